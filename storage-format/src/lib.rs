@@ -1,1 +1,39 @@
-//! The mercato store file.
+//! The mercato store file: an immutable, memory-mapped, checksummed column file in which every column carries its
+//! sort index, so that equality, ranges, sorting, counting and keyset paging are all slices of one structure.
+//!
+//! ```text
+//! ┌────────┬───────────────────────────────┬───────────┬─────────┐
+//! │ header │ sections, 64-byte aligned     │ directory │ trailer │
+//! │ 4 KiB  │ columns first, then the file's│ 64 B each │ 64 B    │
+//! └────────┴───────────────────────────────┴───────────┴─────────┘
+//! ```
+//!
+//! `FORMAT.md` beside this crate is normative. The crate knows no HTTP, no account and no query language.
+
+pub mod array;
+pub mod checksum;
+pub mod column;
+pub mod column_record;
+pub mod error;
+pub mod layout;
+pub mod limits;
+pub mod mapped_file;
+pub mod numbers;
+pub mod order;
+pub mod print;
+pub mod reader;
+pub mod schema;
+pub mod section;
+pub mod text;
+pub mod verify;
+pub mod writer;
+
+pub use column::{ColumnData, Dictionary, Numbers, RowOrder, TextTable, Texts, Zone, Zones};
+pub use column_record::{ColumnMeta, SortIndex, Storage};
+pub use error::FormatError;
+pub use reader::{Fingerprint, SectionInfo, Table};
+pub use schema::{ColumnKind, ColumnSpec, LogicalType, TimeUnit};
+pub use verify::{VerifyProgress, VerifyReport};
+pub use writer::{
+    BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, TableMetadata, TableSummary, TableWriter,
+};

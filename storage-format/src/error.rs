@@ -1,0 +1,200 @@
+//! What can be wrong with a store file or with what is put into one. Knows no status code and no client.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::section::SectionKind;
+
+/// Why a store file could not be written, opened, read or verified.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The operating system refused an operation.
+    #[error("{action}: {source}")]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Any error below, with the file it belongs to.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<FormatError>,
+    },
+    /// The first eight bytes are not the magic number.
+    #[error(
+        "header at byte 0: expected the magic number of a mercato store file, found {found:02x?}; \
+         the file is of another kind or was damaged in transfer: convert it again from its Parquet"
+    )]
+    NotAStoreFile {
+        /// The bytes found.
+        found: Vec<u8>,
+    },
+    /// The file is shorter or longer than its header says.
+    #[error(
+        "file length: expected {expected} bytes, found {found}; the copy is incomplete or was appended to: copy it again"
+    )]
+    WrongLength {
+        /// Length by the header, or the smallest possible length.
+        expected: u64,
+        /// Length on disk.
+        found: u64,
+    },
+    /// The file was written for a newer reader.
+    #[error(
+        "header: format version {found_major}.{found_minor} is newer than {known_major}.{known_minor}, the newest this program reads: update this program"
+    )]
+    UnsupportedVersion {
+        /// Major version of the file.
+        found_major: u16,
+        /// Minor version of the file.
+        found_minor: u16,
+        /// Newest major version read.
+        known_major: u16,
+        /// Newest minor version read.
+        known_minor: u16,
+    },
+    /// A section that the file declares necessary is unknown here.
+    #[error(
+        "directory record {record}: section kind {kind} is required and unknown; it needs a reader of format 1.{minimal_minor} or newer: update this program"
+    )]
+    UnsupportedSection {
+        /// Number of the directory record.
+        record: u32,
+        /// Kind code.
+        kind: u16,
+        /// Minor version of the first reader that knows it.
+        minimal_minor: u16,
+    },
+    /// A checksum does not fit its bytes.
+    #[error(
+        "{place} at byte {offset}: checksum is {found:#018x}, the file says {expected:#018x}; the bytes were damaged: restore or convert the file again"
+    )]
+    ChecksumMismatch {
+        /// Which structure.
+        place: Place,
+        /// Position in the file.
+        offset: u64,
+        /// Checksum by the file.
+        expected: u64,
+        /// Checksum of the bytes.
+        found: u64,
+    },
+    /// A structure contradicts the format.
+    #[error(
+        "{place}: {what}: expected {expected}, found {found}; the file is damaged: restore or convert it again"
+    )]
+    Corrupt {
+        /// Which structure.
+        place: Place,
+        /// Which rule.
+        what: &'static str,
+        /// The value the rule asks for, or its bound.
+        expected: u64,
+        /// The value found.
+        found: u64,
+    },
+    /// Something is larger than the format allows.
+    #[error("{what}: found {found}, the limit is {limit}; {remedy}")]
+    LimitExceeded {
+        /// What is limited.
+        what: String,
+        /// The limit.
+        limit: u64,
+        /// The value found.
+        found: u64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A value of the wrong kind was pushed into a column.
+    #[error("column `{column}`: expected values of kind {expected}, found {found}")]
+    WrongKind {
+        /// The column.
+        column: String,
+        /// Kind of the column.
+        expected: &'static str,
+        /// Kind of the values.
+        found: &'static str,
+    },
+    /// A null was pushed into a column that is declared without nulls.
+    #[error(
+        "column `{column}`, row {row}: expected a value because the column is declared without nulls, found null"
+    )]
+    UnexpectedNull {
+        /// The column.
+        column: String,
+        /// The row.
+        row: u64,
+    },
+    /// Columns of one table have different lengths.
+    #[error("column `{column}`: expected {expected} rows as in the columns before it, found {found}")]
+    RowCountMismatch {
+        /// The column.
+        column: String,
+        /// Rows of the first column.
+        expected: u64,
+        /// Rows of this column.
+        found: u64,
+    },
+    /// Two columns have one name.
+    #[error("column `{column}`: expected every column name once, found it again; rename or drop one")]
+    DuplicateColumn {
+        /// The name.
+        column: String,
+    },
+}
+
+impl FormatError {
+    /// Wraps an operating-system error with what was attempted.
+    pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> FormatError {
+        move |source| FormatError::Io { action, source }
+    }
+
+    /// Adds the file's path, once.
+    #[must_use]
+    pub fn in_file(self, path: &Path) -> FormatError {
+        match self {
+            FormatError::File { .. } => self,
+            other => FormatError::File { path: path.to_path_buf(), source: Box::new(other) },
+        }
+    }
+}
+
+/// A structure inside a store file, for error messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The 4,096 bytes at the start.
+    Header,
+    /// The 64 bytes at the end.
+    Trailer,
+    /// The list of sections.
+    Directory,
+    /// Bytes between sections, which must be zero.
+    Padding,
+    /// A section of the whole file.
+    File(SectionKind),
+    /// A section of a column.
+    Column(SectionKind, u32),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Header => out.write_str("header"),
+            Place::Trailer => out.write_str("trailer"),
+            Place::Directory => out.write_str("directory"),
+            Place::Padding => out.write_str("padding"),
+            Place::File(kind) => write!(out, "section {}", kind.name()),
+            Place::Column(kind, column) => write!(out, "section {} of column {column}", kind.name()),
+        }
+    }
+}
+
+/// Shorthand for [`FormatError::Corrupt`].
+pub(crate) fn corrupt(place: Place, what: &'static str, expected: u64, found: u64) -> FormatError {
+    FormatError::Corrupt { place, what, expected, found }
+}

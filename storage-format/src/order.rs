@@ -1,0 +1,73 @@
+//! Order keys: unsigned integers that compare as the values do.
+//! The mapping of doubles is the usual sign flip; NaN is above everything and both zeros are one key.
+
+/// The key of every NaN.
+pub const NAN_KEY: u64 = u64::MAX;
+
+/// The key of a signed integer.
+#[inline]
+#[must_use]
+pub fn integer_key(value: i64) -> u64 {
+    value.cast_unsigned() ^ (1 << 63)
+}
+
+/// The integer of a key.
+#[inline]
+#[must_use]
+pub fn integer_of(key: u64) -> i64 {
+    (key ^ (1 << 63)).cast_signed()
+}
+
+/// The key of a wide integer.
+#[inline]
+#[must_use]
+pub fn wide_key(value: i128) -> u128 {
+    value.cast_unsigned() ^ (1 << 127)
+}
+
+/// The key of a double.
+#[inline]
+#[must_use]
+pub fn float_key(value: f64) -> u64 {
+    if value.is_nan() {
+        return NAN_KEY;
+    }
+    let bits = (value + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_doubles_order_as_the_values_do() {
+        let ordered = [
+            f64::NEG_INFINITY,
+            f64::MIN,
+            -1.5,
+            -f64::MIN_POSITIVE,
+            0.0,
+            5e-324,
+            2.0,
+            f64::MAX,
+            f64::INFINITY,
+        ];
+        assert!(ordered.windows(2).all(|pair| float_key(pair[0]) < float_key(pair[1])));
+        assert_eq!(float_key(-0.0), float_key(0.0));
+        assert!(float_key(f64::INFINITY) < float_key(f64::NAN));
+        assert_eq!(float_key(-f64::NAN), NAN_KEY);
+    }
+
+    #[test]
+    fn keys_of_integers_order_as_the_values_do() {
+        let ordered = [i64::MIN, -1, 0, 1, i64::MAX];
+        assert!(ordered.windows(2).all(|pair| integer_key(pair[0]) < integer_key(pair[1])));
+        assert!(ordered.iter().all(|value| integer_of(integer_key(*value)) == *value));
+        assert!(
+            wide_key(i128::MIN) < wide_key(-1)
+                && wide_key(-1) < wide_key(0)
+                && wide_key(0) < wide_key(i128::MAX)
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Numbers, dates and timestamps as text, the same for JSON and CSV but for what is not finite.
+//! Days become dates by the algorithm of Howard Hinnant ("chrono-compatible low-level date algorithms", `civil_from_days`).
+
+use crate::schema::TimeUnit;
+
+/// Appends an integer.
+#[inline]
+pub fn push_integer(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a wide integer.
+pub fn push_wide(out: &mut Vec<u8>, value: i128) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends a scaled integer with exactly `scale` digits after the point.
+#[inline]
+pub fn push_decimal(out: &mut Vec<u8>, value: i128, scale: u8) {
+    if scale == 0 {
+        return push_wide(out, value);
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    if let (Ok(small), true) = (u64::try_from(value.unsigned_abs()), scale <= 18) {
+        return push_small_decimal(out, small, scale);
+    }
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value.unsigned_abs()).as_bytes();
+    let scale = usize::from(scale);
+    if digits.len() <= scale {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', scale - digits.len()));
+        out.extend_from_slice(digits);
+    } else {
+        let (whole, fraction) = digits.split_at(digits.len() - scale);
+        out.extend_from_slice(whole);
+        out.push(b'.');
+        out.extend_from_slice(fraction);
+    }
+}
+
+fn push_small_decimal(out: &mut Vec<u8>, value: u64, scale: u8) {
+    let unit = 10u64.pow(u32::from(scale));
+    out.extend_from_slice(itoa::Buffer::new().format(value / unit).as_bytes());
+    out.push(b'.');
+    push_padded(out, value % unit, usize::from(scale));
+}
+
+/// Appends a finite double as the shortest text that reads back the same; false (and nothing appended) when not finite.
+#[inline]
+#[must_use]
+pub fn push_finite(out: &mut Vec<u8>, value: f64) -> bool {
+    if value.is_finite() {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    }
+    value.is_finite()
+}
+
+/// Appends a double as CSV prints it: `NaN`, `Infinity` and `-Infinity` where it is not finite.
+pub fn push_float_csv(out: &mut Vec<u8>, value: f64) {
+    if push_finite(out, value) {
+        return;
+    }
+    out.extend_from_slice(match (value.is_nan(), value > 0.0) {
+        (true, _) => b"NaN".as_slice(),
+        (_, true) => b"Infinity",
+        _ => b"-Infinity",
+    });
+}
+
+/// Appends a date as `YYYY-MM-DD`; a year outside 0 to 9999 gets a sign and at least six digits (ISO 8601, expanded).
+pub fn push_date(out: &mut Vec<u8>, days: i64) {
+    let (year, month, day) = civil(days);
+    if (0..=9999).contains(&year) {
+        push_padded(out, year.unsigned_abs(), 4);
+    } else {
+        out.push(if year < 0 { b'-' } else { b'+' });
+        push_padded(out, year.unsigned_abs(), 6);
+    }
+    out.push(b'-');
+    push_padded(out, month, 2);
+    out.push(b'-');
+    push_padded(out, day, 2);
+}
+
+/// Appends a timestamp as RFC 3339 in UTC with the digits of its unit.
+pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
+    let seconds = value.div_euclid(unit.per_second());
+    let fraction = value.rem_euclid(unit.per_second());
+    push_date(out, seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400).unsigned_abs();
+    for (mark, part) in [(b'T', of_day / 3600), (b':', of_day / 60 % 60), (b':', of_day % 60)] {
+        out.push(mark);
+        push_padded(out, part, 2);
+    }
+    if unit.digits() > 0 {
+        out.push(b'.');
+        push_padded(out, fraction.unsigned_abs(), unit.digits());
+    }
+    out.push(b'Z');
+}
+
+fn push_padded(out: &mut Vec<u8>, value: u64, digits: usize) {
+    let mut buffer = itoa::Buffer::new();
+    let text = buffer.format(value).as_bytes();
+    out.extend(std::iter::repeat_n(b'0', digits.saturating_sub(text.len())));
+    out.extend_from_slice(text);
+}
+
+/// Year, month and day of a day number. Works in 128 bits, so that no day number overflows.
+fn civil(days: i64) -> (i64, u64, u64) {
+    let shifted = i128::from(days) + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i128::from(month <= 2);
+    let small = |value: i128| u64::try_from(value).unwrap_or(0);
+    (i64::try_from(year).unwrap_or(0), small(month), small(day))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn printed(print: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        print(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn decimals_keep_their_scale() {
+        for (value, scale, text) in [
+            (90_100, 2, "901.00"),
+            (-5, 2, "-0.05"),
+            (0, 3, "0.000"),
+            (7, 0, "7"),
+            (-12_345, 4, "-1.2345"),
+            (i128::MAX, 38, "1.70141183460469231731687303715884105727"),
+            (1, 20, "0.00000000000000000001"),
+        ] {
+            assert_eq!(printed(|out| push_decimal(out, value, scale)), text);
+        }
+    }
+
+    #[test]
+    fn dates_and_timestamps_are_rfc_3339() {
+        assert_eq!(printed(|out| push_date(out, 0)), "1970-01-01");
+        assert_eq!(printed(|out| push_date(out, -1)), "1969-12-31");
+        assert_eq!(printed(|out| push_date(out, 11_016)), "2000-02-29");
+        assert_eq!(printed(|out| push_date(out, 2_932_897)), "+010000-01-01");
+        assert_eq!(printed(|out| push_timestamp(out, -1, TimeUnit::Millisecond)), "1969-12-31T23:59:59.999Z");
+        assert_eq!(printed(|out| push_timestamp(out, 951_827_696, TimeUnit::Second)), "2000-02-29T12:34:56Z");
+        assert_eq!(
+            printed(|out| push_timestamp(out, i64::MAX, TimeUnit::Nanosecond)),
+            "2262-04-11T23:47:16.854775807Z"
+        );
+    }
+
+    #[test]
+    fn no_timestamp_overflows() {
+        for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
+            for value in [i64::MIN, i64::MAX] {
+                assert!(printed(|out| push_timestamp(out, value, unit)).ends_with('Z'));
+            }
+        }
+        assert!(printed(|out| push_date(out, i64::MIN)).starts_with('-'));
+    }
+
+    proptest! {
+        #[test]
+        fn dates_equal_those_of_a_calendar_library(days in -700_000i64..2_900_000) {
+            let date = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days));
+            prop_assume!(date.as_ref().is_ok_and(|date| date.year() >= 0));
+            prop_assert_eq!(printed(|out| push_date(out, days)), date.unwrap().to_string());
+        }
+
+        #[test]
+        fn doubles_read_back_the_same(value in any::<f64>()) {
+            prop_assume!(value.is_finite());
+            let text = printed(|out| assert!(push_finite(out, value)));
+            prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits());
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! Opening a store file: O(columns), nothing parsed that grows with the rows. Knows no query.
+
+use std::path::Path;
+
+use crate::array::UintArray;
+use crate::checksum::{block_count, checksum, fingerprint};
+use crate::column::{
+    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TextTable, Texts, ZONE_RECORD_SIZE, ZONE_ROWS,
+    Zones,
+};
+use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta, SortIndex, Storage};
+use crate::error::{FormatError, Place, corrupt};
+use crate::layout::Header;
+use crate::limits::SOURCE_SCHEMA_BYTES_MAX;
+use crate::mapped_file::MappedFile;
+use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
+use crate::schema::ColumnKind;
+use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
+
+/// A content-derived name of 128 bits: equal files have equal fingerprints.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(pub [u8; 16]);
+
+impl std::fmt::Display for Fingerprint {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{self}")
+    }
+}
+
+impl std::str::FromStr for Fingerprint {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Fingerprint, Self::Err> {
+        u128::from_str_radix(text, 16).map(|number| Fingerprint(number.to_be_bytes()))
+    }
+}
+
+pub(crate) enum Bytes {
+    Mapped(MappedFile),
+    Owned(Vec<u8>),
+}
+
+impl Bytes {
+    fn all(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(file) => file.bytes(),
+            Bytes::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// An open store file. Cheap to share; reads take no lock.
+pub struct Table {
+    bytes: Bytes,
+    pub(crate) header: Header,
+    pub(crate) records: Vec<SectionRecord>,
+    columns: Vec<ColumnMeta>,
+    sections: Vec<ColumnSections>,
+    by_name: std::collections::HashMap<String, usize>,
+    rows: u32,
+}
+
+/// The directory records of one column, by kind.
+#[derive(Clone, Default)]
+struct ColumnSections {
+    records: [Option<u32>; COLUMN_KINDS],
+}
+
+const COLUMN_KINDS: usize = SectionKind::Zones as usize - SectionKind::Codes as usize + 1;
+
+/// A section, for reports.
+#[derive(Debug, Clone)]
+pub struct SectionInfo {
+    /// Name of the kind, or `unknown`.
+    pub kind: &'static str,
+    /// The column, if it belongs to one.
+    pub column: Option<u32>,
+    /// Position in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u64,
+    /// Bytes of one item, 0 where they differ.
+    pub width: u16,
+    /// Number of items.
+    pub items: u64,
+    /// XXH3 of the block checksums.
+    pub checksum: u64,
+    /// Whether it only makes sorting and filtering faster.
+    pub index: bool,
+}
+
+impl Table {
+    /// Opens a file: checks header, trailer, directory, exact length, and the place and length of every section.
+    ///
+    /// # Errors
+    /// [`FormatError::File`] around the reason. Damage inside a section is found by [`Table::verify`].
+    pub fn open(path: &Path) -> Result<Table, FormatError> {
+        let open = || Table::new(Bytes::Mapped(MappedFile::open(path)?));
+        open().map_err(|error| error.in_file(path))
+    }
+
+    /// Opens a file that lies in memory.
+    ///
+    /// # Errors
+    /// As [`Table::open`], without the path.
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Table, FormatError> {
+        Table::new(Bytes::Owned(bytes))
+    }
+
+    fn new(bytes: Bytes) -> Result<Table, FormatError> {
+        let file = bytes.all();
+        let header = Header::decode(file)?;
+        let directory =
+            section_bytes(file, header.directory_offset, header.directory_size, 0).unwrap_or_default();
+        check_directory(&header, directory)?;
+        let records = decode_directory(directory, header.directory_offset, header.column_count)?;
+        let (columns, sections) = read_columns(file, &header, &records)?;
+        let by_name =
+            columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
+        let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
+        let table = Table { bytes, header, records, columns, sections, by_name, rows };
+        table.check_file_sections()?;
+        for column in 0..table.columns.len() {
+            table.column(column)?;
+        }
+        Ok(table)
+    }
+
+    /// Rows of the table.
+    #[must_use]
+    pub fn row_count(&self) -> u32 {
+        self.rows
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.header.file_size
+    }
+
+    /// The content fingerprint.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint(self.header.fingerprint)
+    }
+
+    /// Name and version of the program that wrote the file.
+    #[must_use]
+    pub fn writer(&self) -> &str {
+        &self.header.writer
+    }
+
+    /// What is known of each column.
+    #[must_use]
+    pub fn columns(&self) -> &[ColumnMeta] {
+        &self.columns
+    }
+
+    /// The number of the column with this name.
+    #[must_use]
+    pub fn column_index(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The schema of the source as text, empty when it is not UTF-8.
+    #[must_use]
+    pub fn source_schema(&self) -> &str {
+        let record = self.records.iter().find(|record| record.kind == SectionKind::SourceSchema as u16);
+        record.and_then(|record| std::str::from_utf8(self.section(record, 0)?).ok()).unwrap_or_default()
+    }
+
+    /// All sections in file order.
+    pub fn sections(&self) -> impl Iterator<Item = SectionInfo> + '_ {
+        self.records.iter().map(|record| {
+            let kind = SectionKind::from_code(record.kind);
+            SectionInfo {
+                kind: kind.map_or("unknown", SectionKind::name),
+                column: (record.column != NO_COLUMN).then_some(record.column),
+                offset: record.offset,
+                len: record.len,
+                width: record.width,
+                items: record.items,
+                checksum: record.checksum,
+                index: kind.is_some_and(SectionKind::is_index),
+            }
+        })
+    }
+
+    /// Tells the kernel that the file will be read from start to end.
+    pub fn advise_sequential(&self) {
+        if let Bytes::Mapped(file) = &self.bytes {
+            file.advise_sequential();
+        }
+    }
+
+    /// The values of a column.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when a section is missing or has the wrong length; never after a successful open.
+    pub fn column(&self, column: usize) -> Result<ColumnData<'_>, FormatError> {
+        let number = u32::try_from(column).unwrap_or(u32::MAX);
+        let (Some(meta), Some(sections)) = (self.columns.get(column), self.sections.get(column)) else {
+            return Err(corrupt(
+                Place::File(SectionKind::Columns),
+                "column number",
+                self.columns.len() as u64,
+                number.into(),
+            ));
+        };
+        let view = ColumnView { table: self, meta, sections, number };
+        match meta.storage {
+            Storage::Dictionary => view.dictionary().map(ColumnData::Dictionary),
+            Storage::Numbers => view.numbers().map(ColumnData::Numbers),
+            Storage::Texts => view.texts().map(ColumnData::Texts),
+        }
+    }
+
+    pub(crate) fn file(&self) -> &[u8] {
+        self.bytes.all()
+    }
+
+    /// A section with `padding` bytes of what follows it.
+    pub(crate) fn section(&self, record: &SectionRecord, padding: usize) -> Option<&[u8]> {
+        section_bytes(self.file(), record.offset, record.len, padding)
+    }
+
+    fn check_file_sections(&self) -> Result<(), FormatError> {
+        let blocks: u64 = self
+            .records
+            .iter()
+            .filter(|record| record.kind != SectionKind::BlockChecksums as u16)
+            .map(|record| block_count(record.len))
+            .sum();
+        let place = Place::File(SectionKind::BlockChecksums);
+        let table = self.records.iter().find(|record| record.kind == SectionKind::BlockChecksums as u16);
+        let found = table.map_or(0, |record| record.len);
+        if found != blocks * 8 {
+            return Err(corrupt(place, "length", blocks * 8, found));
+        }
+        Ok(())
+    }
+}
+
+fn check_directory(header: &Header, directory: &[u8]) -> Result<(), FormatError> {
+    let found = checksum(directory);
+    if found != header.directory_checksum {
+        let (offset, expected) = (header.directory_offset, header.directory_checksum);
+        return Err(FormatError::ChecksumMismatch { place: Place::Directory, offset, expected, found });
+    }
+    if fingerprint(directory) != header.fingerprint {
+        return Err(corrupt(Place::Header, "fingerprint differs from the directory's", 0, 1));
+    }
+    Ok(())
+}
+
+fn section_bytes(file: &[u8], offset: u64, len: u64, padding: usize) -> Option<&[u8]> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(usize::try_from(len).ok()?)?.checked_add(padding)?;
+    file.get(start..end)
+}
+
+fn read_columns(
+    file: &[u8],
+    header: &Header,
+    records: &[SectionRecord],
+) -> Result<(Vec<ColumnMeta>, Vec<ColumnSections>), FormatError> {
+    let find = |kind: SectionKind| {
+        let mut found =
+            records.iter().filter(|record| record.kind == kind as u16 && record.column == NO_COLUMN);
+        match (found.next(), found.next()) {
+            (Some(record), None) => Ok(section_bytes(file, record.offset, record.len, 0).unwrap_or_default()),
+            (first, _) => Err(corrupt(
+                Place::File(kind),
+                "number of such sections",
+                1,
+                if first.is_some() { 2 } else { 0 },
+            )),
+        }
+    };
+    let (table, strings) = (find(SectionKind::Columns)?, find(SectionKind::Strings)?);
+    if find(SectionKind::SourceSchema)?.len() > SOURCE_SCHEMA_BYTES_MAX {
+        let place = Place::File(SectionKind::SourceSchema);
+        return Err(corrupt(place, "length above the limit", SOURCE_SCHEMA_BYTES_MAX as u64, u64::MAX));
+    }
+    find(SectionKind::BlockChecksums)?;
+    let expected = header.column_count as usize * COLUMN_RECORD_SIZE;
+    if table.len() != expected {
+        return Err(corrupt(
+            Place::File(SectionKind::Columns),
+            "length",
+            expected as u64,
+            table.len() as u64,
+        ));
+    }
+    let columns: Vec<ColumnMeta> = (0u32..)
+        .zip(table.chunks_exact(COLUMN_RECORD_SIZE))
+        .map(|(number, record)| ColumnMeta::decode(record, strings, number, header.row_count))
+        .collect::<Result<_, _>>()?;
+    let names: std::collections::HashSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    if names.len() != columns.len() {
+        return Err(corrupt(
+            Place::File(SectionKind::Columns),
+            "distinct names",
+            columns.len() as u64,
+            names.len() as u64,
+        ));
+    }
+    Ok((columns, index_sections(header, records)?))
+}
+
+fn index_sections(header: &Header, records: &[SectionRecord]) -> Result<Vec<ColumnSections>, FormatError> {
+    let mut sections = vec![ColumnSections::default(); header.column_count as usize];
+    for (number, record) in (0u32..).zip(records) {
+        let slot = sections.get_mut(record.column as usize).and_then(|column| {
+            column.records.get_mut(usize::from(record.kind).checked_sub(SectionKind::Codes as usize)?)
+        });
+        if let Some(slot) = slot {
+            if slot.is_some() {
+                return Err(corrupt(record.place(), "number of such sections", 1, 2));
+            }
+            *slot = Some(number);
+        }
+    }
+    Ok(sections)
+}
+
+/// Cuts the sections of one column out of the file, each with the length that the row count asks for.
+struct ColumnView<'a> {
+    table: &'a Table,
+    meta: &'a ColumnMeta,
+    sections: &'a ColumnSections,
+    number: u32,
+}
+
+impl<'a> ColumnView<'a> {
+    fn dictionary(&self) -> Result<Dictionary<'a>, FormatError> {
+        let entries = self.meta.entries;
+        let offsets = (u64::from(entries) + 2) * 4;
+        let (values, value_width) = match self.meta.kind {
+            ColumnKind::Text => (<&[u8]>::default(), 0),
+            _ => {
+                let width = self.meta.number_width;
+                (self.exact(SectionKind::DictionaryValues, u64::from(entries) * u64::from(width), 0)?, width)
+            }
+        };
+        let csv = match self.record(SectionKind::CsvOffsets) {
+            None => None,
+            Some(_) => Some(TextTable::new(
+                self.exact(SectionKind::CsvOffsets, offsets, 0)?,
+                self.any(SectionKind::CsvBytes)?,
+            )),
+        };
+        let json = TextTable::new(
+            self.exact(SectionKind::JsonOffsets, offsets, 0)?,
+            self.any(SectionKind::JsonBytes)?,
+        );
+        Ok(Dictionary {
+            codes: self.array(SectionKind::Codes)?,
+            entries,
+            json,
+            csv,
+            values,
+            value_width,
+            kind: self.meta.kind,
+            runs: self.exact(SectionKind::RunOffsets, offsets, 0)?,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn numbers(&self) -> Result<Numbers<'a>, FormatError> {
+        let rows = self.table.rows as usize;
+        let values = self.padded(SectionKind::Values, VALUES_PADDING)?;
+        let chunks =
+            self.exact(SectionKind::Chunks, (rows.div_ceil(CHUNK_ROWS) * CHUNK_RECORD_SIZE) as u64, 0)?;
+        let values =
+            PackedNumbers::new(values, chunks, rows).ok_or_else(|| self.refuse(SectionKind::Values, 0, 0))?;
+        let validity = match self.meta.null_count {
+            0 => None,
+            _ => Some(self.exact(SectionKind::Validity, (rows as u64).div_ceil(8), 0)?),
+        };
+        let valid = u64::from(self.table.rows) - self.meta.null_count;
+        let fences = match self.meta.sort_index {
+            SortIndex::None => <&[u8]>::default(),
+            _ => {
+                let count = valid.div_ceil(u64::from(FENCE_RANKS));
+                self.exact(SectionKind::Fences, count * u64::from(self.meta.number_width), 0)?
+            }
+        };
+        Ok(Numbers {
+            values,
+            width: self.meta.number_width,
+            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
+            kind: self.meta.kind,
+            validity,
+            fences,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn texts(&self) -> Result<Texts<'a>, FormatError> {
+        let rows = self.table.rows;
+        let chunks = (rows as usize).div_ceil(CHUNK_ROWS) as u64;
+        let ranks = match self.meta.sort_index {
+            SortIndex::None => None,
+            _ => Some(self.array(SectionKind::Ranks)?),
+        };
+        Ok(Texts {
+            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
+            ranks,
+            csv_plain: self.meta.csv_plain,
+            rows,
+            offsets: self.array(SectionKind::TextOffsets)?,
+            bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
+            bytes: self.any(SectionKind::TextBytes)?,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn order(&self) -> Result<RowOrder<'a>, FormatError> {
+        Ok(match self.meta.sort_index {
+            SortIndex::None => RowOrder::Unknown,
+            SortIndex::FileOrder => RowOrder::FileOrder { rows: self.table.rows },
+            SortIndex::Permutation => RowOrder::Permutation(self.array(SectionKind::Permutation)?),
+        })
+    }
+
+    fn zones(&self) -> Result<Zones<'a>, FormatError> {
+        let count = (self.table.rows as usize).div_ceil(ZONE_ROWS);
+        self.exact(SectionKind::Zones, (count * ZONE_RECORD_SIZE) as u64, 0).map(Zones::new)
+    }
+
+    /// One item a row, one to four bytes each.
+    fn array(&self, kind: SectionKind) -> Result<UintArray<'a>, FormatError> {
+        let record = self.record(kind).ok_or_else(|| self.refuse(kind, 1, 0))?;
+        let rows = self.table.rows as usize;
+        let bytes = self.exact(kind, rows as u64 * u64::from(record.width), crate::array::ARRAY_PADDING)?;
+        UintArray::new(bytes, record.width, rows).ok_or_else(|| self.refuse(kind, 4, record.width.into()))
+    }
+
+    fn exact(&self, kind: SectionKind, expected: u64, padding: usize) -> Result<&'a [u8], FormatError> {
+        let found = self.record(kind).map_or(0, |record| record.len);
+        if found != expected || self.record(kind).is_none() {
+            return Err(corrupt(Place::Column(kind, self.number), "length", expected, found));
+        }
+        self.padded(kind, padding)
+    }
+
+    fn any(&self, kind: SectionKind) -> Result<&'a [u8], FormatError> {
+        self.padded(kind, 0)
+    }
+
+    fn padded(&self, kind: SectionKind, padding: usize) -> Result<&'a [u8], FormatError> {
+        self.record(kind)
+            .and_then(|record| self.table.section(record, padding))
+            .ok_or_else(|| self.refuse(kind, 1, 0))
+    }
+
+    fn record(&self, kind: SectionKind) -> Option<&'a SectionRecord> {
+        let slot = self.sections.records.get(kind as usize - SectionKind::Codes as usize)?;
+        self.table.records.get((*slot)? as usize)
+    }
+
+    fn refuse(&self, kind: SectionKind, expected: u64, found: u64) -> FormatError {
+        corrupt(Place::Column(kind, self.number), "section is missing or of the wrong width", expected, found)
+    }
+}

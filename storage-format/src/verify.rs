@@ -1,0 +1,136 @@
+//! Reads all of a file: every checksum, every byte of padding, every invariant of FORMAT.md. Columns run in parallel.
+
+use rayon::prelude::*;
+
+use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, section_checksum};
+use crate::column::ColumnData;
+use crate::error::{FormatError, Place, corrupt};
+use crate::layout::{HEADER_SIZE, u64_at};
+use crate::reader::Table;
+use crate::section::{SectionKind, SectionRecord};
+
+mod dictionary;
+mod numbers;
+mod texts;
+
+/// How far verification has come; called from several threads.
+#[derive(Debug, Clone, Copy)]
+pub struct VerifyProgress {
+    /// Columns of the table.
+    pub columns: usize,
+    /// The column just finished.
+    pub column: usize,
+}
+
+/// What verification looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Sections whose checksums hold.
+    pub sections: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Columns whose invariants hold.
+    pub columns: u64,
+}
+
+impl Table {
+    /// Checks every checksum and every invariant.
+    ///
+    /// # Errors
+    /// The first fault in file order of checksums, then of columns.
+    pub fn verify(&self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<VerifyReport, FormatError> {
+        self.verify_padding()?;
+        let blocks = self.block_table()?;
+        self.records.par_iter().try_for_each(|record| self.verify_section(record, blocks))?;
+        let columns = self.columns().len();
+        (0..columns).into_par_iter().try_for_each(|column| {
+            self.verify_column(column)?;
+            progress(VerifyProgress { columns, column });
+            Ok::<(), FormatError>(())
+        })?;
+        Ok(VerifyReport {
+            sections: self.records.len() as u64,
+            bytes: self.file_bytes(),
+            columns: columns as u64,
+        })
+    }
+
+    fn verify_padding(&self) -> Result<(), FormatError> {
+        let mut free_from = HEADER_SIZE as u64;
+        let ends = self.records.iter().map(|record| (record.offset, record.offset + record.len));
+        for (start, end) in ends.chain([(self.header.directory_offset, 0)]) {
+            let gap = usize::try_from(free_from).ok().zip(usize::try_from(start).ok());
+            let bytes = gap.and_then(|(from, to)| self.file().get(from..to)).unwrap_or_default();
+            if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
+                return Err(corrupt(Place::Padding, "bytes that must be zero", 0, free_from + at as u64));
+            }
+            free_from = end;
+        }
+        Ok(())
+    }
+
+    fn block_table(&self) -> Result<&[u8], FormatError> {
+        let place = Place::File(SectionKind::BlockChecksums);
+        let found = self.records.iter().find(|record| record.kind == SectionKind::BlockChecksums as u16);
+        found
+            .and_then(|record| self.section(record, 0))
+            .ok_or_else(|| corrupt(place, "number of such sections", 1, 0))
+    }
+
+    fn verify_section(&self, record: &SectionRecord, block_table: &[u8]) -> Result<(), FormatError> {
+        let bytes = self.section(record, 0).unwrap_or_default();
+        let blocks: Vec<u64> = bytes.chunks(BLOCK_SIZE_BYTES).map(checksum).collect();
+        let found = section_checksum(&blocks);
+        let own_table = record.kind == SectionKind::BlockChecksums as u16;
+        for (number, found) in blocks.iter().enumerate().filter(|_| !own_table) {
+            let at = usize::try_from(record.first_block)
+                .unwrap_or(usize::MAX)
+                .saturating_add(number)
+                .saturating_mul(8);
+            let expected = block_table.get(at..at.saturating_add(8)).map_or(0, |word| u64_at(word, 0));
+            if expected != *found {
+                let offset = record.offset + (number * BLOCK_SIZE_BYTES) as u64;
+                return Err(FormatError::ChecksumMismatch {
+                    place: record.place(),
+                    offset,
+                    expected,
+                    found: *found,
+                });
+            }
+        }
+        if found != record.checksum || blocks.len() as u64 != block_count(record.len) {
+            let (offset, expected) = (record.offset, record.checksum);
+            return Err(FormatError::ChecksumMismatch { place: record.place(), offset, expected, found });
+        }
+        Ok(())
+    }
+
+    fn verify_column(&self, column: usize) -> Result<(), FormatError> {
+        let Some(meta) = self.columns().get(column) else {
+            return Ok(());
+        };
+        let number = u32::try_from(column).unwrap_or(u32::MAX);
+        let rows = self.row_count();
+        match self.column(column)? {
+            ColumnData::Dictionary(data) => dictionary::verify(&data, meta, number, rows),
+            ColumnData::Numbers(data) => numbers::verify(&data, meta, number, rows),
+            ColumnData::Texts(data) => texts::verify(&data, meta, number, rows),
+        }
+    }
+}
+
+/// A fault in a section of the column.
+fn fault(kind: SectionKind, column: u32, what: &'static str, expected: u64, found: u64) -> FormatError {
+    corrupt(Place::Column(kind, column), what, expected, found)
+}
+
+/// `Ok` when equal.
+fn expect_equal(
+    kind: SectionKind,
+    column: u32,
+    what: &'static str,
+    expected: u64,
+    found: u64,
+) -> Result<(), FormatError> {
+    if expected == found { Ok(()) } else { Err(fault(kind, column, what, expected, found)) }
+}

@@ -1,0 +1,109 @@
+//! Invariants of packed number columns.
+
+use super::{expect_equal, fault};
+use crate::column::{FENCE_RANKS, Numbers, RowOrder, ZONE_ROWS, Zone};
+use crate::column_record::ColumnMeta;
+use crate::error::FormatError;
+use crate::numbers::CHUNK_ROWS;
+use crate::order::NAN_KEY;
+use crate::section::SectionKind;
+
+pub(super) fn verify(
+    data: &Numbers<'_>,
+    meta: &ColumnMeta,
+    column: u32,
+    rows: u32,
+) -> Result<(), FormatError> {
+    verify_chunks(data, column, rows)?;
+    let (mut nulls, mut nans) = (0u64, 0u64);
+    for (number, start) in (0..rows).step_by(ZONE_ROWS).enumerate() {
+        let zone = zone_of(data, column, start, rows.min(start.saturating_add(ZONE_ROWS as u32)))?;
+        nulls += u64::from(zone.null_count);
+        nans += u64::from(zone.nan_count);
+        if data.zones.get(number) != Some(zone) {
+            return Err(fault(SectionKind::Zones, column, "zone does not fit its values", 0, number as u64));
+        }
+    }
+    expect_equal(SectionKind::Validity, column, "nulls", meta.null_count, nulls)?;
+    expect_equal(SectionKind::Values, column, "NaNs", meta.nan_count, nans)?;
+    if let Some(bits) = data.validity
+        && !rows.is_multiple_of(8)
+        && bits.last().is_some_and(|last| last >> (rows % 8) != 0)
+    {
+        return Err(fault(SectionKind::Validity, column, "bits beyond the last row", 0, 1));
+    }
+    if data.order.is_known() { verify_order(data, meta, column, rows) } else { Ok(()) }
+}
+
+fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
+    let mut at = 0u64;
+    for start in (0..rows as usize).step_by(CHUNK_ROWS) {
+        let count = CHUNK_ROWS.min(rows as usize - start);
+        let chunk =
+            data.values.chunk(start).ok_or_else(|| fault(SectionKind::Chunks, column, "width", 16, 17))?;
+        expect_equal(SectionKind::Chunks, column, "offset of a chunk", at, chunk.offset)?;
+        let float_width = !data.is_float() || (chunk.width == 8 && chunk.base == 0);
+        if !float_width || (data.width == 8 && chunk.width > 8) {
+            return Err(fault(SectionKind::Chunks, column, "width of a chunk", 8, chunk.width.into()));
+        }
+        at += count as u64 * u64::from(chunk.width);
+        let last = data.values.deltas(start, count);
+        if last.is_none() {
+            return Err(fault(SectionKind::Values, column, "length", at, 0));
+        }
+    }
+    expect_equal(SectionKind::Values, column, "length", at, data.values.packed_bytes())
+}
+
+fn key_of(data: &Numbers<'_>, column: u32, row: u32) -> Result<u128, FormatError> {
+    data.wide_order_key(row).ok_or_else(|| fault(SectionKind::Values, column, "length", row.into(), 0))
+}
+
+fn zone_of(data: &Numbers<'_>, column: u32, start: u32, end: u32) -> Result<Zone, FormatError> {
+    let mut zone = Zone::EMPTY;
+    for row in start..end {
+        if !data.is_valid(row) {
+            zone.null_count += 1;
+            continue;
+        }
+        match key_of(data, column, row)? {
+            key if data.is_float() && key == u128::from(NAN_KEY) => zone.nan_count += 1,
+            key => zone.include(key),
+        }
+    }
+    Ok(zone)
+}
+
+/// (key, row) ascends strictly over the ranks with a value, then rows without one ascend: no row can occur twice.
+fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
+    let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
+        SectionKind::Values
+    } else {
+        SectionKind::Permutation
+    };
+    let valid = data.valid_ranks();
+    let mut last: Option<(u128, u32)> = None;
+    let mut distinct = 0u64;
+    for rank in 0..rows {
+        let row = data.order.row_at(rank).filter(|row| *row < rows);
+        let row = row.ok_or_else(|| fault(kind, column, "row of a rank", rows.into(), rank.into()))?;
+        if data.is_valid(row) != (rank < valid) {
+            return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
+        }
+        let key = if rank < valid { key_of(data, column, row)? } else { 0 };
+        if rank == valid {
+            last = None;
+        }
+        if last.is_some_and(|last| last >= (key, row)) {
+            return Err(fault(kind, column, "order of rows", 0, rank.into()));
+        }
+        if rank < valid {
+            distinct += u64::from(last.is_none_or(|(before, _)| before != key));
+            if rank % FENCE_RANKS == 0 && data.fence(rank / FENCE_RANKS) != Some(key) {
+                return Err(fault(SectionKind::Fences, column, "fence key", 0, rank.into()));
+            }
+        }
+        last = Some((key, row));
+    }
+    expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
+}

@@ -1,0 +1,107 @@
+//! Invariants of text columns.
+
+use std::borrow::Cow;
+
+use super::{expect_equal, fault};
+use crate::column::{RowOrder, Texts, ZONE_ROWS, Zone};
+use crate::column_record::ColumnMeta;
+use crate::error::FormatError;
+use crate::section::SectionKind;
+use crate::text::{csv_needs_quotes, json_string_text, push_json_string};
+
+/// The text of a JSON string, if it is UTF-8 and escaped exactly as the format asks.
+pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let text = json_string_text(json)?;
+    std::str::from_utf8(&text).ok()?;
+    let exact = match &text {
+        Cow::Borrowed(text) => text.iter().all(|byte| *byte >= 0x20 && *byte != b'"'),
+        Cow::Owned(text) => {
+            let mut again = Vec::with_capacity(json.len());
+            push_json_string(&mut again, text);
+            again == json
+        }
+    };
+    exact.then_some(text)
+}
+
+pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
+    let mut at = 0u64;
+    let mut nulls = 0u64;
+    let mut csv_plain = true;
+    for row in 0..rows {
+        let (start, end) = data.span(row).unwrap_or((u64::MAX, 0));
+        if start != at || end < start {
+            return Err(fault(SectionKind::TextOffsets, column, "start of a text", at, start));
+        }
+        at = end;
+        let json = data.json(row).unwrap_or_default();
+        if json == b"null" {
+            nulls += 1;
+            continue;
+        }
+        let text = json_text(json)
+            .ok_or_else(|| fault(SectionKind::TextBytes, column, "JSON string", 1, row.into()))?;
+        csv_plain &= matches!(text, Cow::Borrowed(_)) && !csv_needs_quotes(&text);
+    }
+    expect_equal(SectionKind::TextBytes, column, "length", at, data.bytes().len() as u64)?;
+    expect_equal(SectionKind::TextBytes, column, "nulls", meta.null_count, nulls)?;
+    expect_equal(SectionKind::Columns, column, "CSV flag", csv_plain.into(), meta.csv_plain.into())?;
+    if data.order.is_known() {
+        verify_order(data, meta, column, rows)?;
+    }
+    verify_zones(data, column, rows)
+}
+
+fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
+    let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
+        SectionKind::TextBytes
+    } else {
+        SectionKind::Permutation
+    };
+    let valid = data.valid_ranks();
+    let (mut run, mut distinct) = (0u32, 0u64);
+    let mut before: Option<(Cow<'_, [u8]>, u32)> = None;
+    for rank in 0..rows {
+        let row = data.order.row_at(rank).filter(|row| *row < rows);
+        let row = row.ok_or_else(|| fault(kind, column, "row of a rank", rows.into(), rank.into()))?;
+        let text = json_string_text(data.json(row).unwrap_or_default());
+        if text.is_some() != (rank < valid) {
+            return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
+        }
+        let text = text.unwrap_or_default();
+        if rank == valid {
+            (run, before) = (valid, None);
+        }
+        let differs = before.as_ref().is_none_or(|(last, _)| *last != text);
+        if before.as_ref().is_some_and(|(last, last_row)| (last, last_row) >= (&text, &row)) {
+            return Err(fault(kind, column, "order of rows", 0, rank.into()));
+        }
+        if differs && rank < valid {
+            (run, distinct) = (rank, distinct + 1);
+        }
+        let found = data.ranks.and_then(|ranks| ranks.get(row as usize)).unwrap_or(u32::MAX);
+        expect_equal(SectionKind::Ranks, column, "rank of a row", run.into(), found.into())?;
+        before = Some((text, row));
+    }
+    expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
+}
+
+fn verify_zones(data: &Texts<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
+    for (number, start) in (0..rows).step_by(ZONE_ROWS).enumerate() {
+        let mut zone = Zone::EMPTY;
+        for row in start..rows.min(start.saturating_add(ZONE_ROWS as u32)) {
+            if data.json(row) == Some(b"null") {
+                zone.null_count += 1;
+            } else if let Some(ranks) = data.ranks {
+                zone.include(ranks.get(row as usize).unwrap_or(u32::MAX).into());
+            } else {
+                zone.include(0);
+                zone.include(u128::MAX);
+            }
+        }
+        if data.zones.get(number) != Some(zone) {
+            return Err(fault(SectionKind::Zones, column, "zone does not fit its texts", 0, number as u64));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,461 @@
+//! Columns of numbers: a dictionary when few values repeat, else frame of reference with fences and a permutation.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::column::FENCE_RANKS;
+use crate::column_record::{ColumnMeta, SortIndex, Storage};
+use crate::error::FormatError;
+use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
+use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
+use crate::order::{float_key, integer_key, wide_key};
+use crate::print::{
+    push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
+};
+use crate::schema::ColumnKind;
+use crate::section::SectionKind;
+use crate::writer::dictionary::{self, DictionaryParts, EntryTexts};
+use crate::writer::segment::{SectionSet, UintWriter, ZoneBuilder};
+use crate::writer::sort::{KeyRange, OrderKey, visit_sorted};
+use crate::writer::spool::Spool;
+use crate::writer::validity::Validity;
+
+/// Integers whose range is below this find their code in a table instead of a hash map.
+const TABLE_RANGE_MAX: u128 = 1 << 22;
+
+/// Everything pushed into a number column.
+pub(crate) struct NumberSource<'a> {
+    pub(crate) kind: ColumnKind,
+    pub(crate) spool: &'a Spool,
+    /// Bytes of a spooled number, 8 or 16.
+    pub(crate) width: usize,
+    pub(crate) validity: &'a Validity,
+    pub(crate) stats: NumberStats,
+}
+
+/// What was learnt while the numbers came in. Keys are order keys.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NumberStats {
+    pub(crate) smallest: u128,
+    pub(crate) largest: u128,
+    pub(crate) in_file_order: bool,
+    pub(crate) nan_count: u64,
+    pub(crate) negative_zero: bool,
+}
+
+impl NumberSource<'_> {
+    /// Calls back with every row in order: its stored number, or `None` for null.
+    fn read(&self, take: &mut dyn FnMut(Option<i128>) -> Result<(), FormatError>) -> Result<(), FormatError> {
+        let mut row = 0u64;
+        self.spool.read(self.width, &mut |piece| {
+            for bytes in piece.chunks_exact(self.width) {
+                let mut word = [if self.width == 8 && bytes.last().is_some_and(|byte| byte >> 7 == 1) {
+                    0xFF
+                } else {
+                    0
+                }; 16];
+                crate::layout::put(&mut word, 0, bytes);
+                take(self.validity.get(row).then(|| i128::from_le_bytes(word)))?;
+                row += 1;
+            }
+            Ok(())
+        })
+    }
+
+    fn key(&self, stored: i128) -> u128 {
+        number_key(self.kind, self.width, stored)
+    }
+}
+
+/// The order key of a stored number.
+#[inline]
+pub(crate) fn number_key(kind: ColumnKind, width: usize, stored: i128) -> u128 {
+    if width == 16 {
+        return wide_key(stored);
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "numbers of width 8 fit 64 bits")]
+    let narrow = stored as i64;
+    if kind == ColumnKind::Float {
+        float_key(f64::from_bits(narrow.cast_unsigned())).into()
+    } else {
+        integer_key(narrow).into()
+    }
+}
+
+/// Writes the column and says why it chose its encoding.
+pub(crate) fn write(
+    set: &mut SectionSet<'_>,
+    meta: &mut ColumnMeta,
+    source: &NumberSource<'_>,
+    sort_index: bool,
+    sort_memory: u64,
+) -> Result<String, FormatError> {
+    meta.number_width = u8::try_from(source.width).unwrap_or(8);
+    meta.nan_count = source.stats.nan_count;
+    match distinct_numbers(source)? {
+        Ok(entries) => {
+            let reason = format!("{} distinct values in {} rows", entries.len(), source.validity.rows());
+            meta.storage = Storage::Dictionary;
+            write_dictionary(set, meta, source, &entries, sort_index, sort_memory)?;
+            Ok(reason)
+        }
+        Err(reason) => {
+            meta.storage = Storage::Numbers;
+            write_packed(set, source)?;
+            if sort_index {
+                write_order(set, meta, source, sort_memory)?;
+            } else {
+                meta.sort_index = SortIndex::None;
+            }
+            Ok(reason.into())
+        }
+    }
+}
+
+/// The distinct stored numbers in order, or why there is no dictionary.
+fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'static str>, FormatError> {
+    if source.stats.negative_zero {
+        return Ok(Err("negative zero and zero are equal but print differently"));
+    }
+    let valid = source.validity.rows() - source.validity.null_count();
+    let always = source.kind == ColumnKind::Boolean;
+    let most = NUMBER_DICTIONARY_ENTRIES_MAX.min(if always {
+        2
+    } else {
+        usize::try_from(valid / 2).unwrap_or(usize::MAX)
+    });
+    let mut seen = Seen::for_range(source);
+    let mut full = false;
+    source.read(&mut |value| {
+        if let (Some(value), false) = (value, full) {
+            full = seen.insert(source, value) > most;
+        }
+        Ok(())
+    })?;
+    if full {
+        return Ok(Err("more distinct values than half of the rows or 65,536"));
+    }
+    let mut entries = seen.into_values(source);
+    entries.sort_unstable_by_key(|value| source.key(*value));
+    Ok(Ok(entries))
+}
+
+/// A set of numbers: bits over a small range, else a hash set.
+enum Seen {
+    Bits { bits: Vec<u64>, count: usize },
+    Hash(HashSet<i128>),
+}
+
+impl Seen {
+    fn for_range(source: &NumberSource<'_>) -> Seen {
+        let range = source.stats.largest.saturating_sub(source.stats.smallest);
+        if source.kind != ColumnKind::Float && range < (1 << 26) {
+            let words = usize::try_from(range / 64 + 1).unwrap_or(1);
+            return Seen::Bits { bits: vec![0; words], count: 0 };
+        }
+        Seen::Hash(HashSet::new())
+    }
+
+    fn insert(&mut self, source: &NumberSource<'_>, value: i128) -> usize {
+        match self {
+            Seen::Bits { bits, count } => {
+                let at = usize::try_from(source.key(value) - source.stats.smallest).unwrap_or(usize::MAX);
+                if let Some(word) = bits.get_mut(at / 64) {
+                    *count += usize::from(*word >> (at % 64) & 1 == 0);
+                    *word |= 1 << (at % 64);
+                }
+                *count
+            }
+            Seen::Hash(seen) => {
+                seen.insert(canonical(source.kind, value));
+                seen.len()
+            }
+        }
+    }
+
+    fn into_values(self, source: &NumberSource<'_>) -> Vec<i128> {
+        match self {
+            Seen::Hash(seen) => seen.into_iter().collect(),
+            Seen::Bits { bits, count } => {
+                let smallest = value_of_key(source.width, source.stats.smallest);
+                let mut values = Vec::with_capacity(count);
+                for (number, word) in (0i128..).zip(bits) {
+                    values.extend(
+                        (0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| smallest + number * 64 + bit),
+                    );
+                }
+                values
+            }
+        }
+    }
+}
+
+fn value_of_key(width: usize, key: u128) -> i128 {
+    if width == 16 {
+        (key ^ (1 << 127)).cast_signed()
+    } else {
+        crate::order::integer_of(u64::try_from(key).unwrap_or(u64::MAX)).into()
+    }
+}
+
+/// All NaNs are one value.
+fn canonical(kind: ColumnKind, stored: i128) -> i128 {
+    #[expect(clippy::cast_possible_truncation, reason = "doubles are spooled in 64 bits")]
+    let is_nan = kind == ColumnKind::Float && f64::from_bits((stored as i64).cast_unsigned()).is_nan();
+    if is_nan { f64::NAN.to_bits().cast_signed().into() } else { stored }
+}
+
+fn write_dictionary(
+    set: &mut SectionSet<'_>,
+    meta: &mut ColumnMeta,
+    source: &NumberSource<'_>,
+    entries: &[i128],
+    sort_index: bool,
+    sort_memory: u64,
+) -> Result<(), FormatError> {
+    let null_code = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+    let mut json = EntryTexts::default();
+    let mut values = Vec::with_capacity(entries.len() * source.width);
+    for value in entries {
+        json.push(|out| push_json_number(out, source.kind, *value));
+        values.extend_from_slice(value.to_le_bytes().get(..source.width).unwrap_or_default());
+    }
+    let finite = |value: &i128| source.kind != ColumnKind::Float || double(*value).is_finite();
+    let csv = (!entries.iter().all(finite)).then(|| {
+        let mut texts = EntryTexts::default();
+        entries.iter().for_each(|value| texts.push(|out| push_float_csv(out, double(*value))));
+        texts
+    });
+    let nan_code =
+        entries.iter().position(|value| source.kind == ColumnKind::Float && double(*value).is_nan());
+    let parts = DictionaryParts {
+        json,
+        csv,
+        values,
+        entries: null_code,
+        nan_code: nan_code.and_then(|code| u32::try_from(code).ok()),
+        in_file_order: source.stats.in_file_order,
+    };
+    let finder = CodeFinder::new(source, entries);
+    dictionary::write(set, meta, parts, sort_index, sort_memory, &|take| {
+        source.read(&mut |value| take(value.map_or(null_code, |value| finder.code(source, value))))
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "doubles are spooled in 64 bits")]
+fn double(stored: i128) -> f64 {
+    f64::from_bits((stored as i64).cast_unsigned())
+}
+
+/// From a number to its code.
+enum CodeFinder {
+    Table(Vec<u32>),
+    Hash(HashMap<i128, u32>),
+}
+
+impl CodeFinder {
+    fn new(source: &NumberSource<'_>, entries: &[i128]) -> CodeFinder {
+        let range = source.stats.largest.saturating_sub(source.stats.smallest);
+        if source.kind == ColumnKind::Float || range >= TABLE_RANGE_MAX {
+            return CodeFinder::Hash(entries.iter().copied().zip(0u32..).collect());
+        }
+        let mut table = vec![0u32; usize::try_from(range).unwrap_or(0) + 1];
+        for (value, code) in entries.iter().zip(0u32..) {
+            let at = usize::try_from(source.key(*value) - source.stats.smallest).unwrap_or(usize::MAX);
+            if let Some(slot) = table.get_mut(at) {
+                *slot = code;
+            }
+        }
+        CodeFinder::Table(table)
+    }
+
+    #[inline]
+    fn code(&self, source: &NumberSource<'_>, value: i128) -> u32 {
+        match self {
+            CodeFinder::Table(table) => {
+                let at = usize::try_from(source.key(value) - source.stats.smallest).unwrap_or(usize::MAX);
+                table.get(at).copied().unwrap_or(0)
+            }
+            CodeFinder::Hash(map) => map.get(&canonical(source.kind, value)).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// Appends the JSON text of a stored number.
+pub(crate) fn push_json_number(out: &mut Vec<u8>, kind: ColumnKind, stored: i128) {
+    let narrow = i64::try_from(stored).unwrap_or(if stored < 0 { i64::MIN } else { i64::MAX });
+    match kind {
+        ColumnKind::Text | ColumnKind::Integer => match i64::try_from(stored) {
+            Ok(narrow) => push_integer(out, narrow),
+            Err(_) => push_wide(out, stored),
+        },
+        ColumnKind::Decimal { scale, .. } => push_decimal(out, stored, scale),
+        ColumnKind::Float => {
+            if !push_finite(out, double(stored)) {
+                out.extend_from_slice(b"null");
+            }
+        }
+        ColumnKind::Boolean => out.extend_from_slice(if stored == 0 { b"false" } else { b"true" }),
+        ColumnKind::Date => {
+            out.push(b'"');
+            push_date(out, narrow);
+            out.push(b'"');
+        }
+        ColumnKind::Timestamp { unit } => {
+            out.push(b'"');
+            push_timestamp(out, narrow, unit);
+            out.push(b'"');
+        }
+    }
+}
+
+/// Writes values, chunks, validity and zones.
+fn write_packed(set: &mut SectionSet<'_>, source: &NumberSource<'_>) -> Result<(), FormatError> {
+    let mut values = set.spool();
+    let mut chunks: Vec<u8> = Vec::new();
+    let mut zones = ZoneBuilder::new();
+    let mut pending: Vec<Option<i128>> = Vec::with_capacity(CHUNK_ROWS);
+    source.read(&mut |value| {
+        match value {
+            None => zones.null(),
+            Some(value) if source.kind == ColumnKind::Float && double(value).is_nan() => zones.nan(),
+            Some(value) => zones.value(source.key(value)),
+        }
+        pending.push(value);
+        if pending.len() == CHUNK_ROWS {
+            pack_chunk(&mut values, &mut chunks, &pending, source.kind)?;
+            pending.clear();
+        }
+        Ok(())
+    })?;
+    if !pending.is_empty() {
+        pack_chunk(&mut values, &mut chunks, &pending, source.kind)?;
+    }
+    set.add(SectionKind::Values, 0, source.validity.rows(), values);
+    set.add_bytes(SectionKind::Chunks, 32, (chunks.len() / CHUNK_RECORD_SIZE) as u64, &chunks)?;
+    if source.validity.null_count() > 0 {
+        set.add_bytes(SectionKind::Validity, 0, source.validity.rows(), &source.validity.to_bytes())?;
+    }
+    set.add_zones(&zones.finish())
+}
+
+fn pack_chunk(
+    values: &mut Spool,
+    chunks: &mut Vec<u8>,
+    pending: &[Option<i128>],
+    kind: ColumnKind,
+) -> Result<(), FormatError> {
+    let present = pending.iter().flatten();
+    let (base, width) = if kind == ColumnKind::Float {
+        (0, 8)
+    } else {
+        let base = present.clone().min().copied().unwrap_or(0);
+        let largest = present.max().copied().unwrap_or(0);
+        (base, delta_width(largest.wrapping_sub(base).cast_unsigned()))
+    };
+    chunks.extend_from_slice(&Chunk { base, offset: values.len(), width }.encode());
+    let mut packed = Vec::with_capacity(pending.len() * usize::from(width));
+    for value in pending {
+        // A row without a value gets the base: any number would do, and this one is small.
+        let delta = value.unwrap_or(base).wrapping_sub(base).to_le_bytes();
+        packed.extend_from_slice(delta.get(..usize::from(width)).unwrap_or_default());
+    }
+    values.push(&packed)
+}
+
+/// Writes the permutation (unless the file order will do) and the fences, and counts distinct values.
+fn write_order(
+    set: &mut SectionSet<'_>,
+    meta: &mut ColumnMeta,
+    source: &NumberSource<'_>,
+    sort_memory: u64,
+) -> Result<(), FormatError> {
+    let rows = source.validity.rows();
+    let mut order = OrderWriter::new(set, source, rows);
+    if source.stats.in_file_order {
+        meta.sort_index = SortIndex::FileOrder;
+        source.read(&mut |value| value.map_or(Ok(()), |value| order.run(source.key(value), 1)))?;
+    } else {
+        meta.sort_index = SortIndex::Permutation;
+        if source.width == 16 {
+            sort_rows::<u128>(source, sort_memory, &mut order)?;
+        } else {
+            sort_rows::<u64>(source, sort_memory, &mut order)?;
+        }
+        source.validity.for_each_null(&mut |row| order.rows.push(row))?;
+    }
+    meta.distinct = Some(order.distinct);
+    let fence_width = u16::try_from(source.width).unwrap_or(8);
+    set.add_bytes(
+        SectionKind::Fences,
+        fence_width,
+        order.fences.len() as u64 / source.width as u64,
+        &order.fences,
+    )?;
+    if meta.sort_index == SortIndex::Permutation {
+        let (spool, width, items) = order.rows.finish()?;
+        set.add(SectionKind::Permutation, width, items, spool);
+    }
+    Ok(())
+}
+
+struct OrderWriter {
+    rows: UintWriter,
+    fences: Vec<u8>,
+    key_width: usize,
+    rank: u64,
+    last: Option<u128>,
+    distinct: u64,
+}
+
+impl OrderWriter {
+    fn new(set: &SectionSet<'_>, source: &NumberSource<'_>, rows: u64) -> OrderWriter {
+        let largest = u32::try_from(rows.saturating_sub(1)).unwrap_or(u32::MAX);
+        let rows = UintWriter::new(set.spool(), largest);
+        OrderWriter { rows, fences: Vec::new(), key_width: source.width, rank: 0, last: None, distinct: 0 }
+    }
+
+    /// Takes note of `count` ranks with one key.
+    fn run(&mut self, key: u128, count: usize) -> Result<(), FormatError> {
+        self.distinct += u64::from(self.last != Some(key));
+        self.last = Some(key);
+        let end = self.rank + count as u64;
+        let mut fence = self.rank.next_multiple_of(u64::from(FENCE_RANKS));
+        while fence < end {
+            self.fences.extend_from_slice(key.to_le_bytes().get(..self.key_width).unwrap_or_default());
+            fence += u64::from(FENCE_RANKS);
+        }
+        self.rank = end;
+        Ok(())
+    }
+}
+
+fn sort_rows<K: OrderKey + TryFrom<u128> + Into<u128>>(
+    source: &NumberSource<'_>,
+    sort_memory: u64,
+    order: &mut OrderWriter,
+) -> Result<(), FormatError> {
+    let narrow = |key: u128| K::try_from(key).map_err(|_| ());
+    let (Ok(low), Ok(high)) =
+        (narrow(source.stats.smallest), narrow(source.stats.largest.max(source.stats.smallest)))
+    else {
+        return Ok(());
+    };
+    let pair_bytes = if source.width == 16 { 32 } else { 16 };
+    let weight = (source.validity.rows() - source.validity.null_count()) * pair_bytes;
+    let scan = |take: &mut dyn FnMut(u32, K, u64)| {
+        let mut row = 0u32;
+        source.read(&mut |value| {
+            if let Some(value) = value
+                && let Ok(key) = narrow(source.key(value))
+            {
+                take(row, key, pair_bytes);
+            }
+            row += 1;
+            Ok(())
+        })
+    };
+    visit_sorted(&scan, KeyRange { low, high, weight }, sort_memory, &mut |key, rows| {
+        order.run(key.into(), rows.len())?;
+        order.rows.push_all(rows)
+    })
+}

@@ -1,0 +1,234 @@
+//! The finished sections of one column, and what is told about them.
+
+use std::path::Path;
+
+use crate::array::{push_uint, width_for};
+use crate::column::{ZONE_ROWS, Zone};
+use crate::column_record::ColumnMeta;
+use crate::error::FormatError;
+use crate::section::SectionKind;
+use crate::writer::spool::Spool;
+
+/// What was decided for a column, and why.
+#[derive(Debug, Clone)]
+pub struct ColumnReport {
+    /// Name of the column.
+    pub name: String,
+    /// Kind of its values.
+    pub kind: &'static str,
+    /// `dictionary`, `numbers` or `texts`.
+    pub encoding: &'static str,
+    /// Why this encoding.
+    pub reason: String,
+    /// `none`, `file order` or `permutation`.
+    pub sort_index: &'static str,
+    /// Distinct values, where known.
+    pub distinct: Option<u64>,
+    /// Rows without a value.
+    pub null_count: u64,
+    /// Rows with NaN.
+    pub nan_count: u64,
+    /// Bytes of values.
+    pub data_bytes: u64,
+    /// Bytes that only make sorting and filtering faster.
+    pub index_bytes: u64,
+}
+
+/// One section before it has a place in a file.
+pub(crate) struct SectionData {
+    pub(crate) kind: SectionKind,
+    pub(crate) width: u16,
+    pub(crate) items: u64,
+    pub(crate) bytes: Spool,
+}
+
+/// The finished sections of one column.
+pub struct ColumnSegment {
+    pub(crate) meta: ColumnMeta,
+    pub(crate) rows: u64,
+    pub(crate) sections: Vec<SectionData>,
+    pub(crate) report: ColumnReport,
+}
+
+impl ColumnSegment {
+    /// What was decided for the column.
+    #[must_use]
+    pub fn report(&self) -> &ColumnReport {
+        &self.report
+    }
+
+    /// Bytes that the segment holds in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.sections.iter().map(|section| section.bytes.memory_bytes()).sum()
+    }
+
+    /// Moves everything to temporary files, for a segment that has to wait for its turn.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`] when the disk is full.
+    pub fn spill(&mut self) -> Result<(), FormatError> {
+        self.sections.iter_mut().try_for_each(|section| section.bytes.spill())
+    }
+}
+
+/// Makes the sections of a column, each within its share of the memory budget.
+pub(crate) struct SectionSet<'a> {
+    pub(crate) sections: Vec<SectionData>,
+    memory_max: u64,
+    directory: &'a Path,
+}
+
+impl<'a> SectionSet<'a> {
+    pub(crate) fn new(memory_max: u64, directory: &'a Path) -> SectionSet<'a> {
+        SectionSet { sections: Vec::new(), memory_max, directory }
+    }
+
+    pub(crate) fn spool(&self) -> Spool {
+        Spool::new(self.memory_max, self.directory)
+    }
+
+    /// Adds a section of items of one width (0: of no fixed width).
+    pub(crate) fn add(&mut self, kind: SectionKind, width: u16, items: u64, bytes: Spool) {
+        self.sections.push(SectionData { kind, width, items, bytes });
+    }
+
+    /// Adds a section that is small enough for memory.
+    pub(crate) fn add_bytes(
+        &mut self,
+        kind: SectionKind,
+        width: u16,
+        items: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
+        let mut spool = self.spool();
+        spool.push(bytes)?;
+        self.add(kind, width, items, spool);
+        Ok(())
+    }
+
+    /// Adds the zone map.
+    pub(crate) fn add_zones(&mut self, zones: &[Zone]) -> Result<(), FormatError> {
+        let bytes: Vec<u8> = zones.iter().flat_map(Zone::encode).collect();
+        self.add_bytes(SectionKind::Zones, 40, zones.len() as u64, &bytes)
+    }
+
+    pub(crate) fn bytes_of(&self, index: bool) -> u64 {
+        self.sections
+            .iter()
+            .filter(|section| section.kind.is_index() == index)
+            .map(|section| section.bytes.len())
+            .sum()
+    }
+}
+
+/// Collects unsigned integers of one width.
+pub(crate) struct UintWriter {
+    pub(crate) spool: Spool,
+    pub(crate) width: u8,
+    buffer: Vec<u8>,
+    items: u64,
+}
+
+/// Bytes buffered before they go to the spool.
+const BUFFER_BYTES: usize = 16 * 1024;
+
+impl UintWriter {
+    pub(crate) fn new(spool: Spool, largest: u32) -> UintWriter {
+        UintWriter {
+            spool,
+            width: width_for(largest),
+            buffer: Vec::with_capacity(BUFFER_BYTES + 8),
+            items: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, value: u32) -> Result<(), FormatError> {
+        push_uint(&mut self.buffer, value, self.width);
+        self.items += 1;
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.spool.push(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_all(&mut self, values: &[u32]) -> Result<(), FormatError> {
+        values.iter().try_for_each(|value| self.push(*value))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(Spool, u16, u64), FormatError> {
+        self.spool.push(&self.buffer)?;
+        Ok((self.spool, u16::from(self.width), self.items))
+    }
+}
+
+/// Takes one number after the other.
+pub(crate) type TakeUint<'a> = dyn FnMut(u32) -> Result<(), FormatError> + 'a;
+
+/// Reads back what a [`UintWriter`] wrote.
+pub(crate) fn read_uints(spool: &Spool, width: u16, take: &mut TakeUint<'_>) -> Result<(), FormatError> {
+    let width = usize::from(width);
+    spool.read(width, &mut |piece| {
+        for item in piece.chunks_exact(width) {
+            let mut word = [0u8; 4];
+            crate::layout::put(&mut word, 0, item);
+            take(u32::from_le_bytes(word))?;
+        }
+        Ok(())
+    })
+}
+
+/// Builds the zone map row by row.
+pub(crate) struct ZoneBuilder {
+    zones: Vec<Zone>,
+    current: Zone,
+    rows: usize,
+}
+
+impl ZoneBuilder {
+    pub(crate) fn new() -> ZoneBuilder {
+        ZoneBuilder { zones: Vec::new(), current: Zone::EMPTY, rows: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn value(&mut self, key: u128) {
+        self.current.include(key);
+        self.step();
+    }
+
+    /// A value whose key is unknown.
+    pub(crate) fn widest(&mut self) {
+        self.current.include(0);
+        self.value(u128::MAX);
+    }
+
+    #[inline]
+    pub(crate) fn null(&mut self) {
+        self.current.null_count += 1;
+        self.step();
+    }
+
+    #[inline]
+    pub(crate) fn nan(&mut self) {
+        self.current.nan_count += 1;
+        self.step();
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        self.rows += 1;
+        if self.rows == ZONE_ROWS {
+            self.zones.push(std::mem::replace(&mut self.current, Zone::EMPTY));
+            self.rows = 0;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Zone> {
+        if self.rows > 0 {
+            self.zones.push(self.current);
+        }
+        self.zones
+    }
+}

@@ -1,0 +1,229 @@
+//! Puts finished columns into a file: sections, directory, trailer, header; then sync, verify, rename.
+
+use std::collections::HashSet;
+use std::fs::{File, Permissions};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::checksum::{BlockHasher, checksum, fingerprint};
+use crate::column_record::ColumnMeta;
+use crate::error::FormatError;
+use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE, VERSION_MINOR};
+use crate::limits::{COLUMNS_MAX, NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
+use crate::reader::{Fingerprint, Table};
+use crate::section::{FLAG_REQUIRED, NO_COLUMN, RECORD_SIZE, SectionKind, SectionRecord};
+use crate::verify::VerifyProgress;
+use crate::writer::segment::{ColumnSegment, SectionData};
+use crate::writer::spool::Spool;
+
+/// What the file says of its source.
+#[derive(Debug, Clone, Default)]
+pub struct TableMetadata {
+    /// The schema of the source as text, at most 16 MiB.
+    pub source_schema: String,
+    /// Name and version of the writing program, at most 32 bytes.
+    pub created_by: String,
+}
+
+/// What was written.
+#[derive(Debug, Clone)]
+pub struct TableSummary {
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Rows of the table.
+    pub row_count: u64,
+    /// The content fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+/// Writes one store file. Dropped before [`TableWriter::commit`], it leaves nothing behind.
+pub struct TableWriter {
+    target: PathBuf,
+    file: NamedTempFile,
+    metadata: TableMetadata,
+    position: u64,
+    rows: Option<u64>,
+    records: Vec<SectionRecord>,
+    blocks: Vec<u64>,
+    columns: Vec<ColumnMeta>,
+    names: HashSet<String>,
+}
+
+impl TableWriter {
+    /// Begins a file beside `target`, under another name.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`] when the folder cannot be written to, [`FormatError::LimitExceeded`] for a too long schema.
+    pub fn create(target: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
+        limit("bytes of the source schema", metadata.source_schema.len(), SOURCE_SCHEMA_BYTES_MAX)?;
+        let name = target.file_name().and_then(|name| name.to_str()).unwrap_or("table");
+        let mut file = tempfile::Builder::new()
+            .prefix(&format!(".{name}.tmp-"))
+            .tempfile_in(folder_of(target))
+            .map_err(FormatError::io("create the file"))?;
+        file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
+        Ok(TableWriter {
+            target: target.to_path_buf(),
+            file,
+            metadata,
+            position: HEADER_SIZE as u64,
+            rows: None,
+            records: Vec::new(),
+            blocks: Vec::new(),
+            columns: Vec::new(),
+            names: HashSet::new(),
+        })
+    }
+
+    /// Adds the next column.
+    ///
+    /// # Errors
+    /// [`FormatError::RowCountMismatch`], [`FormatError::DuplicateColumn`], [`FormatError::LimitExceeded`] or
+    /// [`FormatError::Io`].
+    pub fn append(&mut self, segment: ColumnSegment) -> Result<(), FormatError> {
+        let name = segment.meta.name.clone();
+        let expected = *self.rows.get_or_insert(segment.rows);
+        if segment.rows != expected {
+            return Err(FormatError::RowCountMismatch { column: name, expected, found: segment.rows });
+        }
+        limit("columns of a table", self.columns.len() + 1, COLUMNS_MAX)?;
+        limit("bytes of a column name", name.len(), NAME_BYTES_MAX)?;
+        limit("bytes of a column's source type", segment.meta.source_type.len(), NAME_BYTES_MAX)?;
+        if !self.names.insert(name.clone()) {
+            return Err(FormatError::DuplicateColumn { column: name });
+        }
+        let column = u32::try_from(self.columns.len()).unwrap_or(NO_COLUMN);
+        for section in &segment.sections {
+            self.write_section(section, column)?;
+        }
+        self.columns.push(segment.meta);
+        Ok(())
+    }
+
+    /// Completes the file, syncs it, verifies all of it through the reader, and gives it its name.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`], or what [`Table::verify`] finds; the target is then untouched.
+    pub fn commit(mut self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<TableSummary, FormatError> {
+        self.write_file_sections()?;
+        let header = self.write_directory()?;
+        let file = self.file.as_file_mut();
+        file.seek(SeekFrom::Start(0)).map_err(FormatError::io("write the header"))?;
+        file.write_all(&header.encode()).map_err(FormatError::io("write the header"))?;
+        file.set_permissions(Permissions::from_mode(0o444))
+            .map_err(FormatError::io("set the file's mode"))?;
+        file.sync_all().map_err(FormatError::io("sync the file"))?;
+        Table::open(self.file.path())?.verify(progress)?;
+        let persisted = self.file.persist(&self.target).map_err(|error| error.error);
+        persisted.map_err(FormatError::io("rename the file"))?;
+        let folder = File::open(folder_of(&self.target)).map_err(FormatError::io("open the folder"))?;
+        folder.sync_all().map_err(FormatError::io("sync the folder"))?;
+        Ok(TableSummary {
+            file_bytes: header.file_size,
+            row_count: header.row_count,
+            fingerprint: Fingerprint(header.fingerprint),
+        })
+    }
+
+    fn write_section(&mut self, section: &SectionData, column: u32) -> Result<(), FormatError> {
+        self.pad()?;
+        let offset = self.position;
+        let mut hasher = BlockHasher::default();
+        let file = self.file.as_file_mut();
+        section.bytes.read(1, &mut |piece| {
+            hasher.update(piece);
+            file.write_all(piece).map_err(FormatError::io("write a section"))
+        })?;
+        let len = section.bytes.len();
+        self.position += len;
+        let (blocks, checksum) = hasher.finish();
+        let first_block = self.blocks.len() as u64;
+        self.blocks.extend_from_slice(&blocks);
+        self.records.push(SectionRecord {
+            kind: section.kind as u16,
+            flags: FLAG_REQUIRED,
+            column,
+            width: section.width,
+            minimal_minor: VERSION_MINOR,
+            offset,
+            len,
+            items: section.items,
+            checksum,
+            first_block,
+        });
+        Ok(())
+    }
+
+    fn pad(&mut self) -> Result<(), FormatError> {
+        let aligned = self.position.next_multiple_of(SECTION_ALIGNMENT);
+        let zeros = [0u8; SECTION_ALIGNMENT as usize];
+        let padding = zeros.get(..usize::try_from(aligned - self.position).unwrap_or(0)).unwrap_or_default();
+        self.file.as_file_mut().write_all(padding).map_err(FormatError::io("write padding"))?;
+        self.position = aligned;
+        Ok(())
+    }
+
+    fn write_file_sections(&mut self) -> Result<(), FormatError> {
+        let mut strings = Vec::new();
+        let records: Vec<u8> = self.columns.iter().flat_map(|column| column.encode(&mut strings)).collect();
+        let columns = self.columns.len() as u64;
+        let schema = std::mem::take(&mut self.metadata.source_schema).into_bytes();
+        self.write_bytes(SectionKind::Columns, 128, columns, &records)?;
+        self.write_bytes(SectionKind::Strings, 0, strings.len() as u64, &strings)?;
+        self.write_bytes(SectionKind::SourceSchema, 0, schema.len() as u64, &schema)?;
+        let blocks: Vec<u8> = self.blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
+        self.write_bytes(SectionKind::BlockChecksums, 8, blocks.len() as u64 / 8, &blocks)
+    }
+
+    fn write_bytes(
+        &mut self,
+        kind: SectionKind,
+        width: u16,
+        items: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
+        let mut spool = Spool::new(u64::MAX, folder_of(&self.target));
+        spool.push(bytes)?;
+        self.write_section(&SectionData { kind, width, items, bytes: spool }, NO_COLUMN)
+    }
+
+    fn write_directory(&mut self) -> Result<Header, FormatError> {
+        self.pad()?;
+        let directory: Vec<u8> = self.records.iter().flat_map(SectionRecord::encode).collect();
+        let directory_size = (self.records.len() * RECORD_SIZE) as u64;
+        let header = Header {
+            file_size: self.position + directory_size + TRAILER_SIZE as u64,
+            row_count: self.rows.unwrap_or(0),
+            column_count: u32::try_from(self.columns.len()).unwrap_or(u32::MAX),
+            section_count: u32::try_from(self.records.len()).unwrap_or(u32::MAX),
+            directory_offset: self.position,
+            directory_size,
+            directory_checksum: checksum(&directory),
+            fingerprint: fingerprint(&directory),
+            writer: self.metadata.created_by.clone(),
+        };
+        let file = self.file.as_file_mut();
+        file.write_all(&directory).map_err(FormatError::io("write the directory"))?;
+        file.write_all(&header.encode_trailer()).map_err(FormatError::io("write the trailer"))?;
+        Ok(header)
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
+fn limit(what: &str, found: usize, limit: usize) -> Result<(), FormatError> {
+    if found <= limit {
+        return Ok(());
+    }
+    Err(FormatError::LimitExceeded {
+        what: what.into(),
+        limit: limit as u64,
+        found: found as u64,
+        remedy: "make it smaller or drop columns",
+    })
+}

@@ -1,0 +1,219 @@
+//! Everything pushed into a text column: interned while texts repeat, spooled as they come when they do not.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::error::FormatError;
+use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
+use crate::writer::segment::read_uints;
+use crate::writer::spool::Spool;
+
+/// Rows after which a column whose texts hardly repeat stops being interned.
+const INTERN_TRIAL_ROWS: u64 = 65_536;
+/// The length that stands for null in the spool.
+const NULL_LENGTH: u32 = u32::MAX;
+/// The provisional code of null.
+const NULL_CODE: u32 = u32::MAX;
+
+/// Takes one text after the other, `None` for null.
+pub(crate) type TakeText<'a> = dyn FnMut(Option<&[u8]>) -> Result<(), FormatError> + 'a;
+
+/// The texts of a column.
+pub(crate) struct TextSource {
+    spool: Spool,
+    interner: Option<Interner>,
+    memory_max: u64,
+    directory: std::path::PathBuf,
+    pub(crate) rows: u64,
+    pub(crate) null_count: u64,
+    pub(crate) text_bytes: u64,
+    pub(crate) in_file_order: bool,
+    last: Vec<u8>,
+    seen_null: bool,
+}
+
+/// Distinct texts and their provisional codes, in order of first appearance.
+#[derive(Default)]
+pub(crate) struct Interner {
+    codes: HashMap<Box<[u8]>, u32>,
+    bytes: u64,
+}
+
+impl TextSource {
+    pub(crate) fn new(memory_max: u64, directory: &Path) -> TextSource {
+        TextSource {
+            spool: Spool::new(memory_max, directory),
+            interner: Some(Interner::default()),
+            memory_max,
+            directory: directory.to_path_buf(),
+            rows: 0,
+            null_count: 0,
+            text_bytes: 0,
+            in_file_order: true,
+            last: Vec::new(),
+            seen_null: false,
+        }
+    }
+
+    pub(crate) fn push(&mut self, text: Option<&[u8]>) -> Result<(), FormatError> {
+        self.note_order(text);
+        self.rows += 1;
+        self.null_count += u64::from(text.is_none());
+        self.text_bytes += text.map_or(0, <[u8]>::len) as u64;
+        match &mut self.interner {
+            Some(interner) => {
+                let code = interner.code(text);
+                self.spool.push(&code.to_le_bytes())?;
+                let dictionary_max = TEXT_DICTIONARY_BYTES_MAX.min(self.memory_max);
+                if interner.bytes > dictionary_max || interner.hardly_repeats(self.rows) {
+                    self.stop_interning()?;
+                }
+                Ok(())
+            }
+            None => push_text(&mut self.spool, text),
+        }
+    }
+
+    fn note_order(&mut self, text: Option<&[u8]>) {
+        if !self.in_file_order {
+            return;
+        }
+        match text {
+            None => self.seen_null = true,
+            Some(text) => {
+                self.in_file_order = !self.seen_null && text >= self.last.as_slice();
+                self.last.clear();
+                self.last.extend_from_slice(text);
+            }
+        }
+    }
+
+    /// Replaces the codes in the spool by the texts themselves.
+    pub(crate) fn stop_interning(&mut self) -> Result<(), FormatError> {
+        let Some(interner) = self.interner.take() else {
+            return Ok(());
+        };
+        let texts = interner.into_texts();
+        let mut spool = Spool::new(self.memory_max, &self.directory);
+        read_uints(&self.spool, 4, &mut |code| {
+            push_text(&mut spool, texts.get(code as usize).map(|text| &**text))
+        })?;
+        self.spool = spool;
+        Ok(())
+    }
+
+    /// The number of distinct texts, while it is known.
+    pub(crate) fn interned(&self) -> Option<usize> {
+        self.interner.as_ref().map(|interner| interner.codes.len())
+    }
+
+    /// Takes the distinct texts out; the spool then holds provisional codes.
+    pub(crate) fn take_interned(&mut self) -> Vec<Box<[u8]>> {
+        self.interner.take().map(Interner::into_texts).unwrap_or_default()
+    }
+
+    /// Calls back with the provisional code of every row, `None` for null.
+    pub(crate) fn read_codes(
+        &self,
+        take: &mut dyn FnMut(Option<u32>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
+        read_uints(&self.spool, 4, &mut |code| take((code != NULL_CODE).then_some(code)))
+    }
+
+    /// Calls back with the text of every row, `None` for null. Only after interning has stopped.
+    pub(crate) fn read_texts(&self, take: &mut TakeText<'_>) -> Result<(), FormatError> {
+        let mut carried: Vec<u8> = Vec::new();
+        self.spool.read(1, &mut |piece| {
+            let mut rest = piece;
+            while !carried.is_empty() && !rest.is_empty() {
+                let needed =
+                    record_length(&carried).map_or(1, |length| length - carried.len()).min(rest.len());
+                let (head, tail) = rest.split_at(needed);
+                carried.extend_from_slice(head);
+                rest = tail;
+                if record_length(&carried) == Some(carried.len()) {
+                    take(record_text(&carried))?;
+                    carried.clear();
+                }
+            }
+            while let Some(length) = record_length(rest).filter(|length| *length <= rest.len()) {
+                let (record, tail) = rest.split_at(length);
+                take(record_text(record))?;
+                rest = tail;
+            }
+            carried.extend_from_slice(rest);
+            Ok(())
+        })
+    }
+}
+
+/// Bytes of the record that begins here, once its length can be read.
+fn record_length(bytes: &[u8]) -> Option<usize> {
+    let length = u32::from_le_bytes(crate::layout::take(bytes, 0)?);
+    Some(if length == NULL_LENGTH { 4 } else { 4 + length as usize })
+}
+
+fn record_text(record: &[u8]) -> Option<&[u8]> {
+    let length = u32::from_le_bytes(crate::layout::take(record, 0)?);
+    (length != NULL_LENGTH).then(|| record.get(4..).unwrap_or_default())
+}
+
+fn push_text(spool: &mut Spool, text: Option<&[u8]>) -> Result<(), FormatError> {
+    let length = text.map_or(NULL_LENGTH, |text| u32::try_from(text.len()).unwrap_or(NULL_LENGTH - 1));
+    spool.push(&length.to_le_bytes())?;
+    spool.push(text.unwrap_or_default())
+}
+
+impl Interner {
+    fn code(&mut self, text: Option<&[u8]>) -> u32 {
+        let Some(text) = text else { return NULL_CODE };
+        if let Some(code) = self.codes.get(text) {
+            return *code;
+        }
+        let code = u32::try_from(self.codes.len()).unwrap_or(NULL_CODE - 1);
+        self.codes.insert(text.into(), code);
+        self.bytes += text.len() as u64 + 64;
+        code
+    }
+
+    fn hardly_repeats(&self, rows: u64) -> bool {
+        rows == INTERN_TRIAL_ROWS && self.codes.len() as u64 * 4 > rows * 3
+    }
+
+    fn into_texts(self) -> Vec<Box<[u8]>> {
+        let mut texts: Vec<(u32, Box<[u8]>)> =
+            self.codes.into_iter().map(|(text, code)| (code, text)).collect();
+        texts.sort_unstable_by_key(|(code, _)| *code);
+        texts.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_come_back_whether_interned_spooled_or_spilled(
+            texts in prop::collection::vec(prop::option::of("[a-c]{0,3}|.{0,40}"), 0..60),
+            long in 0usize..3_000_000,
+        ) {
+            let directory = tempfile::tempdir().unwrap();
+            let mut source = TextSource::new(1 << 20, directory.path());
+            let mut texts = texts;
+            texts.insert(texts.len() / 2, Some("x".repeat(long)));
+            for text in &texts {
+                source.push(text.as_ref().map(String::as_bytes)).unwrap();
+            }
+            source.stop_interning().unwrap();
+            let mut found = Vec::new();
+            source.read_texts(&mut |text| {
+                found.push(text.map(|text| String::from_utf8(text.to_vec()).unwrap()));
+                Ok(())
+            }).unwrap();
+            prop_assert_eq!(found, texts);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Damage anywhere in a file ends in an error or an answer, never in a panic, and verification finds all of it.
+
+use mercato_format::writer::{Column, ColumnValues, write_table};
+use mercato_format::{ColumnData, ColumnKind, FormatError, Table, TimeUnit};
+
+/// A small file with every storage, with and without nulls.
+pub fn small_file() -> Vec<u8> {
+    let texts = |values: &[Option<&str>]| {
+        ColumnValues::Texts(values.iter().map(|value| value.map(String::from)).collect())
+    };
+    let columns = [
+        Column::new(
+            "plain text",
+            ColumnKind::Text,
+            texts(&[Some("b\"1"), Some("a,2"), None, Some("c"), Some("d")]),
+        ),
+        Column::new(
+            "repeated",
+            ColumnKind::Text,
+            texts(&[Some("x,y"), Some("x,y"), Some("z"), Some("z"), None]),
+        ),
+        Column::new(
+            "integer",
+            ColumnKind::Integer,
+            ColumnValues::Integers(vec![Some(5), None, Some(-3), Some(900), Some(7)]),
+        ),
+        Column::new(
+            "float",
+            ColumnKind::Float,
+            ColumnValues::Floats(vec![Some(0.5), Some(f64::NAN), Some(-0.0), Some(2.0), None]),
+        ),
+        Column::new(
+            "flag",
+            ColumnKind::Boolean,
+            ColumnValues::Booleans(vec![Some(true), Some(false), None, Some(true), Some(true)]),
+        ),
+        Column::new(
+            "wide",
+            ColumnKind::Decimal { precision: 38, scale: 2 },
+            ColumnValues::Wide(vec![Some(i128::MAX), Some(1), Some(2), None, Some(3)]),
+        ),
+        Column::new(
+            "time",
+            ColumnKind::Timestamp { unit: TimeUnit::Millisecond },
+            ColumnValues::Integers(vec![Some(1), Some(2), Some(3), Some(4), Some(5)]),
+        ),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.mcol");
+    write_table(&path, &columns).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// Touches every value, every rank and every zone.
+pub fn read_everything(table: &Table) -> usize {
+    let rows = table.row_count();
+    let mut touched = 0;
+    for column in 0..table.columns().len() {
+        let Ok(data) = table.column(column) else { continue };
+        for row in 0..rows + 2 {
+            touched += usize::from(data.order().row_at(row).is_some());
+            touched += usize::from(data.zones().get(row as usize).is_some());
+            touched += match &data {
+                ColumnData::Dictionary(data) => {
+                    let code = data.codes.get(row as usize).unwrap_or(u32::MAX - 5);
+                    let texts =
+                        data.json.get(code).is_some() || data.csv.is_some_and(|csv| csv.get(code).is_some());
+                    usize::from(texts)
+                        + usize::from(data.number_key(code).is_some())
+                        + usize::from(data.ranks(0..code).is_some())
+                }
+                ColumnData::Numbers(data) => {
+                    let key = data.wide_order_key(row).unwrap_or(0);
+                    usize::from(data.lower_bound(key, row).is_some()) + usize::from(data.is_valid(row))
+                }
+                ColumnData::Texts(data) => {
+                    usize::from(data.json(row).is_some())
+                        + usize::from(data.lower_bound(b"c", false).is_some())
+                }
+            };
+        }
+    }
+    touched
+}
+
+#[test]
+fn the_undamaged_file_verifies() {
+    let table = Table::from_bytes(small_file()).unwrap();
+    let report = table.verify(&|_| ()).unwrap();
+    assert_eq!(report.columns, 7);
+    assert!(read_everything(&table) > 50);
+}
+
+#[test]
+fn every_flipped_byte_is_found_and_none_panics() {
+    let bytes = small_file();
+    for at in 0..bytes.len() {
+        for pattern in [0xFFu8, 0x01] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= pattern;
+            let found = Table::from_bytes(damaged).and_then(|table| {
+                read_everything(&table);
+                table.verify(&|_| ())
+            });
+            assert!(found.is_err(), "a flip at byte {at} was not found");
+        }
+    }
+}
+
+#[test]
+fn every_truncation_and_every_extension_is_refused_at_open() {
+    let bytes = small_file();
+    for length in 0..bytes.len() {
+        assert!(Table::from_bytes(bytes[..length].to_vec()).is_err(), "cut at {length}");
+    }
+    let mut longer = bytes;
+    longer.push(0);
+    assert!(matches!(Table::from_bytes(longer), Err(FormatError::WrongLength { .. })));
+}
+
+/// Recomputes all checksums after damage, so that only bounds and invariants are left to find it.
+fn reseal(bytes: &mut [u8]) {
+    use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let count = u32::from_le_bytes(bytes[36..40].try_into().unwrap()) as usize;
+    let directory = word(bytes, 40);
+    let records: Vec<usize> = (0..count).map(|record| directory + record * 64).collect();
+    let table = records
+        .iter()
+        .find(|at| bytes[**at] == 4 && bytes[**at + 1] == 0)
+        .map(|at| word(bytes, at + 16))
+        .unwrap();
+    for pass in [false, true] {
+        for at in &records {
+            if (bytes[*at] == 4) != pass {
+                continue;
+            }
+            let (offset, len, first) = (word(bytes, at + 16), word(bytes, at + 24), word(bytes, at + 48));
+            let blocks: Vec<u64> =
+                bytes[offset..offset + len].chunks(BLOCK_SIZE_BYTES).map(checksum).collect();
+            for (number, block) in blocks.iter().enumerate().filter(|_| !pass) {
+                let slot = table + (first + number) * 8;
+                bytes[slot..slot + 8].copy_from_slice(&block.to_le_bytes());
+            }
+            bytes[at + 40..at + 48].copy_from_slice(&section_checksum(&blocks).to_le_bytes());
+        }
+    }
+    let end = bytes.len() - 64;
+    let sum = checksum(&bytes[directory..end]);
+    let print = fingerprint(&bytes[directory..end]);
+    bytes[56..64].copy_from_slice(&sum.to_le_bytes());
+    bytes[64..80].copy_from_slice(&print);
+    let header = checksum(&bytes[..4088]);
+    bytes[4088..4096].copy_from_slice(&header.to_le_bytes());
+    bytes[end + 24..end + 32].copy_from_slice(&sum.to_le_bytes());
+    bytes[end + 32..end + 48].copy_from_slice(&print);
+    let trailer = checksum(&bytes[end..end + 56]);
+    bytes[end + 56..end + 64].copy_from_slice(&trailer.to_le_bytes());
+}
+
+#[test]
+fn resealing_an_undamaged_file_changes_nothing() {
+    let mut bytes = small_file();
+    reseal(&mut bytes);
+    assert_eq!(bytes, small_file());
+}
+
+#[test]
+fn lies_under_correct_checksums_never_panic() {
+    let bytes = small_file();
+    let sections: Vec<_> = Table::from_bytes(bytes.clone()).unwrap().sections().collect();
+    let mut accepted = std::collections::BTreeMap::new();
+    // The block checksums are made anew by resealing, so a lie among them does not last.
+    for section in sections.iter().filter(|section| section.kind != "block_checksums") {
+        for at in section.offset as usize..(section.offset + section.len) as usize {
+            for value in [0xFFu8, 0x80, bytes[at].wrapping_add(1), 0] {
+                let mut lie = bytes.clone();
+                lie[at] = value;
+                reseal(&mut lie);
+                let Ok(table) = Table::from_bytes(lie) else { continue };
+                read_everything(&table);
+                if value != bytes[at] && table.verify(&|_| ()).is_ok() {
+                    *accepted.entry(section.kind).or_insert(0u32) += 1;
+                }
+            }
+        }
+    }
+    // Names and values may be anything; what is derived from them may not.
+    let free = [
+        "strings",
+        "columns",
+        "text_bytes",
+        "json_bytes",
+        "values",
+        "chunks",
+        "dictionary_values",
+        "source_schema",
+    ];
+    assert!(accepted.keys().all(|kind| free.contains(kind)), "{accepted:?}");
+    assert!(accepted.values().sum::<u32>() < 900, "{accepted:?}");
+}

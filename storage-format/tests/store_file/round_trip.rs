@@ -1,0 +1,214 @@
+//! What is written is what is read, in value, in print and in order.
+
+use std::cmp::Ordering;
+
+use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp};
+use mercato_format::text::push_json_string;
+use mercato_format::writer::{Column, ColumnValues, temporary_table, write_table};
+use mercato_format::{ColumnData, ColumnKind, Table};
+use proptest::prelude::*;
+
+use crate::random_table;
+
+/// A value that compares as the format orders values.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Number(i128),
+    Float(f64),
+    Text(String),
+}
+
+fn value(values: &ColumnValues, row: usize) -> Option<Value> {
+    match values {
+        ColumnValues::Integers(values) => values[row].map(|value| Value::Number(value.into())),
+        ColumnValues::Wide(values) => values[row].map(Value::Number),
+        ColumnValues::Floats(values) => values[row].map(Value::Float),
+        ColumnValues::Booleans(values) => values[row].map(|value| Value::Number(value.into())),
+        ColumnValues::Texts(values) => values[row].clone().map(Value::Text),
+    }
+}
+
+fn len(values: &ColumnValues) -> usize {
+    match values {
+        ColumnValues::Integers(values) => values.len(),
+        ColumnValues::Wide(values) => values.len(),
+        ColumnValues::Floats(values) => values.len(),
+        ColumnValues::Booleans(values) => values.len(),
+        ColumnValues::Texts(values) => values.len(),
+    }
+}
+
+fn json(kind: ColumnKind, value: Option<&Value>) -> String {
+    let mut out = Vec::new();
+    match (kind, value) {
+        (_, None) => out.extend_from_slice(b"null"),
+        (_, Some(Value::Text(text))) => push_json_string(&mut out, text.as_bytes()),
+        (_, Some(Value::Float(number))) => {
+            if !push_finite(&mut out, *number) {
+                out.extend_from_slice(b"null");
+            }
+        }
+        (ColumnKind::Boolean, Some(Value::Number(number))) => {
+            out.extend_from_slice((*number == 1).to_string().as_bytes())
+        }
+        (ColumnKind::Decimal { scale, .. }, Some(Value::Number(number))) => {
+            push_decimal(&mut out, *number, scale)
+        }
+        (ColumnKind::Date, Some(Value::Number(number))) => {
+            out.push(b'"');
+            push_date(&mut out, i64::try_from(*number).unwrap());
+            out.push(b'"');
+        }
+        (ColumnKind::Timestamp { unit }, Some(Value::Number(number))) => {
+            out.push(b'"');
+            push_timestamp(&mut out, i64::try_from(*number).unwrap(), unit);
+            out.push(b'"');
+        }
+        (_, Some(Value::Number(number))) => out.extend_from_slice(number.to_string().as_bytes()),
+    }
+    String::from_utf8(out).unwrap()
+}
+
+fn stored_json(table: &Table, column: usize, row: u32) -> String {
+    let kind = table.columns()[column].kind;
+    match table.column(column).unwrap() {
+        ColumnData::Dictionary(data) => {
+            String::from_utf8(data.json.get(data.codes.get(row as usize).unwrap()).unwrap().to_vec()).unwrap()
+        }
+        ColumnData::Texts(data) => String::from_utf8(data.json(row).unwrap().to_vec()).unwrap(),
+        ColumnData::Numbers(data) => {
+            let stored = if data.width == 16 {
+                data.values.get_wide(row as usize)
+            } else {
+                data.values.get(row as usize).map(i128::from)
+            };
+            let value = if data.is_float() {
+                Value::Float(f64::from_bits(i64::try_from(stored.unwrap()).unwrap().cast_unsigned()))
+            } else {
+                Value::Number(stored.unwrap())
+            };
+            json(kind, data.is_valid(row).then_some(&value))
+        }
+    }
+}
+
+fn compare(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    match (a, b) {
+        (Some(Value::Number(a)), Some(Value::Number(b))) => a.cmp(b),
+        (Some(Value::Text(a)), Some(Value::Text(b))) => a.as_bytes().cmp(b.as_bytes()),
+        (Some(Value::Float(a)), Some(Value::Float(b))) => {
+            a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+        }
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    }
+}
+
+fn check(columns: &[Column]) {
+    let table = temporary_table(columns).unwrap();
+    assert_eq!(table.row_count() as usize, len(&columns[0].values));
+    for (number, column) in columns.iter().enumerate() {
+        let rows = len(&column.values);
+        let values: Vec<Option<Value>> = (0..rows).map(|row| value(&column.values, row)).collect();
+        for (row, value) in (0u32..).zip(&values) {
+            assert_eq!(stored_json(&table, number, row), json(column.spec.kind, value.as_ref()), "row {row}");
+        }
+        let order = table.column(number).unwrap().order();
+        assert_eq!(order.is_known(), column.sort_index);
+        if column.sort_index {
+            let mut expected: Vec<u32> = (0..u32::try_from(rows).unwrap()).collect();
+            expected.sort_by(|a, b| compare(values[*a as usize].as_ref(), values[*b as usize].as_ref()));
+            let mut found = Vec::new();
+            assert!(order.copy_rows(0..table.row_count(), &mut found));
+            assert_eq!(found, expected);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+    #[test]
+    fn a_random_table_reads_back_equal_and_in_order(columns in random_table::table()) {
+        check(&columns);
+    }
+}
+
+#[test]
+fn chunks_zones_and_fences_hold_beyond_their_first() {
+    let count = 150_000i64;
+    let null = |row: i64| row % 1_000 == 7;
+    let integers = (0..count).map(|row| (!null(row)).then_some(row * 7_919 % 1_000_003 - 500_000)).collect();
+    let floats =
+        (0..count).map(|row| (!null(row)).then(|| (row * 31 % 100_019) as f64 / 8.0 - 3_000.0)).collect();
+    let texts =
+        (0..count).map(|row| (!null(row)).then(|| format!("text number {}", row * 13 % 149_993))).collect();
+    let few = (0..count).map(|row| (!null(row)).then(|| format!("group {}", row % 11))).collect();
+    check(&[
+        Column::new("integers", ColumnKind::Integer, ColumnValues::Integers(integers)),
+        Column::new(
+            "ordered",
+            ColumnKind::Integer,
+            ColumnValues::Integers((0..count).map(|row| Some(row / 2)).collect()),
+        ),
+        Column::new("floats", ColumnKind::Float, ColumnValues::Floats(floats)),
+        Column::new("texts", ColumnKind::Text, ColumnValues::Texts(texts)),
+        Column::new("few", ColumnKind::Text, ColumnValues::Texts(few)),
+    ]);
+}
+
+#[test]
+fn the_same_values_give_the_same_file_under_any_memory_budget() {
+    use mercato_format::{BuildOptions, ColumnBuilder, TableMetadata, TableWriter};
+    let folder = tempfile::tempdir().unwrap();
+    let write = |budget: u64, name: &str| {
+        let mut writer = TableWriter::create(&folder.path().join(name), TableMetadata::default()).unwrap();
+        let column = Column::new("t", ColumnKind::Text, ColumnValues::Texts(vec![]));
+        let options = |_| BuildOptions {
+            memory_budget_bytes: budget,
+            spill_directory: folder.path().into(),
+            sort_index: true,
+        };
+        let mut texts = ColumnBuilder::new(column.spec.clone(), options(()));
+        let values: Vec<String> = (0..120_000u64)
+            .map(|row| format!("some longer text {}", row.wrapping_mul(0x9E37_79B9) % 100_000))
+            .collect();
+        texts.extend_texts(values.iter().map(|text| Some(text.as_str()))).unwrap();
+        writer.append(texts.finish().unwrap()).unwrap();
+        let spec = mercato_format::ColumnSpec {
+            name: "n".into(),
+            kind: ColumnKind::Integer,
+            nullable: true,
+            source_type: String::new(),
+        };
+        let mut numbers = ColumnBuilder::new(spec, options(()));
+        numbers
+            .extend_integers(
+                (0..120_000i64).map(|row| (row % 5 != 0).then_some(row.wrapping_mul(0x9E37_79B9_7F4A))),
+            )
+            .unwrap();
+        writer.append(numbers.finish().unwrap()).unwrap();
+        writer.commit(&|_| ()).unwrap().fingerprint
+    };
+    assert_eq!(write(1 << 20, "small"), write(1 << 30, "large"));
+}
+
+#[test]
+fn a_table_without_rows_and_one_without_values_are_tables() {
+    check(&[Column::new("c", ColumnKind::Text, ColumnValues::Texts(vec![]))]);
+    check(&[Column::new("c", ColumnKind::Float, ColumnValues::Floats(vec![None, None, None]))]);
+    check(&[Column::new("c", ColumnKind::Text, ColumnValues::Texts(vec![None]))]);
+}
+
+#[test]
+fn a_column_name_may_occur_once_and_columns_are_of_one_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let column = |name: &str, rows: usize| {
+        Column::new(name, ColumnKind::Integer, ColumnValues::Integers(vec![Some(1); rows]))
+    };
+    let refuse =
+        |columns: &[Column]| write_table(&folder.path().join("t.mcol"), columns).unwrap_err().to_string();
+    assert!(
+        refuse(&[column("a", 2), column("a", 2)]).contains("column `a`: expected every column name once")
+    );
+    assert!(refuse(&[column("a", 2), column("b", 3)]).contains("expected 2 rows"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left behind");
+}
