@@ -1,0 +1,283 @@
+//! `dataset.toml`: what a publisher says about a dataset.
+//!
+//! Knows the manifest's fields and their bounds; knows no store file.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::data_directory::MANIFEST_FILE;
+use super::error::CatalogError;
+use super::slug::Slug;
+use super::text_file;
+
+/// Largest manifest.
+pub const MANIFEST_SIZE_BYTES_MAX: u64 = 1024 * 1024;
+/// Most tags, and most related slugs.
+pub const LIST_LENGTH_MAX: usize = 100;
+/// Longest tag.
+pub const TAG_LENGTH_CHARS_MAX: usize = 64;
+/// Longest title.
+pub const TITLE_LENGTH_CHARS_MAX: usize = 300;
+/// Longest description of a dataset or a column.
+pub const DESCRIPTION_LENGTH_CHARS_MAX: usize = 10_000;
+
+/// A language of the catalog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Language {
+    /// English.
+    English,
+    /// Italian.
+    Italian,
+}
+
+/// A text in the languages that the publisher gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalizedText {
+    /// English.
+    pub en: Option<String>,
+    /// Italian.
+    pub it: Option<String>,
+}
+
+impl LocalizedText {
+    /// The text in that language, else in the other one; without a language English comes first.
+    pub fn choose(&self, language: Option<Language>) -> Option<&str> {
+        let (first, second) = match language {
+            Some(Language::Italian) => (&self.it, &self.en),
+            Some(Language::English) | None => (&self.en, &self.it),
+        };
+        first.as_deref().or(second.as_deref())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &String> {
+        self.en.iter().chain(&self.it)
+    }
+}
+
+/// What is said about a column.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnNote {
+    /// What the column holds.
+    pub description: Option<String>,
+    /// A typical value: text, number, boolean or date.
+    pub example: Option<toml::Value>,
+}
+
+/// A manifest that was read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Name of the dataset.
+    pub slug: Slug,
+    /// Whether it is offered.
+    pub published: bool,
+    /// Whether it stands first in the list.
+    pub featured: bool,
+    /// Name of the license.
+    pub license: Option<String>,
+    /// Where the license can be read.
+    pub license_url: Option<String>,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Related datasets for when no relation is recorded.
+    pub related: Vec<Slug>,
+    /// Title.
+    pub title: LocalizedText,
+    /// Description.
+    pub description: LocalizedText,
+    /// Notes by column name.
+    pub columns: BTreeMap<String, ColumnNote>,
+}
+
+impl Manifest {
+    /// Reads `dataset.toml` of a folder.
+    pub fn load(folder: &Path) -> Result<Self, CatalogError> {
+        let path = folder.join(MANIFEST_FILE);
+        let text = text_file::read(&path, MANIFEST_SIZE_BYTES_MAX)?;
+        Self::parse(&text, &path)
+    }
+
+    /// Reads a manifest; faults name `path`, line and column.
+    pub fn parse(text: &str, path: &Path) -> Result<Self, CatalogError> {
+        let fault = |span: Range<usize>, message: String| {
+            let (line, column) = line_and_column(text, span.start);
+            CatalogError::Manifest { path: path.to_owned(), line, column, message }
+        };
+        let typed: TypedManifest = toml::from_str(text)
+            .map_err(|error| fault(error.span().unwrap_or(0..0), error.message().replace('\n', "; ")))?;
+        typed.check().map_err(|(span, message)| fault(span, message))
+    }
+}
+
+/// The manifest as typed; positions are kept so that a fault can point at its place.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypedManifest {
+    slug: Spanned<String>,
+    #[serde(default = "published_by_default")]
+    published: bool,
+    #[serde(default)]
+    featured: bool,
+    license: Option<String>,
+    license_url: Option<Spanned<String>>,
+    #[serde(default)]
+    tags: Vec<Spanned<String>>,
+    #[serde(default)]
+    related: Vec<Spanned<String>>,
+    title: Option<Spanned<LocalizedText>>,
+    description: Option<Spanned<LocalizedText>>,
+    #[serde(default)]
+    columns: BTreeMap<String, Spanned<ColumnNote>>,
+}
+
+const fn published_by_default() -> bool {
+    true
+}
+
+type Fault = (Range<usize>, String);
+
+impl TypedManifest {
+    fn check(self) -> Result<Manifest, Fault> {
+        let slug =
+            Slug::parse_new(self.slug.get_ref()).map_err(|error| (self.slug.span(), error.to_string()))?;
+        if let Some(url) = &self.license_url {
+            check_url(url)?;
+        }
+        Ok(Manifest {
+            slug,
+            published: self.published,
+            featured: self.featured,
+            license: self.license,
+            license_url: self.license_url.map(Spanned::into_inner),
+            tags: check_tags(self.tags)?,
+            related: check_related(self.related)?,
+            title: check_text(self.title, TITLE_LENGTH_CHARS_MAX)?,
+            description: check_text(self.description, DESCRIPTION_LENGTH_CHARS_MAX)?,
+            columns: check_columns(self.columns)?,
+        })
+    }
+}
+
+fn check_url(url: &Spanned<String>) -> Result<(), Fault> {
+    let text = url.get_ref();
+    if text.starts_with("https://") || text.starts_with("http://") {
+        return Ok(());
+    }
+    Err((url.span(), "license_url must begin with https:// or http://".to_owned()))
+}
+
+fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
+    if let Some(extra) = tags.get(LIST_LENGTH_MAX) {
+        return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} tags")));
+    }
+    let mut checked: Vec<String> = Vec::with_capacity(tags.len());
+    for tag in tags {
+        let text = tag.get_ref().trim();
+        if text.is_empty() || text.chars().count() > TAG_LENGTH_CHARS_MAX {
+            return Err((tag.span(), format!("a tag is 1 to {TAG_LENGTH_CHARS_MAX} characters")));
+        }
+        if !checked.iter().any(|present| present == text) {
+            checked.push(text.to_owned());
+        }
+    }
+    Ok(checked)
+}
+
+fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, Fault> {
+    if let Some(extra) = related.get(LIST_LENGTH_MAX) {
+        return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} related datasets")));
+    }
+    let check =
+        |slug: Spanned<String>| Slug::parse(slug.get_ref()).map_err(|error| (slug.span(), error.to_string()));
+    related.into_iter().map(check).collect()
+}
+
+fn check_text(text: Option<Spanned<LocalizedText>>, length_max: usize) -> Result<LocalizedText, Fault> {
+    let Some(text) = text else { return Ok(LocalizedText::default()) };
+    let span = text.span();
+    let text = text.into_inner();
+    if text.all().any(|value| value.trim().is_empty() || value.chars().count() > length_max) {
+        return Err((span, format!("a text of 1 to {length_max} characters is expected in each language")));
+    }
+    Ok(text)
+}
+
+fn check_columns(
+    columns: BTreeMap<String, Spanned<ColumnNote>>,
+) -> Result<BTreeMap<String, ColumnNote>, Fault> {
+    let check = |(name, note): (String, Spanned<ColumnNote>)| {
+        let span = note.span();
+        let note = note.into_inner();
+        let too_long =
+            note.description.as_ref().is_some_and(|text| text.chars().count() > DESCRIPTION_LENGTH_CHARS_MAX);
+        let nested = matches!(note.example, Some(toml::Value::Array(_) | toml::Value::Table(_)));
+        match (too_long, nested) {
+            (true, _) => Err((span, format!("column `{name}`: description is too long"))),
+            (_, true) => Err((span, format!("column `{name}`: example must be a single value"))),
+            _ => Ok((name, note)),
+        }
+    };
+    columns.into_iter().map(check).collect()
+}
+
+/// Both from one; a position behind the end counts as the end.
+fn line_and_column(text: &str, position: usize) -> (usize, usize) {
+    let before = text.get(..position).unwrap_or(text);
+    let line = before.matches('\n').count().saturating_add(1);
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1);
+    (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Manifest, CatalogError> {
+        Manifest::parse(text, Path::new("dataset.toml"))
+    }
+
+    #[test]
+    fn a_full_manifest_is_read() {
+        let manifest = parse(
+            "slug = \"orders\"\nfeatured = true\nlicense = \"CC-BY-4.0\"\n\
+             license_url = \"https://creativecommons.org/licenses/by/4.0/\"\ntags = [\"trade\", \"trade\"]\n\
+             related = [\"lineitem\"]\n[title]\nen = \"Orders\"\nit = \"Ordini\"\n[description]\nen = \"All orders\"\n\
+             [columns.o_orderkey]\ndescription = \"Key\"\nexample = 7\n",
+        )
+        .unwrap();
+        assert!(manifest.published && manifest.featured);
+        assert_eq!(manifest.tags, ["trade"]);
+        assert_eq!(manifest.title.choose(Some(Language::Italian)), Some("Ordini"));
+        assert_eq!(manifest.title.choose(None), Some("Orders"));
+        assert_eq!(manifest.description.choose(Some(Language::Italian)), Some("All orders"));
+        assert_eq!(manifest.columns["o_orderkey"].example, Some(toml::Value::Integer(7)));
+    }
+
+    #[track_caller]
+    fn check_fault(text: &str, line: usize, column: usize, words: &str) {
+        match parse(text) {
+            Err(CatalogError::Manifest { line: at_line, column: at_column, message, .. }) => {
+                assert_eq!((at_line, at_column), (line, column), "{message}");
+                assert!(message.contains(words), "{message}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_fault_names_its_line_and_column() {
+        check_fault("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
+        check_fault("slug = \"A\"\n", 1, 8, "slug");
+        check_fault("slug = \"search\"\n", 1, 8, "reserved");
+        check_fault("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
+        check_fault("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
+        check_fault("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
+        check_fault("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
+        check_fault("slug = \n", 1, 8, "");
+    }
+}

@@ -1,0 +1,190 @@
+//! What is published: datasets, their versions, manifests and texts, read from the data directory.
+//!
+//! Readers get a snapshot and keep it; changes on disk make a new one. Knows no account, no route and no socket.
+
+mod changelog;
+mod data_directory;
+mod dataset;
+mod error;
+mod load;
+mod manifest;
+pub mod publish;
+mod slug;
+mod snapshot;
+mod text_file;
+mod watch;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use rayon::prelude::*;
+
+pub use changelog::{ChangelogEntry, parse as parse_changelog};
+pub use data_directory::DataDirectory;
+pub use dataset::{Dataset, DatasetVersion};
+pub use error::CatalogError;
+pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
+pub use slug::{Slug, SlugError};
+pub use snapshot::{Entry, Snapshot};
+pub use watch::Watcher;
+
+use data_directory::DatasetFolder;
+use load::{FolderMark, Known};
+
+/// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
+pub struct Catalog {
+    directory: DataDirectory,
+    snapshot: RwLock<Arc<Snapshot>>,
+    /// How each folder looked when it was loaded. One reload at a time holds it.
+    marks: Mutex<HashMap<Slug, FolderMark>>,
+}
+
+/// What a reload found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReloadReport {
+    /// Datasets that serve.
+    pub serving: usize,
+    /// Datasets that are published but damaged.
+    pub quarantined: usize,
+    /// Folders that were read because they changed, by name.
+    pub changed: Vec<String>,
+}
+
+impl Catalog {
+    /// Opens everything that is published under `directory`, creating the folder of datasets where it is absent.
+    pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
+        let datasets = directory.datasets();
+        fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
+        let catalog = Self { directory, snapshot: RwLock::default(), marks: Mutex::default() };
+        catalog.reload()?;
+        Ok(catalog)
+    }
+
+    /// Where it reads from.
+    pub fn directory(&self) -> &DataDirectory {
+        &self.directory
+    }
+
+    /// What is published now. It stays as it is for as long as the caller keeps it.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Looks at every folder and loads those that changed. Requests in flight keep what they hold.
+    pub fn reload(&self) -> Result<ReloadReport, CatalogError> {
+        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.snapshot();
+        let loaded: Vec<Loaded> = self
+            .folders()?
+            .into_par_iter()
+            .map(|(slug, folder)| load_folder(slug, &folder, &marks, &before))
+            .collect();
+        let mut report = ReloadReport::default();
+        let mut entries = HashMap::with_capacity(loaded.len());
+        let mut new_marks = HashMap::with_capacity(loaded.len());
+        for Loaded { slug, mark, entry, changed } in loaded {
+            if changed {
+                report.changed.push(slug.to_string());
+            }
+            match &entry {
+                Some(Entry::Serving(_)) => report.serving = report.serving.saturating_add(1),
+                Some(Entry::Quarantined { .. }) => report.quarantined = report.quarantined.saturating_add(1),
+                None => {}
+            }
+            new_marks.extend(mark.map(|mark| (slug.clone(), mark)));
+            entries.extend(entry.map(|entry| (slug, entry)));
+        }
+        let gone = before
+            .entries()
+            .keys()
+            .filter(|slug| !entries.contains_key(*slug) && !new_marks.contains_key(*slug));
+        report.changed.extend(gone.map(ToString::to_string));
+        *marks = new_marks;
+        if !report.changed.is_empty() {
+            self.replace(Snapshot::new(entries));
+        }
+        Ok(report)
+    }
+
+    /// Takes one dataset out of service because reading `damaged` failed. A newer version of its files is not
+    /// concerned; it comes back when its files change.
+    pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str) {
+        let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.snapshot();
+        let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
+        if !Arc::ptr_eq(&dataset.current.table, &damaged.table) {
+            return;
+        }
+        let mut entries = snapshot.entries().clone();
+        entries.insert(dataset.manifest.slug.clone(), Entry::Quarantined { reason: reason.to_owned() });
+        self.replace(Snapshot::new(entries));
+    }
+
+    fn replace(&self, snapshot: Snapshot) {
+        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    }
+
+    fn folders(&self) -> Result<Vec<(Slug, DatasetFolder)>, CatalogError> {
+        let datasets = self.directory.datasets();
+        let fault = |error| CatalogError::io(&datasets, "list it", error);
+        let mut folders = Vec::new();
+        for item in fs::read_dir(&datasets).map_err(fault)? {
+            let item = item.map_err(fault)?;
+            if let Some(slug) = item.file_name().to_str().and_then(|name| Slug::parse(name).ok()) {
+                folders.push((slug, DatasetFolder::at(item.path())));
+            }
+        }
+        Ok(folders)
+    }
+}
+
+/// One folder after a look at it.
+struct Loaded {
+    slug: Slug,
+    mark: Option<FolderMark>,
+    entry: Option<Entry>,
+    changed: bool,
+}
+
+/// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
+fn load_folder(
+    slug: Slug,
+    folder: &DatasetFolder,
+    marks: &HashMap<Slug, FolderMark>,
+    before: &Snapshot,
+) -> Loaded {
+    let present = before.get(slug.as_str());
+    let known_mark = marks.get(&slug);
+    let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
+    let mark = match FolderMark::of(folder) {
+        Ok(mark) if known_mark == Some(&mark) => {
+            return Loaded { slug, entry: present.cloned(), mark: Some(mark), changed: false };
+        }
+        Ok(mark) => mark,
+        Err(error) => return Loaded { slug, mark: None, entry: Some(quarantined(error)), changed: true },
+    };
+    let versions = match present {
+        Some(Entry::Serving(dataset)) => dataset.versions.as_slice(),
+        _ => &[],
+    };
+    let entry = match load::load(folder, &mark, &Known { mark: known_mark, versions }) {
+        Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
+        Err(error) => Some(quarantined(error)),
+    };
+    Loaded { slug, mark: Some(mark), entry, changed: true }
+}
+
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Catalog").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// A data directory given by its path.
+impl From<&Path> for DataDirectory {
+    fn from(root: &Path) -> Self {
+        Self::new(root)
+    }
+}

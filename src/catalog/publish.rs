@@ -1,0 +1,242 @@
+//! Publishing, taking down and going back, as changes of files that a running server sees whole or not at all.
+//!
+//! Every file is written beside its place, synced and renamed; the store file comes last, so the moment it appears the
+//! version is published with its texts. Knows no Parquet: the caller writes the store file.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use mercato_format::Table;
+use semver::Version;
+
+use super::data_directory::{
+    CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, MANIFEST_FILE, METHODOLOGY_FILE,
+    UNPUBLISHED_FILE,
+};
+use super::error::CatalogError;
+use super::load::{DOCUMENT_SIZE_BYTES_MAX, store_files};
+use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
+use super::slug::Slug;
+use super::text_file;
+
+/// Versions that stay on disk, the highest ones; the current one always stays.
+pub const RETAINED_VERSION_COUNT: usize = 3;
+
+/// What a publication did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The dataset.
+    pub slug: String,
+    /// The new version.
+    pub version: Version,
+    /// The store file.
+    pub path: PathBuf,
+    /// Its rows.
+    pub rows: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Versions that were removed because newer ones push them out.
+    pub removed: Vec<Version>,
+}
+
+/// Why nothing was published.
+#[derive(Debug, thiserror::Error)]
+pub enum PublishError<E> {
+    /// The catalog refused.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The store file could not be written.
+    #[error("{0}")]
+    Store(E),
+}
+
+/// Publishes a version of the dataset that `folder` describes.
+///
+/// `write_store` writes and syncs the store file at the path that it gets. It runs before anything becomes visible;
+/// when it fails, nothing changed.
+pub fn publish<E>(
+    data: &DataDirectory,
+    folder: &Path,
+    version: &Version,
+    write_store: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<Published, PublishError<E>> {
+    let manifest = Manifest::load(folder)?;
+    let texts = read_texts(folder)?;
+    let target = data.dataset(&manifest.slug);
+    let versions = target.versions();
+    fs::create_dir_all(&versions).map_err(|error| CatalogError::io(&versions, "create it", error))?;
+    let _lock = lock(&target)?;
+    check_version(&target, &manifest.slug, version)?;
+    remove_leftovers(&versions)?;
+
+    let incoming = target.incoming_store(version);
+    write_store(&incoming).map_err(PublishError::Store)?;
+    let table = open_store(&incoming)?;
+    for (name, text) in texts {
+        replace_file(&target.file(name), text.as_deref())?;
+    }
+    replace_file(&target.file(CURRENT_FILE), None)?;
+    replace_file(&target.file(UNPUBLISHED_FILE), None)?;
+    let path = target.store(version);
+    rename(&incoming, &path)?;
+    let removed = retire(&target, version)?;
+    touch_changed(data)?;
+    Ok(Published {
+        slug: manifest.slug.to_string(),
+        version: version.clone(),
+        path,
+        rows: table.row_count(),
+        bytes: table.file_bytes(),
+        removed,
+    })
+}
+
+/// Takes a dataset down. Its files stay, and a later publication brings it back.
+pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> {
+    let target = existing(data, slug)?;
+    let _lock = lock(&target)?;
+    replace_file(&target.file(UNPUBLISHED_FILE), Some(""))?;
+    touch_changed(data)
+}
+
+/// Makes an older version the current one, until the next publication.
+pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), CatalogError> {
+    let target = existing(data, slug)?;
+    let _lock = lock(&target)?;
+    let files = store_files(&target.versions())?;
+    if !files.contains_key(to) {
+        let kept: Vec<String> = files.keys().map(ToString::to_string).collect();
+        return Err(CatalogError::NoSuchVersion {
+            slug: slug.to_string(),
+            version: to.clone(),
+            kept: kept.join(", "),
+        });
+    }
+    open_store(&target.store(to))?;
+    let is_highest = files.keys().next_back() == Some(to);
+    let content = (!is_highest).then(|| format!("{to}\n"));
+    replace_file(&target.file(CURRENT_FILE), content.as_deref())?;
+    touch_changed(data)
+}
+
+type Texts = [(&'static str, Option<String>); 3];
+
+/// The manifest goes last, so that a folder without one is never offered.
+fn read_texts(folder: &Path) -> Result<Texts, CatalogError> {
+    let optional = |name: &str| text_file::read_optional(&folder.join(name), DOCUMENT_SIZE_BYTES_MAX);
+    Ok([
+        (METHODOLOGY_FILE, optional(METHODOLOGY_FILE)?),
+        (CHANGELOG_FILE, optional(CHANGELOG_FILE)?),
+        (MANIFEST_FILE, Some(text_file::read(&folder.join(MANIFEST_FILE), MANIFEST_SIZE_BYTES_MAX)?)),
+    ])
+}
+
+fn existing(data: &DataDirectory, slug: &Slug) -> Result<DatasetFolder, CatalogError> {
+    let target = data.dataset(slug);
+    if target.file(MANIFEST_FILE).is_file() {
+        return Ok(target);
+    }
+    Err(CatalogError::NotPublished { slug: slug.to_string() })
+}
+
+/// Held while a dataset changes; the system releases it when the process ends.
+fn lock(target: &DatasetFolder) -> Result<File, CatalogError> {
+    let path = target.file(".lock");
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| CatalogError::io(&path, "open it", error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(CatalogError::Locked { path }),
+        Err(TryLockError::Error(error)) => Err(CatalogError::io(&path, "lock it", error)),
+    }
+}
+
+fn check_version(target: &DatasetFolder, slug: &Slug, version: &Version) -> Result<(), CatalogError> {
+    let files = store_files(&target.versions())?;
+    if files.contains_key(version) {
+        return Err(CatalogError::VersionExists { slug: slug.to_string(), version: version.clone() });
+    }
+    match files.keys().next_back() {
+        Some(highest) if highest > version => Err(CatalogError::VersionNotGreater {
+            slug: slug.to_string(),
+            version: version.clone(),
+            highest: highest.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What an interrupted publication left behind; nobody else can be writing it, the lock is held.
+fn remove_leftovers(versions: &Path) -> Result<(), CatalogError> {
+    let fault = |error| CatalogError::io(versions, "list it", error);
+    for item in fs::read_dir(versions).map_err(fault)? {
+        let item = item.map_err(fault)?;
+        if item.file_name().to_str().is_some_and(|name| name.starts_with(".incoming-")) {
+            fs::remove_file(item.path())
+                .map_err(|error| CatalogError::io(&item.path(), "remove it", error))?;
+        }
+    }
+    Ok(())
+}
+
+fn open_store(path: &Path) -> Result<Table, CatalogError> {
+    Table::open(path)
+        .map_err(|error| CatalogError::Store { path: path.to_owned(), message: error.to_string() })
+}
+
+/// Removes versions below the retained ones. Whoever still reads one keeps it open until done.
+fn retire(target: &DatasetFolder, current: &Version) -> Result<Vec<Version>, CatalogError> {
+    let files = store_files(&target.versions())?;
+    let mut removed = Vec::new();
+    for (version, path) in files.into_iter().rev().skip(RETAINED_VERSION_COUNT) {
+        if version != *current {
+            fs::remove_file(&path).map_err(|error| CatalogError::io(&path, "remove it", error))?;
+            removed.push(version);
+        }
+    }
+    Ok(removed)
+}
+
+/// Replaces a small file whole, or removes it.
+fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
+    let Some(content) = content else {
+        return match fs::remove_file(path) {
+            Ok(()) => sync_parent(path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(CatalogError::io(path, "remove it", error)),
+        };
+    };
+    let mut name = std::ffi::OsString::from(".new-");
+    name.push(path.file_name().unwrap_or_default());
+    let beside = path.with_file_name(name);
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(content.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| CatalogError::io(&beside, "write it", error))?;
+    rename(&beside, path)
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), CatalogError> {
+    fs::rename(from, to).map_err(|error| CatalogError::io(to, "put it in place", error))?;
+    sync_parent(to)
+}
+
+fn sync_parent(path: &Path) -> Result<(), CatalogError> {
+    let parent = path.parent().unwrap_or(path);
+    let synced = File::open(parent).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| CatalogError::io(parent, "sync it", error))
+}
+
+fn touch_changed(data: &DataDirectory) -> Result<(), CatalogError> {
+    let path = data.changed();
+    let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    // The length changes too, for file systems whose clock is coarse.
+    let content = if length == 1 { "\n\n" } else { "\n" };
+    replace_file(&path, Some(content))
+}

@@ -1,0 +1,74 @@
+//! What is published at one moment.
+//!
+//! Immutable: readers keep the snapshot they began with while newer ones replace it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::dataset::Dataset;
+use super::slug::Slug;
+
+/// What stands behind a slug.
+#[derive(Clone)]
+pub enum Entry {
+    /// It is served.
+    Serving(Arc<Dataset>),
+    /// It is published, but its files are damaged. The reason is for the operator.
+    Quarantined {
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// All published datasets of one moment.
+#[derive(Default)]
+pub struct Snapshot {
+    entries: HashMap<Slug, Entry>,
+    ordered: Vec<Arc<Dataset>>,
+}
+
+impl Snapshot {
+    /// A snapshot of these entries; datasets are put in the order of the list: featured, then newest, then by name.
+    pub fn new(entries: HashMap<Slug, Entry>) -> Self {
+        let mut ordered: Vec<Arc<Dataset>> = entries
+            .values()
+            .filter_map(|entry| match entry {
+                Entry::Serving(dataset) => Some(Arc::clone(dataset)),
+                Entry::Quarantined { .. } => None,
+            })
+            .collect();
+        ordered.sort_by(|a, b| {
+            let featured = b.manifest.featured.cmp(&a.manifest.featured);
+            featured.then(b.updated_at.cmp(&a.updated_at)).then_with(|| a.slug().cmp(b.slug()))
+        });
+        Self { entries, ordered }
+    }
+
+    /// What stands behind a slug, if anything published does.
+    pub fn get(&self, slug: &str) -> Option<&Entry> {
+        self.entries.get(slug)
+    }
+
+    /// The datasets that are served, in the order of the list.
+    pub fn datasets(&self) -> &[Arc<Dataset>] {
+        &self.ordered
+    }
+
+    /// Slugs and reasons of the datasets that are not served because they are damaged, by name.
+    pub fn quarantined(&self) -> Vec<(&Slug, &str)> {
+        let mut list: Vec<(&Slug, &str)> = self
+            .entries
+            .iter()
+            .filter_map(|(slug, entry)| match entry {
+                Entry::Quarantined { reason } => Some((slug, reason.as_str())),
+                Entry::Serving(_) => None,
+            })
+            .collect();
+        list.sort();
+        list
+    }
+
+    pub(super) fn entries(&self) -> &HashMap<Slug, Entry> {
+        &self.entries
+    }
+}

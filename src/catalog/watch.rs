@@ -1,0 +1,73 @@
+//! Notices that the files of the catalog changed and reloads it.
+//!
+//! A publication touches one file, which is looked at often. A full look at every folder also finds what was copied
+//! there by hand; it runs seldom enough that its cost stays a small part of one core.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant, SystemTime};
+
+use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+
+use super::{Catalog, CatalogError, ReloadReport};
+
+/// How often the one file is looked at.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The shortest pause between two full looks.
+pub const FULL_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(2);
+/// A full look pauses this many times as long as it took.
+pub const FULL_LOOK_PAUSE_FACTOR: u32 = 50;
+
+/// The background thread; it ends when this is dropped.
+pub struct Watcher {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watcher {
+    /// Starts to watch. `report` hears of each reload that found a change or failed.
+    pub fn start(
+        catalog: Arc<Catalog>,
+        report: impl Fn(Result<&ReloadReport, &CatalogError>) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = bounded::<()>(0);
+        let thread = thread::Builder::new().name("catalog-watch".to_owned()).spawn(move || {
+            let mut seen = mark(&catalog.directory().changed());
+            let mut next_full_look = Instant::now() + FULL_LOOK_INTERVAL_MIN;
+            while matches!(stopped.recv_timeout(POLL_INTERVAL), Err(RecvTimeoutError::Timeout)) {
+                let present = mark(&catalog.directory().changed());
+                if present == seen && Instant::now() < next_full_look {
+                    continue;
+                }
+                seen = present;
+                let began = Instant::now();
+                match catalog.reload() {
+                    Ok(found) if found.changed.is_empty() => {}
+                    Ok(found) => report(Ok(&found)),
+                    Err(error) => report(Err(&error)),
+                }
+                let pause =
+                    began.elapsed().saturating_mul(FULL_LOOK_PAUSE_FACTOR).max(FULL_LOOK_INTERVAL_MIN);
+                next_full_look = Instant::now() + pause;
+            }
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to end.
+            drop(thread.join());
+        }
+    }
+}
+
+fn mark(path: &Path) -> Option<(SystemTime, u64)> {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
