@@ -1,0 +1,322 @@
+//! Settings of the server: first what was typed, then what it means.
+//!
+//! Knows flags, the configuration file and defaults; opens nothing.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+use serde::Deserialize;
+
+use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
+
+/// Largest configuration file.
+const CONFIG_SIZE_BYTES_MAX: u64 = 1024 * 1024;
+/// Most workers.
+const WORKERS_MAX: usize = 4096;
+/// Fewest workers unless asked otherwise: most of them wait for the books.
+const WORKERS_DEFAULT_MIN: usize = 32;
+/// Workers for each core unless asked otherwise.
+const WORKERS_PER_CORE: usize = 8;
+/// Longest drain.
+const DRAIN_SECONDS_MAX: u64 = 3600;
+
+/// Serves the datasets of a marketplace.
+#[derive(Debug, Parser)]
+#[command(name = "mercato", version, about, max_term_width = 110)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the datasets of a data directory until SIGTERM.
+    Serve(TypedFlags),
+}
+
+/// Flags as typed. What a flag leaves open, the configuration file may say, then the default holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TypedFlags {
+    /// Directory that holds everything: datasets and ledger. Required, here or in the file.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+
+    /// Where the public API listens. Default: 127.0.0.1:8080.
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// Where the operator's side listens, `ADDR:PORT` or `unix:PATH`. Default: 127.0.0.1:8081.
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
+    pub admin: Option<String>,
+
+    /// Threads that answer requests. Default: 8 for each core, at least 32.
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+
+    /// TOML file with the same names as these flags. Flags win over the file.
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+
+    /// Requests of one key or client address in any 60 seconds; 0 lifts the limit. Default: 120.
+    #[arg(long, value_name = "N")]
+    pub requests_per_minute: Option<u32>,
+
+    /// Requests of one key or client address in a UTC day; 0 lifts the limit. Default: 5000.
+    #[arg(long, value_name = "N")]
+    pub requests_per_day: Option<u32>,
+
+    /// `power`: a charge is on disk before the answer. `process`: it survives a kill of the process at once and a power
+    /// loss within 100 ms. Default: power.
+    #[arg(long, value_name = "power|process")]
+    pub charge_durability: Option<String>,
+
+    /// Network of a proxy whose X-Forwarded-For names the client; may be given several times. Default: none.
+    #[arg(long, value_name = "CIDR")]
+    #[serde(default)]
+    pub trusted_proxy: Vec<String>,
+
+    /// Longest wait at SIGTERM for requests that run. Default: 30.
+    #[arg(long, value_name = "SECONDS")]
+    pub drain_seconds: Option<u64>,
+}
+
+/// Where the operator's side listens, still as a place and not as a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AdminPlace {
+    /// An address and port.
+    Tcp(SocketAddr),
+    /// A socket file.
+    Unix(PathBuf),
+}
+
+/// What the flags mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Directory that holds everything.
+    pub data: PathBuf,
+    /// Where the public API listens.
+    pub listen: SocketAddr,
+    /// Where the operator's side listens.
+    pub admin: AdminPlace,
+    /// Threads that answer requests.
+    pub workers: usize,
+    /// Requests a minute, 0 for no limit.
+    pub requests_per_minute: u32,
+    /// Requests a UTC day, 0 for no limit.
+    pub requests_per_day: u32,
+    /// `power` or `process`; the books read it.
+    pub charge_durability: String,
+    /// Networks of trusted proxies; the gate reads them.
+    pub trusted_proxies: Vec<String>,
+    /// Longest wait for requests that run at the end.
+    pub drain: Duration,
+}
+
+/// Why the settings cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{}: cannot read the configuration: {message}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        message: String,
+    },
+    /// The file is not as it should be.
+    #[error("{}:{line}:{column}: {message}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Line, from one.
+        line: usize,
+        /// Column, from one.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// A required flag is missing.
+    #[error("--{flag} is required; give it as a flag or in the configuration file")]
+    Missing {
+        /// Name of the flag.
+        flag: &'static str,
+    },
+    /// A value cannot be used.
+    #[error("--{flag}: found `{found}`, expected {expected}")]
+    Value {
+        /// Name of the flag.
+        flag: &'static str,
+        /// What was typed.
+        found: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+impl Settings {
+    /// Reads the configuration file if one is named, then says what everything means. `cores` is how many the machine has.
+    pub fn resolve(typed: TypedFlags, cores: usize) -> Result<Self, ConfigError> {
+        let file = match &typed.config {
+            Some(path) => read_file(path)?,
+            None => TypedFlags::default(),
+        };
+        let typed = typed.or(file);
+        let workers_default = cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN);
+        Ok(Self {
+            data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
+            listen: typed.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            admin: admin_place(typed.admin.as_deref())?,
+            workers: within(
+                "workers",
+                typed.workers.unwrap_or(workers_default),
+                1..=WORKERS_MAX,
+                "1 to 4096",
+            )?,
+            requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
+            requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
+            charge_durability: durability(typed.charge_durability)?,
+            trusted_proxies: typed.trusted_proxy,
+            drain: Duration::from_secs(within(
+                "drain-seconds",
+                typed.drain_seconds.unwrap_or(30),
+                0..=DRAIN_SECONDS_MAX,
+                "0 to 3600",
+            )?),
+        })
+    }
+}
+
+impl TypedFlags {
+    /// What these leave open is taken from `other`.
+    fn or(self, other: Self) -> Self {
+        let own_proxies = !self.trusted_proxy.is_empty();
+        Self {
+            data: self.data.or(other.data),
+            listen: self.listen.or(other.listen),
+            admin: self.admin.or(other.admin),
+            workers: self.workers.or(other.workers),
+            config: self.config,
+            requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
+            requests_per_day: self.requests_per_day.or(other.requests_per_day),
+            charge_durability: self.charge_durability.or(other.charge_durability),
+            trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
+            drain_seconds: self.drain_seconds.or(other.drain_seconds),
+        }
+    }
+}
+
+fn read_file(path: &Path) -> Result<TypedFlags, ConfigError> {
+    use std::io::Read;
+    let unreadable =
+        |error: std::io::Error| ConfigError::Unreadable { path: path.to_owned(), message: error.to_string() };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    file.take(CONFIG_SIZE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
+    toml::from_str(&text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        ConfigError::File {
+            path: path.to_owned(),
+            line: before.matches('\n').count().saturating_add(1),
+            column: before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1),
+            message: error.message().replace('\n', "; "),
+        }
+    })
+}
+
+fn admin_place(typed: Option<&str>) -> Result<AdminPlace, ConfigError> {
+    let text = typed.unwrap_or("127.0.0.1:8081");
+    if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+        return Ok(AdminPlace::Unix(PathBuf::from(path)));
+    }
+    text.parse().map(AdminPlace::Tcp).map_err(|_| ConfigError::Value {
+        flag: "admin",
+        found: text.to_owned(),
+        expected: "ADDR:PORT or unix:PATH",
+    })
+}
+
+fn durability(typed: Option<String>) -> Result<String, ConfigError> {
+    let text = typed.unwrap_or_else(|| "power".to_owned());
+    if matches!(text.as_str(), "power" | "process") {
+        return Ok(text);
+    }
+    Err(ConfigError::Value { flag: "charge-durability", found: text, expected: "power or process" })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "a range is written where it is used")]
+fn within<T: PartialOrd + ToString>(
+    flag: &'static str,
+    value: T,
+    accepted: RangeInclusive<T>,
+    expected: &'static str,
+) -> Result<T, ConfigError> {
+    if accepted.contains(&value) {
+        return Ok(value);
+    }
+    Err(ConfigError::Value { flag, found: value.to_string(), expected })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(arguments: &[&str]) -> TypedFlags {
+        let words = ["mercato", "serve"].iter().chain(arguments);
+        let Command::Serve(flags) = CommandLine::try_parse_from(words).unwrap().command;
+        flags
+    }
+
+    #[test]
+    fn defaults_hold_where_nothing_is_typed() {
+        let settings = Settings::resolve(typed(&["--data", "/d"]), 2).unwrap();
+        assert_eq!(settings.listen, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        assert_eq!(settings.admin, AdminPlace::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))));
+        assert_eq!((settings.workers, settings.drain.as_secs()), (32, 30));
+        assert_eq!((settings.requests_per_minute, settings.requests_per_day), (120, 5000));
+        assert_eq!(settings.charge_durability, "power");
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_defaults() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mercato.toml");
+        std::fs::write(
+            &path,
+            "data = \"/file\"\nworkers = 5\nrequests-per-day = 0\ntrusted-proxy = [\"10.0.0.0/8\"]\n",
+        )
+        .unwrap();
+        let flags =
+            typed(&["--config", path.to_str().unwrap(), "--workers", "7", "--admin", "unix:/run/m.sock"]);
+        let settings = Settings::resolve(flags, 2).unwrap();
+        assert_eq!(settings.data, Path::new("/file"));
+        assert_eq!((settings.workers, settings.requests_per_day), (7, 0));
+        assert_eq!(settings.trusted_proxies, ["10.0.0.0/8"]);
+        assert_eq!(settings.admin, AdminPlace::Unix(PathBuf::from("/run/m.sock")));
+    }
+
+    #[track_caller]
+    fn check_refused(arguments: &[&str], words: &str) {
+        let error = Settings::resolve(typed(arguments), 2).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named() {
+        check_refused(&[], "--data is required");
+        check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
+        check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");
+        check_refused(&["--data", "/d", "--charge-durability", "none"], "power or process");
+        check_refused(&["--config", "/nonexistent/file.toml"], "cannot read");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mercato.toml");
+        std::fs::write(&path, "data = \"/d\"\ncolour = 1\n").unwrap();
+        check_refused(&["--config", path.to_str().unwrap()], ":2:1:");
+    }
+}
