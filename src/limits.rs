@@ -1,0 +1,171 @@
+//! Every bound of the server that is not tied to one file, with its unit in its name.
+//!
+//! Knows no code: only numbers, grouped by the folder that holds to them.
+
+/// Bounds of the books (`ledger/`).
+pub mod ledger {
+    /// Operations that wait for the ledger thread; one more is refused as busy.
+    pub const QUEUE_OPERATIONS_MAX: usize = 16_384;
+    /// Operations that are written and acknowledged together.
+    pub const BATCH_OPERATIONS_MAX: usize = 512;
+    /// Memory that the store may use for its page cache.
+    pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+    /// With process durability: the longest time until what was acknowledged is also safe from a power loss.
+    pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
+    /// The longest wait for an acknowledgement.
+    pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
+    /// How often a store that has failed is tried again.
+    pub const RECOVERY_RETRY_MILLIS: u64 = 1_000;
+    /// How often the progress of open reservations is written down.
+    pub const PROGRESS_NOTE_MILLIS: u64 = 200;
+    /// Reservations that may be open at one time.
+    pub const OPEN_RESERVATIONS_MAX: usize = 65_536;
+
+    /// Accounts that one ledger holds.
+    pub const ACCOUNTS_MAX: usize = 1_000_000;
+    /// Keys of one account, revoked ones included.
+    pub const KEYS_PER_ACCOUNT_MAX: usize = 1_000;
+    /// Keys that one ledger holds, revoked ones included.
+    pub const KEYS_MAX: usize = 1_000_000;
+    /// Length of an account's name, of a key's label and of the note of an entry.
+    pub const TEXT_BYTES_MAX: usize = 200;
+    /// Length of an `Idempotency-Key`.
+    pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+    /// Longest grace of a rotated key.
+    pub const KEY_GRACE_SECONDS_MAX: u64 = 30 * 86_400;
+
+    /// Credits in one purchase or grant.
+    pub const CREDITS_PER_PURCHASE_MAX: u64 = 1_000_000_000_000;
+    /// Credits that one account may hold; far below what 63 bits hold.
+    pub const BALANCE_CREDITS_MAX: u64 = 1_000_000_000_000_000;
+    /// Price of 1,000 credits in cents of a euro, VAT excluded.
+    pub const CENTS_PER_THOUSAND_CREDITS: u64 = 500;
+    /// Free queries of an account that never bought credits, in a calendar month.
+    pub const FREE_QUERIES_PER_MONTH: u32 = 100;
+    /// Rows of one free query.
+    pub const FREE_ROWS_PER_QUERY_MAX: u64 = 10_000;
+    /// How long an `Idempotency-Key` is remembered.
+    pub const IDEMPOTENCY_HOURS: i64 = 24;
+    /// How long a paid download may be read again in ranges.
+    pub const DOWNLOAD_GRANT_HOURS: i64 = 24;
+    /// Expired records that one round of cleaning removes.
+    pub const EXPIRED_PER_ROUND_MAX: usize = 256;
+
+    /// Days that one usage report covers.
+    pub const USAGE_DAYS_MAX: u32 = 90;
+    /// Lines of one usage report (days × datasets).
+    pub const USAGE_LINES_MAX: usize = 100_000;
+    /// Usage lines of the present day that are kept in memory.
+    pub const USAGE_LINES_CACHED_MAX: usize = 65_536;
+    /// Entries that one page of an export carries.
+    pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
+    /// Newest entries that are added up again at every start.
+    pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 1_000_000;
+    /// Longest record that is read back from the store or from a backup.
+    pub const RECORD_BYTES_MAX: usize = 64 * 1024;
+    /// Records that a backup copies between two batches.
+    pub const BACKUP_RECORDS_PER_STEP: usize = 4_096;
+}
+
+/// Bounds of the access control (`access/`).
+pub mod access {
+    /// Requests of one key or address in any 60 seconds, unless configured otherwise.
+    pub const REQUESTS_PER_MINUTE: u32 = 120;
+    /// Requests of one key or address in a UTC day, unless configured otherwise.
+    pub const REQUESTS_PER_DAY: u32 = 5_000;
+    /// Client addresses whose requests are counted at one time; the longest silent one makes room.
+    pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
+    /// Keys whose requests are counted at one time.
+    pub const TRACKED_KEYS_MAX: usize = super::ledger::KEYS_MAX;
+    /// Parts of the meter table, each behind its own lock.
+    pub const METER_SHARDS: usize = 16;
+    /// Meters that are looked at to find one that makes room.
+    pub const EVICTION_CANDIDATES: usize = 8;
+    /// Requests of one subject closer together than this count as one moment.
+    pub const WINDOW_GRAIN_MILLIS: i64 = 100;
+    /// How often day counters and times of last use are written down.
+    pub const KEEPER_INTERVAL_MILLIS: u64 = 1_000;
+    /// Counters that one round of the keeper writes.
+    pub const COUNTERS_PER_ROUND_MAX: usize = 4_096;
+    /// Trusted proxy networks in the configuration.
+    pub const TRUSTED_PROXIES_MAX: usize = 64;
+    /// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
+    pub const FORWARDED_HOPS_MAX: usize = 16;
+    /// Longest header value that is looked at as a key.
+    pub const PRESENTED_KEY_BYTES_MAX: usize = 128;
+}
+
+/// Bounds of the HTTP layer (`http/`).
+pub mod http {
+    use std::time::Duration;
+
+    /// Largest request body: `docs/API.md`, "Limits".
+    pub const BODY_SIZE_BYTES_MAX: usize = 1024 * 1024;
+    /// Largest request target (path and query).
+    pub const TARGET_SIZE_BYTES_MAX: usize = 64 * 1024;
+    /// Most query parameters of one request.
+    pub const PARAMETER_COUNT_MAX: usize = 64;
+    /// Most path segments that any route could have.
+    pub const PATH_SEGMENT_COUNT_MAX: usize = 16;
+    /// Rows of a page at most.
+    pub const QUERY_LIMIT_MAX: u64 = 10_000;
+    /// Rows of a stream at most.
+    pub const STREAM_LIMIT_MAX: u64 = 1_000_000;
+    /// Rows of a sample at most.
+    pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
+    /// Rows that are looked at for the examples of a schema.
+    pub const EXAMPLE_ROW_COUNT_MAX: u32 = 20;
+    /// Datasets of one catalog page at most.
+    pub const LIST_LIMIT_MAX: u64 = 100;
+    /// Datasets of one catalog page when nothing is asked.
+    pub const LIST_LIMIT_DEFAULT: u64 = 20;
+    /// Media ranges of one `Accept` that are looked at.
+    pub const ACCEPT_RANGE_COUNT_MAX: usize = 32;
+    /// Entity tags of one `If-None-Match` that are looked at.
+    pub const ENTITY_TAG_COUNT_MAX: usize = 64;
+
+    /// Requests that may wait for a worker, for each worker.
+    pub const QUEUE_DEPTH_PER_WORKER: usize = 4;
+    /// Refusals that may wait to be written when the queue is full.
+    pub const SHED_QUEUE_DEPTH: usize = 256;
+    /// What a refused client is told to wait.
+    pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
+    /// What the client of a damaged dataset is told to wait.
+    pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
+    /// Connections that may wait to be accepted.
+    pub const LISTEN_BACKLOG: i32 = 1024;
+    /// How long a peer may leave sent bytes unacknowledged.
+    pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+    /// Idle time before the kernel probes a connection.
+    pub const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+    /// How often a waiting acceptor looks whether it should stop.
+    pub const ACCEPT_POLL: Duration = Duration::from_millis(100);
+
+    /// Room that an answer buffer keeps free in front of its body for the head.
+    pub const HEAD_ROOM_BYTES: usize = 2048;
+    /// Bytes that a page answer reserves for each row before rendering.
+    pub const ROW_SIZE_BYTES_GUESS: usize = 256;
+    /// Most bytes reserved for a page before rendering.
+    pub const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
+
+    /// Bytes of a stream that are collected before they are sent, once it runs.
+    pub const STREAM_BUFFER_BYTES: usize = 64 * 1024;
+    /// A stream without rows for so long sends a comment.
+    pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
+    /// A stream carries an event id on every so many rows.
+    pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
+    /// One stream may run for so many workers, so that pages always find one.
+    pub const WORKERS_PER_STREAM: usize = 2;
+    /// Threads that answer the operator.
+    pub const ADMIN_WORKER_COUNT: usize = 4;
+}
+
+/// Bounds of the log (`logging.rs`).
+pub mod log {
+    use std::time::Duration;
+
+    /// Lines that may wait to be written; further ones are counted and dropped.
+    pub const LINES_QUEUED_MAX: usize = 16 * 1024;
+    /// How long the end of the program waits for the last lines.
+    pub const FLUSH_WAIT: Duration = Duration::from_secs(1);
+}
