@@ -1,0 +1,233 @@
+//! What an account has and may still do: its balance, its plan and its free queries of the month.
+//!
+//! Plain arithmetic over a record. Knows no store, no thread and no key.
+
+use super::codec::{DecodeError, RecordReader, RecordWriter};
+use super::error::ChargeError;
+use super::id::AccountId;
+use crate::clock::{Moment, UtcMonth};
+use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
+
+const RECORD: &str = "account";
+const VERSION: u8 = 1;
+
+/// How an account pays.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Plan {
+    /// Never bought credits: so many queries a calendar month are free.
+    Free,
+    /// Has bought credits: every row costs one.
+    Prepaid,
+}
+
+impl Plan {
+    /// The name in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Plan::Free => "free",
+            Plan::Prepaid => "prepaid",
+        }
+    }
+}
+
+/// What an answer will be paid with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Payment {
+    /// So many credits.
+    Credits(u64),
+    /// One free query of this month.
+    FreeQuery(UtcMonth),
+}
+
+/// The numbers on which every decision about paying rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Purse {
+    /// Credits that can be spent; what is reserved is not among them.
+    pub balance: u64,
+    /// Whether credits were ever bought.
+    pub has_bought: bool,
+    /// The latest month in which a free query was used.
+    pub free_month: UtcMonth,
+    /// Free queries used in that month.
+    pub free_used: u32,
+}
+
+impl Purse {
+    /// The plan.
+    pub const fn plan(&self) -> Plan {
+        if self.has_bought { Plan::Prepaid } else { Plan::Free }
+    }
+
+    /// The month that counts at a moment: a clock that steps back does not open an old month again.
+    pub fn month_at(&self, now: Moment) -> UtcMonth {
+        now.month().max(self.free_month)
+    }
+
+    /// Free queries left in the month of this moment.
+    pub fn free_remaining(&self, now: Moment) -> u32 {
+        let used = if self.month_at(now) == self.free_month { self.free_used } else { 0 };
+        FREE_QUERIES_PER_MONTH.saturating_sub(used)
+    }
+
+    /// What a query or stream of so many rows is paid with, or why it cannot be.
+    ///
+    /// A free account uses its free queries first. Credits that it was granted pay for what they do not cover.
+    pub fn pay_query(&self, rows: u64, now: Moment) -> Result<Payment, ChargeError> {
+        if self.has_bought {
+            return self.pay_credits(rows);
+        }
+        let is_small = rows <= FREE_ROWS_PER_QUERY_MAX;
+        if is_small && self.free_remaining(now) > 0 {
+            return Ok(Payment::FreeQuery(self.month_at(now)));
+        }
+        if self.balance > 0 && rows <= self.balance {
+            return Ok(Payment::Credits(rows));
+        }
+        if !is_small {
+            return Err(ChargeError::FreeRowsExceeded { limit: FREE_ROWS_PER_QUERY_MAX, requested: rows });
+        }
+        if self.balance > 0 {
+            return self.pay_credits(rows);
+        }
+        Err(ChargeError::FreePlanExhausted {
+            allowance: FREE_QUERIES_PER_MONTH,
+            resets_at: self.month_at(now).end(),
+        })
+    }
+
+    /// What is paid only with credits: all of them are there, or nothing is taken.
+    pub const fn pay_credits(&self, rows: u64) -> Result<Payment, ChargeError> {
+        if rows > self.balance {
+            return Err(ChargeError::InsufficientCredits { required: rows, available: self.balance });
+        }
+        Ok(Payment::Credits(rows))
+    }
+
+    /// Uses one free query.
+    pub fn use_free_query(&mut self, month: UtcMonth) {
+        if month != self.free_month {
+            self.free_month = month;
+            self.free_used = 0;
+        }
+        self.free_used = self.free_used.saturating_add(1);
+    }
+
+    /// Gives one free query back, unless its month is over.
+    pub const fn return_free_query(&mut self, month: UtcMonth) {
+        if month.number() == self.free_month.number() {
+            self.free_used = self.free_used.saturating_sub(1);
+        }
+    }
+}
+
+/// An account as it is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountRecord {
+    /// Its id.
+    pub id: AccountId,
+    /// Its name, as the operator gave it.
+    pub name: String,
+    /// When it was created.
+    pub created_at: Moment,
+    /// What it can spend.
+    pub purse: Purse,
+    /// Its newest entry, or zero: ties the record to the entries.
+    pub last_sequence: u64,
+}
+
+impl AccountRecord {
+    /// A new account without credits.
+    pub fn new(id: AccountId, name: String, now: Moment) -> AccountRecord {
+        let purse = Purse { balance: 0, has_bought: false, free_month: now.month(), free_used: 0 };
+        AccountRecord { id, name, created_at: now, purse, last_sequence: 0 }
+    }
+
+    /// The record; the id is its key and stands there.
+    pub fn encode(&self) -> Vec<u8> {
+        RecordWriter::new(VERSION)
+            .i64(self.created_at.unix_millis())
+            .u64(self.purse.balance)
+            .byte(u8::from(self.purse.has_bought))
+            .i64(i64::from(self.purse.free_month.number()))
+            .u64(u64::from(self.purse.free_used))
+            .u64(self.last_sequence)
+            .text(&self.name)
+            .finish()
+    }
+
+    /// Reads the record of the account with this id.
+    pub fn decode(id: AccountId, bytes: &[u8]) -> Result<AccountRecord, DecodeError> {
+        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
+        let created_at = Moment::from_unix_millis(reader.i64("created_at")?);
+        let balance = reader.u64("balance")?;
+        let has_bought = reader.byte("has_bought")? != 0;
+        let (month, used) = (reader.i64("free_month")?, reader.u64("free_used")?);
+        let month =
+            i32::try_from(month).map_err(|_| reader.meaningless("free_month", month.cast_unsigned()))?;
+        let free_used = u32::try_from(used).map_err(|_| reader.meaningless("free_used", used))?;
+        let purse = Purse { balance, has_bought, free_month: UtcMonth::from_number(month), free_used };
+        let last_sequence = reader.u64("last_sequence")?;
+        Ok(AccountRecord { id, created_at, purse, last_sequence, name: reader.text("name")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::UtcDay;
+
+    fn purse(balance: u64, has_bought: bool, free_used: u32) -> Purse {
+        Purse { balance, has_bought, free_month: noon().month(), free_used }
+    }
+
+    fn noon() -> Moment {
+        UtcDay::from_civil(2026, 2, 28).start().plus_seconds(43_200)
+    }
+
+    #[test]
+    fn a_prepaid_account_pays_a_credit_a_row_or_nothing() {
+        assert_eq!(purse(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
+        assert_eq!(purse(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
+        let refused = Err(ChargeError::InsufficientCredits { required: 11, available: 10 });
+        assert_eq!(purse(10, true, 0).pay_query(11, noon()), refused);
+    }
+
+    #[test]
+    fn a_free_account_has_a_hundred_queries_a_month() {
+        let march = noon().plus_seconds(86_400);
+        assert!(matches!(purse(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
+        assert!(matches!(purse(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
+        assert_eq!(
+            purse(0, false, 100).pay_query(1, noon()),
+            Err(ChargeError::FreePlanExhausted { allowance: 100, resets_at: march.day().start() })
+        );
+        let refused = Err(ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 });
+        assert_eq!(purse(0, false, 0).pay_query(10_001, noon()), refused);
+    }
+
+    #[test]
+    fn granted_credits_pay_for_what_free_queries_do_not_cover() {
+        assert!(matches!(purse(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
+        assert_eq!(purse(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
+        assert_eq!(purse(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_opens_no_old_month() {
+        let mut used = purse(0, false, 100);
+        let january = noon().plus_seconds(-40 * 86_400);
+        assert_eq!(used.free_remaining(january), 0);
+        used.return_free_query(january.month());
+        assert_eq!(used.free_remaining(noon()), 0);
+        used.return_free_query(noon().month());
+        assert_eq!(used.free_remaining(noon()), 1);
+    }
+
+    #[test]
+    fn an_account_reads_back_as_it_was_written() {
+        let mut account = AccountRecord::new(AccountId::from_number(3), "Città di Roma".to_owned(), noon());
+        account.purse = purse(77, true, 5);
+        account.last_sequence = 12;
+        assert_eq!(AccountRecord::decode(account.id, &account.encode()), Ok(account));
+    }
+}

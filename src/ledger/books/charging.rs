@@ -1,0 +1,225 @@
+//! Selling rows: pages, downloads, and taking a charge back.
+//!
+//! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams.
+
+use super::super::account::Payment;
+use super::super::codec::{RecordReader, RecordWriter};
+use super::super::entry::EntryKind;
+use super::super::error::ChargeError;
+use super::super::id::AccountId;
+use super::super::key_space;
+use super::super::order::{ChargeOrder, DownloadOrder, IdempotencyClaim, Receipt, Undo, short_hash};
+use super::super::usage::Usage;
+use super::{Books, EntryDetail};
+use crate::clock::Moment;
+use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, IDEMPOTENCY_HOURS};
+
+const REMEMBERED: &str = "remembered payment";
+const REMEMBERED_VERSION: u8 = 1;
+
+/// Whether an idempotency key has paid already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Claimed {
+    /// It is new.
+    No,
+    /// The same request has paid.
+    Yes,
+}
+
+struct Sale<'t> {
+    account: AccountId,
+    rows: u64,
+    dataset: &'t str,
+    request_id: &'t str,
+    at: Moment,
+}
+
+impl Books {
+    /// Sells the rows of a page.
+    pub(in super::super) fn charge(&mut self, order: &ChargeOrder) -> Result<Receipt, ChargeError> {
+        let account = order.account.id();
+        let sale = Sale {
+            account,
+            rows: order.rows,
+            dataset: &order.dataset,
+            request_id: &order.request_id,
+            at: order.at,
+        };
+        if let Some(claim) = &order.claim
+            && self.claimed(account, claim, order.at)? == Claimed::Yes
+        {
+            return self.sell(&sale, None);
+        }
+        let payment = self.account(account)?.record.purse.pay_query(order.rows, order.at)?;
+        let mut receipt = self.sell(&sale, Some(payment))?;
+        if let Some(claim) = &order.claim {
+            let key = key_space::claim(account, &claim.key);
+            self.remember(&key, &claim.body, order.at.plus_seconds(IDEMPOTENCY_HOURS * 3_600));
+            receipt.undo.remembered = Some(key);
+        }
+        Ok(receipt)
+    }
+
+    /// Sells a file, or a part of one.
+    pub(in super::super) fn download(&mut self, order: &DownloadOrder) -> Result<Receipt, ChargeError> {
+        let account = order.account.id();
+        let sale = Sale {
+            account,
+            rows: order.rows,
+            dataset: &order.dataset,
+            request_id: &order.request_id,
+            at: order.at,
+        };
+        let file = [order.dataset.as_bytes(), order.version.as_bytes(), order.format.as_bytes()];
+        let key = key_space::grant(account, &short_hash(&file));
+        if order.range && self.remembered(&key, order.at)?.is_some() {
+            return self.sell(&Sale { rows: 0, ..sale }, None);
+        }
+        let payment = self.account(account)?.record.purse.pay_credits(order.rows)?;
+        let mut receipt = self.sell(&sale, Some(payment))?;
+        self.remember(&key, &[0; 16], order.at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        receipt.undo.remembered = Some(key);
+        Ok(receipt)
+    }
+
+    /// Gives back what a receipt took, and forgets that it was paid.
+    pub(in super::super) fn refund(
+        &mut self,
+        receipt: &Receipt,
+        at: Moment,
+        note: &str,
+    ) -> Result<(), ChargeError> {
+        let undo = &receipt.undo;
+        let used = Usage { requests: 1, rows: undo.rows, credits: undo.credits };
+        let day = undo.at.day();
+        let mut usage = self.usage_entry(undo.account, &undo.dataset, day)?;
+        self.account(undo.account)?;
+        usage.subtract(used);
+        self.put_usage(undo.account, &undo.dataset, day, usage);
+        if let Some(key) = &undo.remembered {
+            self.changes.remove(key.clone());
+        }
+        if undo.credits > 0 {
+            let detail = EntryDetail {
+                related: undo.sequence,
+                request_id: &undo.request_id,
+                dataset: &undo.dataset,
+                note,
+                ..EntryDetail::default()
+            };
+            self.append(undo.account, EntryKind::Refund, signed(undo.credits), at, &detail)?;
+        }
+        if let Some(month) = undo.free_month
+            && let Some(account) = self.accounts.get_mut(&undo.account)
+        {
+            account.record.purse.return_free_query(month);
+            self.changed_accounts.insert(undo.account);
+        }
+        Ok(())
+    }
+
+    /// Whether this idempotency key has paid for this request; refused when it has paid for another one.
+    pub(in super::super) fn claimed(
+        &mut self,
+        account: AccountId,
+        claim: &IdempotencyClaim,
+        now: Moment,
+    ) -> Result<Claimed, ChargeError> {
+        match self.remembered(&key_space::claim(account, &claim.key), now)? {
+            None => Ok(Claimed::No),
+            Some(body) if body == claim.body => Ok(Claimed::Yes),
+            Some(_) => Err(ChargeError::IdempotencyMismatch),
+        }
+    }
+
+    /// Takes the payment, or nothing when it was made earlier, and counts the answer.
+    fn sell(&mut self, sale: &Sale<'_>, payment: Option<Payment>) -> Result<Receipt, ChargeError> {
+        self.latest = self.latest.max(sale.at);
+        let day = sale.at.day();
+        let mut usage = self.usage_entry(sale.account, sale.dataset, day)?;
+        let (mut sequence, mut credits, mut free_month) = (0, 0, None);
+        match payment {
+            None | Some(Payment::Credits(0)) => {}
+            Some(Payment::Credits(cost)) => {
+                let detail = EntryDetail {
+                    rows: sale.rows,
+                    request_id: sale.request_id,
+                    dataset: sale.dataset,
+                    ..EntryDetail::default()
+                };
+                sequence = self.append(sale.account, EntryKind::Charge, -signed(cost), sale.at, &detail)?;
+                credits = cost;
+            }
+            Some(Payment::FreeQuery(month)) => {
+                self.use_free_query(sale.account, month)?;
+                free_month = Some(month);
+            }
+        }
+        usage.add(Usage { requests: 1, rows: sale.rows, credits });
+        self.put_usage(sale.account, sale.dataset, day, usage);
+        let undo = Undo {
+            account: sale.account,
+            sequence,
+            credits,
+            rows: sale.rows,
+            free_month,
+            remembered: None,
+            dataset: sale.dataset.to_owned(),
+            request_id: sale.request_id.to_owned(),
+            at: sale.at,
+        };
+        self.receipt(undo, payment.is_none())
+    }
+
+    /// The receipt for what was just done.
+    pub(super) fn receipt(&self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
+        let purse = self.account(undo.account)?.record.purse;
+        let free_queries_remaining = (!purse.has_bought).then(|| purse.free_remaining(undo.at));
+        Ok(Receipt {
+            charged: undo.credits,
+            remaining: purse.balance,
+            free_queries_remaining,
+            replayed,
+            undo,
+        })
+    }
+
+    pub(super) fn use_free_query(
+        &mut self,
+        account: AccountId,
+        month: crate::clock::UtcMonth,
+    ) -> Result<(), ChargeError> {
+        let found = self.accounts.get_mut(&account).ok_or(ChargeError::UnknownAccount { account })?;
+        found.record.purse.use_free_query(month);
+        self.changed_accounts.insert(account);
+        Ok(())
+    }
+
+    fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
+        let value = RecordWriter::new(REMEMBERED_VERSION).i64(until.unix_millis()).raw(hash).finish();
+        self.changes.put(key.to_vec(), value);
+        self.changes.put(key_space::expiry(until, key), Vec::new());
+    }
+
+    /// The hash that is remembered under a key, unless it has expired.
+    fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
+        let Some(bytes) = self.get(key)? else { return Ok(None) };
+        match decode_remembered(&bytes) {
+            Ok((until, hash)) => Ok((now < until).then_some(hash)),
+            Err(error) => Err(self.fail_damaged(error.to_string())),
+        }
+    }
+}
+
+/// The end and the hash of a remembered payment.
+pub(super) fn decode_remembered(
+    bytes: &[u8],
+) -> Result<(Moment, [u8; 16]), super::super::codec::DecodeError> {
+    let mut reader = RecordReader::new(REMEMBERED, REMEMBERED_VERSION, bytes)?;
+    Ok((Moment::from_unix_millis(reader.i64("until")?), reader.array("hash")?))
+}
+
+/// Credits as an amount. No account holds more than `BALANCE_CREDITS_MAX`, so nothing is cut off.
+pub(super) fn signed(credits: u64) -> i64 {
+    i64::try_from(credits).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,172 @@
+//! Holding credits back for answers whose size is not known yet, and settling them.
+//!
+//! The rule for what a crash leaves open: the rows that were last noted as delivered are sold, the rest comes back.
+//! Notes are at most `PROGRESS_NOTE_MILLIS` old, and the customer gains what was delivered after the last one.
+//! Knows no connection.
+
+use std::sync::Arc;
+
+use super::super::account::Payment;
+use super::super::entry::EntryKind;
+use super::super::error::{ChargeError, Unavailable};
+use super::super::hold::{HoldRecord, Outcome, Progress};
+use super::super::id::ReservationId;
+use super::super::key_space;
+use super::super::order::{Receipt, ReserveOrder, Undo};
+use super::super::usage::Usage;
+use super::charging::signed;
+use super::loading::LiveStreams;
+use super::{Books, EntryDetail, Hold};
+use crate::limits::ledger::OPEN_RESERVATIONS_MAX;
+
+/// What a stream needs to know of the reservation that was made for it.
+pub(in super::super) struct Reserved {
+    pub(in super::super) id: ReservationId,
+    pub(in super::super) progress: Arc<Progress>,
+    pub(in super::super) credits: u64,
+    pub(in super::super) remaining: u64,
+}
+
+impl Books {
+    /// Holds back what the order can cost.
+    pub(in super::super) fn reserve(&mut self, order: &ReserveOrder) -> Result<Reserved, ChargeError> {
+        if self.holds.len() >= OPEN_RESERVATIONS_MAX {
+            return Err(Unavailable::Busy.into());
+        }
+        self.latest = self.latest.max(order.at);
+        let account = order.account.id();
+        let payment = self.account(account)?.record.purse.pay_query(order.rows, order.at)?;
+        let sequence = match payment {
+            Payment::Credits(0) => 0,
+            Payment::Credits(cost) => {
+                let detail = EntryDetail {
+                    request_id: &order.request_id,
+                    dataset: &order.dataset,
+                    ..EntryDetail::default()
+                };
+                self.append(account, EntryKind::Reserve, -signed(cost), order.at, &detail)?
+            }
+            Payment::FreeQuery(month) => {
+                self.use_free_query(account, month)?;
+                0
+            }
+        };
+        let record = HoldRecord {
+            id: ReservationId::from_number(self.next_reservation),
+            account,
+            payment,
+            sequence,
+            delivered: 0,
+            at: order.at,
+            request_id: order.request_id.clone(),
+            dataset: order.dataset.clone(),
+        };
+        self.next_reservation += 1;
+        Ok(self.open_hold(record, Progress::new(order.at)))
+    }
+
+    fn open_hold(&mut self, record: HoldRecord, progress: Arc<Progress>) -> Reserved {
+        let (id, credits, account) = (record.id, record.credits(), record.account);
+        self.changes.put(key_space::reservation(id), record.encode());
+        self.holds.insert(id, Hold { record, progress: Arc::clone(&progress) });
+        self.change_reserved(account, |reserved| reserved.saturating_add(credits));
+        let remaining = self.accounts.get(&account).map_or(0, |account| account.record.purse.balance);
+        Reserved { id, progress, credits, remaining }
+    }
+
+    /// Ends a reservation: sells the rows of the outcome and gives the rest back. Nothing when it is settled already.
+    pub(in super::super) fn settle(
+        &mut self,
+        id: ReservationId,
+        outcome: Outcome,
+        note: &str,
+    ) -> Result<Option<Receipt>, ChargeError> {
+        let Some(hold) = self.holds.get(&id) else { return Ok(None) };
+        let record = hold.record.clone();
+        self.latest = self.latest.max(outcome.at);
+        let day = outcome.at.day();
+        let mut usage = self.usage_entry(record.account, &record.dataset, day)?;
+        let (sold, free_month) = match record.payment {
+            Payment::Credits(held) => (outcome.rows.min(held), None),
+            Payment::FreeQuery(month) => (0, Some(month)),
+        };
+        if record.sequence > 0 {
+            let detail = EntryDetail {
+                rows: sold,
+                related: record.sequence,
+                request_id: &record.request_id,
+                dataset: &record.dataset,
+                note,
+                ..EntryDetail::default()
+            };
+            let back = signed(record.credits() - sold);
+            self.append(record.account, EntryKind::Settle, back, outcome.at, &detail)?;
+        }
+        if let Some(month) = free_month
+            && !outcome.is_answered
+            && let Some(account) = self.accounts.get_mut(&record.account)
+        {
+            account.record.purse.return_free_query(month);
+        }
+        if outcome.is_answered {
+            usage.add(Usage { requests: 1, rows: outcome.rows, credits: sold });
+            self.put_usage(record.account, &record.dataset, day, usage);
+        }
+        self.close_hold(&record);
+        self.receipt(settled(record, outcome, sold), false).map(Some)
+    }
+
+    fn close_hold(&mut self, record: &HoldRecord) {
+        self.closed_holds.extend(self.holds.remove(&record.id));
+        self.changes.remove(key_space::reservation(record.id));
+        self.change_reserved(record.account, |reserved| reserved.saturating_sub(record.credits()));
+    }
+
+    fn change_reserved(&mut self, account: super::AccountId, change: impl FnOnce(u64) -> u64) {
+        if let Some(found) = self.accounts.get_mut(&account) {
+            found.reserved = change(found.reserved);
+            self.changed_accounts.insert(account);
+        }
+    }
+
+    /// Settles what no stream stands behind any more, and notes how far the other streams have come.
+    pub(in super::super) fn note_progress(&mut self) -> Result<(), ChargeError> {
+        let mut abandoned = Vec::new();
+        for (id, hold) in &mut self.holds {
+            let delivered = hold.progress.delivered();
+            if Arc::strong_count(&hold.progress) == 1 {
+                abandoned.push((*id, hold.progress.outcome()));
+            } else if delivered != hold.record.delivered {
+                hold.record.delivered = delivered;
+                self.changes.put(key_space::reservation(*id), hold.record.encode());
+            }
+        }
+        for (id, outcome) in abandoned {
+            self.settle(id, outcome, "")?;
+        }
+        Ok(())
+    }
+
+    /// The streams that stand behind reservations which are open on the disk or in memory.
+    pub(in super::super) fn live_streams(&self) -> LiveStreams {
+        let all = self.holds.values().chain(&self.closed_holds);
+        all.map(|hold| (hold.record.id, Arc::clone(&hold.progress))).collect()
+    }
+}
+
+fn settled(record: HoldRecord, outcome: Outcome, sold: u64) -> Undo {
+    Undo {
+        account: record.account,
+        sequence: record.sequence,
+        credits: sold,
+        rows: outcome.rows,
+        free_month: match record.payment {
+            Payment::FreeQuery(month) if outcome.is_answered => Some(month),
+            _ => None,
+        },
+        remembered: None,
+        dataset: record.dataset,
+        request_id: record.request_id,
+        at: outcome.at,
+    }
+}

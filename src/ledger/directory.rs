@@ -1,0 +1,292 @@
+//! Accounts and keys as every thread sees them: in memory, changed only after the books are written.
+//!
+//! The ledger thread publishes here; everybody else reads. A request is authenticated and its account's credits are
+//! looked at without a word to the ledger thread. Knows no store.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::account::{AccountRecord, Plan, Purse};
+use super::api_key::KeyHash;
+use super::id::{AccountId, KeyId};
+use super::key_record::{KeyRecord, millis, moment};
+use crate::clock::{Moment, UtcMonth};
+
+/// All accounts and keys.
+#[derive(Default)]
+pub(super) struct Directory {
+    tables: RwLock<Tables>,
+}
+
+#[derive(Default)]
+struct Tables {
+    accounts: HashMap<AccountId, AccountHandle>,
+    keys: HashMap<KeyId, KeyHandle>,
+    keys_by_hash: HashMap<u64, KeyHandle>,
+    keys_by_account: HashMap<AccountId, Vec<KeyHandle>>,
+}
+
+impl Directory {
+    /// The key with this hash.
+    pub(super) fn find(&self, presented: &KeyHash) -> Option<KeyHandle> {
+        let key = self.read(|tables| tables.keys_by_hash.get(&presented.handle()).cloned())?;
+        key.0.hash.matches(presented).then_some(key)
+    }
+
+    pub(super) fn account(&self, id: AccountId) -> Option<AccountHandle> {
+        self.read(|tables| tables.accounts.get(&id).cloned())
+    }
+
+    pub(super) fn key(&self, id: KeyId) -> Option<KeyHandle> {
+        self.read(|tables| tables.keys.get(&id).cloned())
+    }
+
+    /// Every account, by id.
+    pub(super) fn accounts(&self) -> Vec<AccountHandle> {
+        let mut all: Vec<_> = self.read(|tables| tables.accounts.values().cloned().collect());
+        all.sort_unstable_by_key(AccountHandle::id);
+        all
+    }
+
+    /// The keys of an account, oldest first.
+    pub(super) fn keys_of(&self, account: AccountId) -> Vec<KeyHandle> {
+        self.read(|tables| tables.keys_by_account.get(&account).cloned().unwrap_or_default())
+    }
+
+    pub(super) fn all_keys(&self) -> Vec<KeyHandle> {
+        self.read(|tables| tables.keys.values().cloned().collect())
+    }
+
+    /// How many accounts and keys there are.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        self.read(|tables| (tables.accounts.len(), tables.keys.len()))
+    }
+
+    /// Shows an account as it now is. Handles that are out in the world see it too.
+    pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64) {
+        if let Some(handle) = self.account(record.id) {
+            handle.0.set(&record.purse, reserved);
+            return;
+        }
+        let handle = AccountHandle::new(record, reserved);
+        self.write(|tables| tables.accounts.insert(record.id, handle));
+    }
+
+    /// Shows a key as it now is. Its account must have been shown before.
+    pub(super) fn publish_key(&self, record: &KeyRecord) {
+        if let Some(key) = self.key(record.id) {
+            key.0.expires_at.store(millis(record.expires_at), Ordering::Release);
+            key.0.revoked_at.store(millis(record.revoked_at), Ordering::Release);
+            return;
+        }
+        self.write(|tables| {
+            let Some(account) = tables.accounts.get(&record.account).cloned() else { return };
+            let key = KeyHandle::new(record, account);
+            tables.keys_by_hash.insert(record.hash.handle(), key.clone());
+            tables.keys_by_account.entry(record.account).or_default().push(key.clone());
+            tables.keys.insert(record.id, key);
+        });
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&Tables) -> T) -> T {
+        look(&self.tables.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, change: impl FnOnce(&mut Tables) -> T) -> T {
+        change(&mut self.tables.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An account, as a request holds it. Cheap to clone; shows the state after the last written batch.
+#[derive(Clone)]
+pub struct AccountHandle(Arc<AccountCell>);
+
+struct AccountCell {
+    id: AccountId,
+    name: String,
+    created_at: Moment,
+    balance: AtomicU64,
+    reserved: AtomicU64,
+    has_bought: AtomicBool,
+    // The month in the upper half and the number of used free queries in the lower, so that both change at once.
+    free: AtomicU64,
+}
+
+impl AccountHandle {
+    fn new(record: &AccountRecord, reserved: u64) -> AccountHandle {
+        let cell = AccountCell {
+            id: record.id,
+            name: record.name.clone(),
+            created_at: record.created_at,
+            balance: AtomicU64::new(0),
+            reserved: AtomicU64::new(0),
+            has_bought: AtomicBool::new(false),
+            free: AtomicU64::new(0),
+        };
+        cell.set(&record.purse, reserved);
+        AccountHandle(Arc::new(cell))
+    }
+
+    /// The id.
+    pub fn id(&self) -> AccountId {
+        self.0.id
+    }
+
+    /// The name, as the operator gave it.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// When the account was created.
+    pub fn created_at(&self) -> Moment {
+        self.0.created_at
+    }
+
+    /// Credits that can be spent.
+    pub fn credits(&self) -> u64 {
+        self.0.balance.load(Ordering::Acquire)
+    }
+
+    /// Credits that running streams hold back.
+    pub fn reserved(&self) -> u64 {
+        self.0.reserved.load(Ordering::Acquire)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> Plan {
+        self.purse().plan()
+    }
+
+    /// The numbers on which decisions about paying rest.
+    pub fn purse(&self) -> Purse {
+        let free = self.0.free.load(Ordering::Acquire);
+        Purse {
+            balance: self.credits(),
+            has_bought: self.0.has_bought.load(Ordering::Acquire),
+            free_month: UtcMonth::from_number(((free >> 32) as u32).cast_signed()),
+            free_used: free as u32,
+        }
+    }
+}
+
+impl AccountCell {
+    fn set(&self, purse: &Purse, reserved: u64) {
+        let month = u64::from(purse.free_month.number().cast_unsigned());
+        self.free.store(month << 32 | u64::from(purse.free_used), Ordering::Release);
+        self.has_bought.store(purse.has_bought, Ordering::Release);
+        self.reserved.store(reserved, Ordering::Release);
+        self.balance.store(purse.balance, Ordering::Release);
+    }
+}
+
+/// A key, as a request holds it. Cheap to clone; revoking it is seen at once.
+#[derive(Clone)]
+pub struct KeyHandle(Arc<KeyCell>);
+
+struct KeyCell {
+    id: KeyId,
+    account: AccountHandle,
+    hash: KeyHash,
+    prefix: String,
+    label: String,
+    created_at: Moment,
+    expires_at: AtomicI64,
+    revoked_at: AtomicI64,
+    last_used_at: AtomicI64,
+    last_used_written: AtomicI64,
+}
+
+impl KeyHandle {
+    fn new(record: &KeyRecord, account: AccountHandle) -> KeyHandle {
+        KeyHandle(Arc::new(KeyCell {
+            id: record.id,
+            account,
+            hash: record.hash,
+            prefix: record.prefix.clone(),
+            label: record.label.clone(),
+            created_at: record.created_at,
+            expires_at: AtomicI64::new(millis(record.expires_at)),
+            revoked_at: AtomicI64::new(millis(record.revoked_at)),
+            last_used_at: AtomicI64::new(millis(record.last_used_at)),
+            last_used_written: AtomicI64::new(millis(record.last_used_at)),
+        }))
+    }
+
+    /// The id.
+    pub fn id(&self) -> KeyId {
+        self.0.id
+    }
+
+    /// Whose key it is.
+    pub fn account(&self) -> &AccountHandle {
+        &self.0.account
+    }
+
+    /// The first characters, by which its owner recognises it.
+    pub fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    /// When it ends, if it was rotated.
+    pub fn expires_at(&self) -> Option<Moment> {
+        moment(self.0.expires_at.load(Ordering::Acquire))
+    }
+
+    /// When it was revoked.
+    pub fn revoked_at(&self) -> Option<Moment> {
+        moment(self.0.revoked_at.load(Ordering::Acquire))
+    }
+
+    /// When it was last used.
+    pub fn last_used_at(&self) -> Option<Moment> {
+        moment(self.0.last_used_at.load(Ordering::Relaxed))
+    }
+
+    /// Notes a use, in memory.
+    pub fn touch(&self, now: Moment) {
+        self.0.last_used_at.store(now.unix_millis(), Ordering::Relaxed);
+    }
+
+    /// The last use, if it has not been written yet; afterwards it counts as written.
+    pub(super) fn take_unwritten_use(&self) -> Option<Moment> {
+        let used = self.0.last_used_at.load(Ordering::Relaxed);
+        let written = self.0.last_used_written.swap(used, Ordering::Relaxed);
+        if used == written { None } else { moment(used) }
+    }
+
+    /// What the owner and the operator may see.
+    pub fn view(&self) -> KeyView {
+        KeyView {
+            id: self.0.id,
+            account: self.0.account.id(),
+            prefix: self.0.prefix.clone(),
+            label: self.0.label.clone(),
+            created_at: self.0.created_at,
+            last_used_at: self.last_used_at(),
+            expires_at: self.expires_at(),
+            revoked_at: self.revoked_at(),
+        }
+    }
+}
+
+/// A key as its owner may see it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyView {
+    /// The id.
+    pub id: KeyId,
+    /// Whose key it is.
+    pub account: AccountId,
+    /// The first characters.
+    pub prefix: String,
+    /// What its owner calls it.
+    pub label: String,
+    /// When it was created.
+    pub created_at: Moment,
+    /// When it was last used.
+    pub last_used_at: Option<Moment>,
+    /// When it ends, if it was rotated.
+    pub expires_at: Option<Moment>,
+    /// When it was revoked.
+    pub revoked_at: Option<Moment>,
+}

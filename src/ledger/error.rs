@@ -1,0 +1,127 @@
+//! Why the books refuse: to pay, to open, or to carry out an order of the operator.
+//!
+//! The texts are safe to show to a client, except those of [`OpenError`], which are for the operator. Knows no
+//! status code.
+
+use std::path::PathBuf;
+
+use super::codec::DecodeError;
+use super::id::AccountId;
+use super::store::StoreError;
+use crate::clock::Moment;
+
+/// Why a charge, a reservation or an order was not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChargeError {
+    /// Fewer credits than rows. Nothing was taken.
+    #[error("the answer costs {required} credits, the account has {available}")]
+    InsufficientCredits {
+        /// Credits that the answer costs.
+        required: u64,
+        /// Credits that the account has.
+        available: u64,
+    },
+    /// All free queries of the month are used and there are no credits.
+    #[error("the {allowance} free queries of this month are used")]
+    FreePlanExhausted {
+        /// Free queries of a month.
+        allowance: u32,
+        /// When the next month begins.
+        resets_at: Moment,
+    },
+    /// More rows than one free query may return.
+    #[error("a free query returns at most {limit} rows, {requested} were asked for")]
+    FreeRowsExceeded {
+        /// Rows of one free query.
+        limit: u64,
+        /// Rows that were asked for.
+        requested: u64,
+    },
+    /// The idempotency key was used for another request.
+    #[error("this idempotency key belongs to a request with another body")]
+    IdempotencyMismatch,
+    /// The books cannot be written now.
+    #[error("{reason}")]
+    Unavailable {
+        /// What keeps them.
+        reason: Unavailable,
+    },
+    /// There is no such account.
+    #[error("there is no account {account}")]
+    UnknownAccount {
+        /// The id that was asked for.
+        account: AccountId,
+    },
+    /// An order of the operator breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid {
+        /// The field of the order.
+        field: &'static str,
+        /// What it must be.
+        rule: String,
+    },
+}
+
+/// What keeps the books from being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// Too much waits already.
+    #[error("too many operations wait for the books; try again")]
+    Busy,
+    /// The store has failed and is tried again.
+    #[error("the books cannot be written at the moment")]
+    Down,
+    /// No acknowledgement came in time; the operation may still be carried out.
+    #[error("the books did not answer in time")]
+    Stalled,
+    /// The server is stopping.
+    #[error("the server is stopping")]
+    Stopped,
+}
+
+impl From<Unavailable> for ChargeError {
+    fn from(reason: Unavailable) -> ChargeError {
+        ChargeError::Unavailable { reason }
+    }
+}
+
+/// Why the books do not open. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store below refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A record cannot be read.
+    #[error("{}: {source}; restore the newest backup with `mercato-tools restore`", directory.display())]
+    Record {
+        /// The folder of the books.
+        directory: PathBuf,
+        /// What is wrong with the record.
+        source: DecodeError,
+    },
+    /// The records contradict each other.
+    #[error("{}: {finding}; see `mercato-tools ledger verify`, then restore the newest backup", directory.display())]
+    Unbalanced {
+        /// The folder of the books.
+        directory: PathBuf,
+        /// The first contradiction.
+        finding: String,
+    },
+    /// Entries that were acknowledged are gone.
+    #[error(
+        "{}: the books end at entry {found}, but entry {expected} was acknowledged: the store lost its end; \
+         restore the newest backup with `mercato-tools restore`",
+        directory.display()
+    )]
+    Behind {
+        /// The folder of the books.
+        directory: PathBuf,
+        /// The newest entry that was acknowledged.
+        expected: u64,
+        /// The newest entry in the store.
+        found: u64,
+    },
+    /// The ledger thread could not be started.
+    #[error("the ledger thread cannot be started: {0}")]
+    Thread(String),
+}

@@ -1,0 +1,138 @@
+//! Where each kind of record stands in the store: one letter, then what identifies the record, big-endian, so that
+//! records of a kind lie together and in order.
+//!
+//! ```text
+//! M name                         format version and other facts about the ledger itself
+//! A account                      account
+//! K key id                       API key
+//! E sequence                     entry
+//! R reservation                  reservation that is open
+//! I account, hash                idempotency claim, until it expires
+//! G account, hash                download that was paid, until it expires
+//! X expiry (ms), key             what expires when
+//! U account, day, dataset        requests, rows and credits of a day
+//! D subject                      requests of a key or an address in a day
+//! ```
+//!
+//! Knows no value.
+
+use super::id::{AccountId, KeyId, ReservationId};
+use crate::clock::{Moment, UtcDay};
+
+pub(super) const META: &[u8] = b"M";
+pub(super) const ACCOUNT: &[u8] = b"A";
+pub(super) const API_KEY: &[u8] = b"K";
+pub(super) const ENTRY: &[u8] = b"E";
+pub(super) const RESERVATION: &[u8] = b"R";
+pub(super) const EXPIRY: &[u8] = b"X";
+pub(super) const COUNTER: &[u8] = b"D";
+const CLAIM: &[u8] = b"I";
+const GRANT: &[u8] = b"G";
+const USAGE: &[u8] = b"U";
+
+/// What a backup holds: everything but the request counters of the day.
+pub(super) const BACKED_UP: [&[u8]; 9] =
+    [ENTRY, META, ACCOUNT, API_KEY, RESERVATION, EXPIRY, CLAIM, GRANT, USAGE];
+
+/// The record that names the format of the ledger.
+pub(super) fn format_version() -> Vec<u8> {
+    [META, b"format"].concat()
+}
+
+/// The record that names when the store was last taken up again after a failure.
+pub(super) fn recovered_at() -> Vec<u8> {
+    [META, b"recovered"].concat()
+}
+
+pub(super) fn account(id: AccountId) -> Vec<u8> {
+    numbered(ACCOUNT, id.number())
+}
+
+pub(super) fn api_key(id: KeyId) -> Vec<u8> {
+    numbered(API_KEY, id.number())
+}
+
+pub(super) fn entry(sequence: u64) -> Vec<u8> {
+    numbered(ENTRY, sequence)
+}
+
+pub(super) fn reservation(id: ReservationId) -> Vec<u8> {
+    numbered(RESERVATION, id.number())
+}
+
+pub(super) fn claim(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
+    [CLAIM, &account.number().to_be_bytes(), hash].concat()
+}
+
+pub(super) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
+    [GRANT, &account.number().to_be_bytes(), hash].concat()
+}
+
+/// Whether a key is one of an idempotency claim or of a paid download.
+pub(super) fn is_remembered(key: &[u8]) -> bool {
+    key.starts_with(CLAIM) || key.starts_with(GRANT)
+}
+
+/// Stands under the moment at which the record under `key` expires.
+pub(super) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
+    [EXPIRY, &millis_in_order(at), key].concat()
+}
+
+/// The moment and the key of an expiry record.
+pub(super) fn split_expiry(key: &[u8]) -> Option<(Moment, &[u8])> {
+    let (millis, key) = key.strip_prefix(EXPIRY)?.split_first_chunk::<8>()?;
+    Some((Moment::from_unix_millis(u64::from_be_bytes(*millis).cast_signed()), key))
+}
+
+pub(super) fn usage(account: AccountId, day: UtcDay, dataset: &str) -> Vec<u8> {
+    [&usage_day(account, day), dataset.as_bytes()].concat()
+}
+
+/// What the usage records of an account begin with.
+pub(super) fn usage_of(account: AccountId) -> Vec<u8> {
+    numbered(USAGE, account.number())
+}
+
+/// What the usage records of an account and a day begin with.
+pub(super) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
+    [usage_of(account).as_slice(), &day.unix_days().max(0).to_be_bytes()].concat()
+}
+
+/// The day and the dataset of a usage record.
+pub(super) fn split_usage(key: &[u8]) -> Option<(UtcDay, &str)> {
+    let (_, rest) = key.split_at_checked(USAGE.len() + 8)?;
+    let (days, dataset) = rest.split_first_chunk::<4>()?;
+    Some((UtcDay::from_unix_days(i32::from_be_bytes(*days)), std::str::from_utf8(dataset).ok()?))
+}
+
+/// The number after the letter.
+pub(super) fn number(key: &[u8]) -> Option<u64> {
+    let (_, digits) = key.split_first()?;
+    Some(u64::from_be_bytes(digits.try_into().ok()?))
+}
+
+fn numbered(letter: &[u8], number: u64) -> Vec<u8> {
+    [letter, &number.to_be_bytes()].concat()
+}
+
+// Times before 1970 do not occur; they would sort last, so they are taken as 1970.
+fn millis_in_order(at: Moment) -> [u8; 8] {
+    at.unix_millis().max(0).cast_unsigned().to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_a_kind_sort_by_their_number_and_read_back() {
+        assert!(entry(255) < entry(256));
+        assert_eq!(number(&entry(77)), Some(77));
+        let account_id = AccountId::from_number(5);
+        let day = UtcDay::from_unix_days(20_000);
+        assert_eq!(split_usage(&usage(account_id, day, "orders")), Some((day, "orders")));
+        assert!(usage(account_id, day, "z") < usage(account_id, day.plus_days(1), "a"));
+        let at = Moment::from_unix_millis(1_000);
+        assert_eq!(split_expiry(&expiry(at, b"abc")), Some((at, b"abc".as_slice())));
+    }
+}

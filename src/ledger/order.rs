@@ -1,0 +1,178 @@
+//! What callers ask of the books and what they get back.
+//!
+//! Plain values. Knows no store and no thread.
+
+use sha2::{Digest, Sha256};
+
+use super::directory::AccountHandle;
+use super::id::AccountId;
+use crate::clock::{Moment, UtcMonth};
+use crate::limits::ledger::IDEMPOTENCY_KEY_BYTES_MAX;
+
+/// What a caller is about to do, for the question whether the account can afford any of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spending {
+    /// A page of rows.
+    Query,
+    /// A stream of at most so many rows.
+    Stream {
+        /// The `limit` of the stream.
+        limit: u64,
+    },
+    /// A whole file.
+    Download,
+}
+
+/// Rows of a page, to be paid.
+pub struct ChargeOrder {
+    /// Who pays.
+    pub account: AccountHandle,
+    /// Rows of the answer.
+    pub rows: u64,
+    /// The slug of the dataset.
+    pub dataset: String,
+    /// The request.
+    pub request_id: String,
+    /// What the client's `Idempotency-Key` stands for.
+    pub claim: Option<IdempotencyClaim>,
+    /// When.
+    pub at: Moment,
+}
+
+/// A whole file, or a part of it, to be paid.
+pub struct DownloadOrder {
+    /// Who pays.
+    pub account: AccountHandle,
+    /// Rows of the whole file.
+    pub rows: u64,
+    /// The slug of the dataset.
+    pub dataset: String,
+    /// The version of the dataset.
+    pub version: String,
+    /// The format of the file.
+    pub format: String,
+    /// Whether this reads a part: parts are free while the file that was paid is remembered.
+    pub range: bool,
+    /// The request.
+    pub request_id: String,
+    /// When.
+    pub at: Moment,
+}
+
+/// Rows of a stream, to be held back before it begins.
+pub struct ReserveOrder {
+    /// Who pays.
+    pub account: AccountHandle,
+    /// The most rows that it can return.
+    pub rows: u64,
+    /// The slug of the dataset.
+    pub dataset: String,
+    /// The request.
+    pub request_id: String,
+    /// When.
+    pub at: Moment,
+}
+
+/// What an answer cost.
+///
+/// It can be given back once, by handing it to `Ledger::submit_refund`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Credits that were taken.
+    pub charged: u64,
+    /// Credits that are left.
+    pub remaining: u64,
+    /// Free queries left this month; nothing on a prepaid account.
+    pub free_queries_remaining: Option<u32>,
+    /// Whether this was paid by an earlier request: the same idempotency key, or a part of a download.
+    pub replayed: bool,
+    pub(super) undo: Undo,
+}
+
+/// What taking a charge back needs to know.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Undo {
+    pub(super) account: AccountId,
+    /// The entry that charged, or zero.
+    pub(super) sequence: u64,
+    pub(super) credits: u64,
+    pub(super) rows: u64,
+    pub(super) free_month: Option<UtcMonth>,
+    /// The claim or grant that the charge wrote.
+    pub(super) remembered: Option<Vec<u8>>,
+    pub(super) dataset: String,
+    pub(super) request_id: String,
+    pub(super) at: Moment,
+}
+
+/// An `Idempotency-Key` together with the request that it stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IdempotencyClaim {
+    pub(super) key: [u8; 16],
+    pub(super) body: [u8; 16],
+}
+
+/// An `Idempotency-Key` that cannot be one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an idempotency key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters, found {found} bytes"
+)]
+pub struct ClaimError {
+    /// Length of what was found.
+    pub found: usize,
+}
+
+impl IdempotencyClaim {
+    /// The claim of a client's key on a request: its route and dataset (`scope`) and its body.
+    pub fn new(key: &str, scope: &str, body: &[u8]) -> Result<IdempotencyClaim, ClaimError> {
+        let is_visible = key.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
+        if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX || !is_visible {
+            return Err(ClaimError { found: key.len() });
+        }
+        Ok(IdempotencyClaim {
+            key: short_hash(&[key.as_bytes()]),
+            body: short_hash(&[scope.as_bytes(), body]),
+        })
+    }
+}
+
+/// Half a SHA-256 of the parts, each preceded by its length: enough that no client finds two alike.
+pub(super) fn short_hash(parts: &[&[u8]]) -> [u8; 16] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let mut half = [0; 16];
+    for (target, source) in half.iter_mut().zip(hasher.finalize()) {
+        *target = source;
+    }
+    half
+}
+
+/// What rows would cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Estimate {
+    /// Credits that would be taken.
+    pub credits_required: u64,
+    /// Credits that the account has.
+    pub credits_available: u64,
+    /// Whether the account could pay.
+    pub affordable: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_stands_for_its_key_its_scope_and_its_body() {
+        let claim = IdempotencyClaim::new("k", "query/orders", b"{}").unwrap();
+        assert_eq!(IdempotencyClaim::new("k", "query/orders", b"{}"), Ok(claim));
+        assert_ne!(IdempotencyClaim::new("k", "query/orders", b"{ }").unwrap().body, claim.body);
+        assert_ne!(IdempotencyClaim::new("k", "query/order", b"s{}").unwrap().body, claim.body);
+        for wrong in ["", "ü", "a\n", &"x".repeat(256)] {
+            assert_eq!(IdempotencyClaim::new(wrong, "", b""), Err(ClaimError { found: wrong.len() }));
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a stream holds while it runs: credits that are set aside for it.
+//!
+//! However the stream ends, the reservation is settled: by `settle`, by being dropped, or, when the process dies, at
+//! the next start. Knows no connection.
+
+use std::sync::Arc;
+
+use super::books::Reserved;
+use super::error::{ChargeError, Unavailable};
+use super::hold::Progress;
+use super::id::ReservationId;
+use super::order::Receipt;
+use super::queue::Queue;
+use super::ticket::Ticket;
+use crate::clock::Moment;
+
+/// Credits that are set aside for a stream.
+pub struct Reservation {
+    queue: Queue,
+    id: ReservationId,
+    // Gone once the reservation is settled.
+    progress: Option<Arc<Progress>>,
+    credits: u64,
+    remaining: u64,
+}
+
+impl Reservation {
+    pub(super) fn new(queue: Queue, reserved: Reserved) -> Reservation {
+        let Reserved { id, progress, credits, remaining } = reserved;
+        Reservation { queue, id, progress: Some(progress), credits, remaining }
+    }
+
+    /// Credits that are set aside; zero on a free query.
+    pub const fn reserved(&self) -> u64 {
+        self.credits
+    }
+
+    /// Credits that the account has beside them.
+    pub const fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Notes how many rows were written to the connection so far. Cheap: call it with every write.
+    pub fn delivered(&self, rows: u64, now: Moment) {
+        if let Some(progress) = &self.progress {
+            progress.note(rows, now);
+        }
+    }
+
+    /// The stream ended as it should after so many rows: they are paid, the rest comes back.
+    pub fn settle(mut self, rows: u64, now: Moment) -> Result<Ticket<Receipt>, ChargeError> {
+        let Some(progress) = self.progress.take() else { return Err(Unavailable::Stopped.into()) };
+        progress.note(rows, now);
+        progress.answer();
+        submit(&self.queue, self.id, progress)
+    }
+}
+
+impl Drop for Reservation {
+    /// The stream broke off: what was delivered is paid. If the order does not get through, the ledger thread finds
+    /// out that nobody holds the reservation and settles it.
+    fn drop(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            drop(submit(&self.queue, self.id, progress));
+        }
+    }
+}
+
+fn submit(queue: &Queue, id: ReservationId, progress: Arc<Progress>) -> Result<Ticket<Receipt>, ChargeError> {
+    // The progress travels with the order: until the order is carried out, the reservation counts as held.
+    queue.submit(move |books| match books.settle(id, progress.outcome(), "")? {
+        Some(receipt) => Ok(receipt),
+        None => Err(Unavailable::Down.into()),
+    })
+}

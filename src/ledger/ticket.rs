@@ -1,0 +1,68 @@
+//! An operation on its way to the ledger thread, and the ticket with which its caller awaits the outcome.
+//!
+//! An operation that is dropped without being carried out tells its ticket so. Knows no operation in particular.
+
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
+
+use super::books::Books;
+use super::error::{ChargeError, Unavailable};
+use crate::limits::ledger::TICKET_WAIT_MILLIS_MAX;
+
+/// Work for the ledger thread.
+pub(super) struct Operation {
+    work: Box<dyn FnOnce(&mut Books) -> Acknowledgement + Send>,
+    pub(super) is_awaited: bool,
+}
+
+/// Tells the caller. Called after the write, dropped when the write failed.
+pub(super) type Acknowledgement = Box<dyn FnOnce() + Send>;
+
+impl Operation {
+    /// Work whose outcome somebody awaits.
+    pub(super) fn awaited<T: Send + 'static>(
+        work: impl FnOnce(&mut Books) -> Result<T, ChargeError> + Send + 'static,
+    ) -> (Operation, Ticket<T>) {
+        let (sender, outcome) = bounded(1);
+        let work = Box::new(move |books: &mut Books| -> Acknowledgement {
+            let result = work(books);
+            Box::new(move || drop(sender.send(result)))
+        });
+        (Operation { work, is_awaited: true }, Ticket { outcome })
+    }
+
+    /// Work that nobody awaits and that may reach the disk a little later.
+    pub(super) fn lazy(work: impl FnOnce(&mut Books) + Send + 'static) -> Operation {
+        let work = Box::new(move |books: &mut Books| -> Acknowledgement {
+            work(books);
+            Box::new(|| {})
+        });
+        Operation { work, is_awaited: false }
+    }
+
+    pub(super) fn carry_out(self, books: &mut Books) -> Acknowledgement {
+        (self.work)(books)
+    }
+}
+
+/// An operation that was handed in. Dropping the ticket does not undo the operation.
+#[must_use = "the operation is acknowledged only through its ticket"]
+pub struct Ticket<T> {
+    outcome: Receiver<Result<T, ChargeError>>,
+}
+
+impl<T> Ticket<T> {
+    /// Waits until the operation is on the disk (as far as the configured durability demands), or refused.
+    pub fn wait(self) -> Result<T, ChargeError> {
+        self.wait_at_most(Duration::from_millis(TICKET_WAIT_MILLIS_MAX))
+    }
+
+    pub(super) fn wait_at_most(self, longest: Duration) -> Result<T, ChargeError> {
+        match self.outcome.recv_timeout(longest) {
+            Ok(outcome) => outcome,
+            Err(RecvTimeoutError::Timeout) => Err(Unavailable::Stalled.into()),
+            Err(RecvTimeoutError::Disconnected) => Err(Unavailable::Down.into()),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What an account read, by day and dataset.
+//!
+//! Knows the bytes of a line, and no store.
+
+use super::codec::{DecodeError, RecordReader, RecordWriter};
+use crate::clock::UtcDay;
+
+const RECORD: &str = "usage";
+const VERSION: u8 = 1;
+
+/// Requests, rows and credits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Usage {
+    /// Answers that were given.
+    pub requests: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Credits that they cost.
+    pub credits: u64,
+}
+
+/// The usage of a dataset on a day.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsageLine {
+    /// The UTC day.
+    pub day: UtcDay,
+    /// The slug of the dataset.
+    pub dataset: String,
+    /// Answers that were given.
+    pub requests: u64,
+    /// Rows in them.
+    pub rows: u64,
+    /// Credits that they cost.
+    pub credits: u64,
+}
+
+impl Usage {
+    pub(super) fn add(&mut self, other: Usage) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.rows = self.rows.saturating_add(other.rows);
+        self.credits = self.credits.saturating_add(other.credits);
+    }
+
+    pub(super) fn subtract(&mut self, other: Usage) {
+        self.requests = self.requests.saturating_sub(other.requests);
+        self.rows = self.rows.saturating_sub(other.rows);
+        self.credits = self.credits.saturating_sub(other.credits);
+    }
+
+    pub(super) fn encode(self) -> Vec<u8> {
+        RecordWriter::new(VERSION).u64(self.requests).u64(self.rows).u64(self.credits).finish()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Usage, DecodeError> {
+        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
+        Ok(Usage {
+            requests: reader.u64("requests")?,
+            rows: reader.u64("rows")?,
+            credits: reader.u64("credits")?,
+        })
+    }
+}

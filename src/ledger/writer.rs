@@ -1,0 +1,304 @@
+//! The ledger thread: the only one that writes the books.
+//!
+//! It takes what waits, at most a batch, carries it out in memory, writes it in one piece, and then tells everybody.
+//!
+//! ```text
+//! power:    write, flush, sync, acknowledge
+//! process:  write, flush, acknowledge;   sync at most 100 ms later
+//! ```
+//!
+//! A write that fails ends all charging until the store is open again and agrees with what was acknowledged. Knows
+//! no kind of operation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+
+use super::books::{Books, LiveStreams, LoadError};
+use super::directory::Directory;
+use super::error::OpenError;
+use super::queue::{Health, Message, Status};
+use super::store::{Store, StoreError};
+use super::ticket::Operation;
+use super::watermark::Watermark;
+use crate::clock::Moment;
+use crate::limits::ledger::{
+    BATCH_OPERATIONS_MAX, PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS, RECOVERY_RETRY_MILLIS,
+};
+
+const CLEANING_INTERVAL: Duration = Duration::from_secs(1);
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+// The sync itself takes time, so it begins before the promise ends.
+const SYNC_DELAY: Duration = Duration::from_millis(PROCESS_SYNC_MILLIS_MAX / 2);
+
+/// When an acknowledged charge is safe from what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ChargeDurability {
+    /// From a loss of power, before it is acknowledged.
+    #[default]
+    Power,
+    /// From the death of the process, before it is acknowledged; from a loss of power 100 ms later.
+    Process,
+}
+
+impl std::str::FromStr for ChargeDurability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ChargeDurability, String> {
+        match text {
+            "power" => Ok(ChargeDurability::Power),
+            "process" => Ok(ChargeDurability::Process),
+            _ => Err(format!("expected `power` or `process`, found `{text}`")),
+        }
+    }
+}
+
+/// What the ledger thread holds.
+pub(super) struct Writer {
+    pub(super) path: PathBuf,
+    pub(super) directory: Arc<Directory>,
+    pub(super) status: Arc<Status>,
+    pub(super) durability: ChargeDurability,
+    pub(super) watermark: Watermark,
+    pub(super) state: State,
+    /// Since when something is written and not synced.
+    pub(super) unsynced_since: Option<Instant>,
+    pub(super) acknowledged: u64,
+    pub(super) progress_noted: Instant,
+    pub(super) cleaned: Instant,
+}
+
+/// Whether the books can be written.
+pub(super) enum State {
+    /// They can.
+    Up(Box<Books>),
+    /// They cannot, and this is what is needed to take them up again.
+    Down(Box<dyn Store>, Down),
+    /// The state is being changed.
+    Changing,
+}
+
+/// What survives the failure of a store.
+pub(super) struct Down {
+    live: LiveStreams,
+    claims: Vec<Vec<u8>>,
+    latest: Moment,
+    pause: Duration,
+    next_try: Instant,
+}
+
+impl Writer {
+    /// Works until it is told to stop or nobody is left who could send work.
+    pub(super) fn run(mut self, queue: &Receiver<Message>) {
+        let mut batch = Vec::with_capacity(BATCH_OPERATIONS_MAX);
+        loop {
+            let mut is_last = false;
+            match queue.recv_timeout(self.idle_time()) {
+                Ok(message) => is_last |= take(message, &mut batch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => is_last = true,
+            }
+            while !is_last && batch.len() < BATCH_OPERATIONS_MAX {
+                let Ok(message) = queue.try_recv() else { break };
+                is_last = take(message, &mut batch);
+            }
+            self.guard(|writer| writer.write_batch(&mut batch));
+            self.guard(Writer::do_what_is_due);
+            if is_last {
+                self.guard(Writer::finish);
+                return;
+            }
+        }
+    }
+
+    /// A panic inside the store counts as its failure.
+    fn guard(&mut self, step: impl FnOnce(&mut Writer)) {
+        if catch_unwind(AssertUnwindSafe(|| step(self))).is_ok() {
+            return;
+        }
+        let reason = "the store stopped in the middle of an operation".to_owned();
+        match self.state {
+            State::Up(_) => self.fail(reason),
+            State::Down(..) | State::Changing => self.status.set_health(Health::NeedsRestart { reason }),
+        }
+    }
+
+    fn idle_time(&self) -> Duration {
+        if let State::Down(_, down) = &self.state {
+            return down.next_try.saturating_duration_since(Instant::now());
+        }
+        let note = Duration::from_millis(PROGRESS_NOTE_MILLIS).saturating_sub(self.progress_noted.elapsed());
+        let sync = self.unsynced_since.map(|since| SYNC_DELAY.saturating_sub(since.elapsed()));
+        note.min(sync.unwrap_or(note))
+    }
+
+    fn write_batch(&mut self, batch: &mut Vec<Operation>) {
+        let operations = batch.len();
+        let State::Up(books) = &mut self.state else {
+            batch.clear();
+            return;
+        };
+        if operations == 0 {
+            return;
+        }
+        let is_awaited = batch.iter().any(|operation| operation.is_awaited);
+        let acknowledgements: Vec<_> = batch.drain(..).map(|operation| operation.carry_out(books)).collect();
+        match self.commit(is_awaited) {
+            Ok(()) => {
+                acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
+                if let State::Up(books) = &self.state {
+                    self.status.count(books, operations);
+                }
+            }
+            Err(error) => {
+                drop(acknowledgements);
+                self.fail(error.to_string());
+            }
+        }
+    }
+
+    /// Writes what was carried out and shows it to everybody.
+    fn commit(&mut self, is_awaited: bool) -> Result<(), StoreError> {
+        let State::Up(books) = &mut self.state else { return Ok(()) };
+        if books.commit()? {
+            self.unsynced_since.get_or_insert_with(Instant::now);
+        }
+        if is_awaited && self.durability == ChargeDurability::Power && self.unsynced_since.is_some() {
+            self.sync()?;
+        }
+        if let State::Up(books) = &mut self.state {
+            self.acknowledged = books.last_sequence();
+            books.publish();
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        let State::Up(books) = &mut self.state else { return Ok(()) };
+        books.sync()?;
+        self.unsynced_since = None;
+        self.watermark.raise(books.last_sequence()).map_err(|error| StoreError::Io {
+            path: Watermark::path(&self.path),
+            action: "writing",
+            detail: error.to_string(),
+        })
+    }
+
+    fn do_what_is_due(&mut self) {
+        if let State::Down(_, down) = &self.state {
+            if Instant::now() >= down.next_try {
+                self.try_to_recover();
+            }
+            return;
+        }
+        if let Err(error) = self.keep_house() {
+            self.fail(error.to_string());
+        }
+    }
+
+    fn keep_house(&mut self) -> Result<(), StoreError> {
+        let State::Up(books) = &mut self.state else { return Ok(()) };
+        if self.progress_noted.elapsed() >= Duration::from_millis(PROGRESS_NOTE_MILLIS) {
+            self.progress_noted = Instant::now();
+            // What goes wrong here spoils the commit below, which reports it.
+            drop(books.note_progress());
+            if self.cleaned.elapsed() >= CLEANING_INTERVAL {
+                self.cleaned = Instant::now();
+                drop(books.clean());
+            }
+            self.commit(false)?;
+        }
+        if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_DELAY) {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) {
+        let State::Up(books) = &mut self.state else { return };
+        drop(books.note_progress());
+        if let Err(error) = self.commit(false).and_then(|()| self.sync()) {
+            tracing::error!(%error, "the books could not be synced at the end");
+        }
+        self.state = State::Changing;
+    }
+
+    /// Stops charging. Said once; what follows is silent until the books are back.
+    fn fail(&mut self, reason: String) {
+        let State::Up(books) = std::mem::replace(&mut self.state, State::Changing) else { return };
+        tracing::error!(%reason, "the books cannot be written; charging stops until they can");
+        self.status.set_health(Health::Down { reason });
+        self.unsynced_since = None;
+        let pause = Duration::from_millis(RECOVERY_RETRY_MILLIS);
+        let down = Down {
+            live: books.live_streams(),
+            claims: books.pending_claims(),
+            latest: books.latest(),
+            pause,
+            next_try: Instant::now() + pause,
+        };
+        self.state = State::Down(books.into_store(), down);
+    }
+
+    fn try_to_recover(&mut self) {
+        let State::Down(mut store, down) = std::mem::replace(&mut self.state, State::Changing) else {
+            return;
+        };
+        if let Err(error) = store.reopen() {
+            return self.stay_down(store, down, &error.into());
+        }
+        match Books::load(&self.path, store, Arc::clone(&self.directory), &down.live, down.latest) {
+            Err(LoadError { error, store }) => self.stay_down(store, down, &error),
+            Ok(mut books) => match self.prove(&mut books, &down) {
+                Ok(taken_back) => {
+                    self.state = State::Up(Box::new(books));
+                    self.status.set_health(Health::Serving);
+                    tracing::info!(taken_back, "the books can be written again");
+                }
+                Err(error) => self.stay_down(books.into_store(), down, &error),
+            },
+        }
+    }
+
+    /// Whether the books hold all that was acknowledged and can be written.
+    fn prove(&mut self, books: &mut Books, down: &Down) -> Result<usize, OpenError> {
+        if books.last_sequence() < self.acknowledged {
+            let (expected, found) = (self.acknowledged, books.last_sequence());
+            return Err(OpenError::Behind { directory: self.path.clone(), expected, found });
+        }
+        let taken_back = books.take_back(self.acknowledged, &down.claims, down.latest);
+        // An error here spoils the commit, which reports it.
+        let _ = books.note_progress();
+        books.prove_writable();
+        books.commit()?;
+        books.sync()?;
+        books.publish();
+        self.acknowledged = books.last_sequence();
+        Ok(taken_back.unwrap_or(0))
+    }
+
+    fn stay_down(&mut self, store: Box<dyn Store>, mut down: Down, error: &OpenError) {
+        let reason = error.to_string();
+        self.status.set_health(match error {
+            OpenError::Store(StoreError::Io { .. } | StoreError::Locked { .. }) => Health::Down { reason },
+            _ => Health::NeedsRestart { reason },
+        });
+        down.pause = (down.pause * 2).min(RETRY_PAUSE_MAX);
+        down.next_try = Instant::now() + down.pause;
+        self.state = State::Down(store, down);
+    }
+}
+
+/// Puts work into the batch; says whether this was the last message.
+fn take(message: Message, batch: &mut Vec<Operation>) -> bool {
+    match message {
+        Message::Work(operation) => {
+            batch.push(operation);
+            false
+        }
+        Message::Stop => true,
+    }
+}
