@@ -1,0 +1,156 @@
+//! From which address a request really comes when proxies stand in front.
+//!
+//! Only a proxy that the operator trusts may name another address. Knows no header names and no socket.
+
+use std::net::IpAddr;
+
+use crate::limits::access::{FORWARDED_HOPS_MAX, TRUSTED_PROXIES_MAX};
+
+/// Networks whose members may say for whom they forward.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies {
+    networks: Vec<Network>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    address: u128,
+    mask: u128,
+}
+
+/// A text that names no network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CidrError {
+    /// It is not an address with a prefix length.
+    #[error("expected a network like 10.0.0.0/8 or fd00::/8, found `{found}`")]
+    Form {
+        /// The text.
+        found: String,
+    },
+    /// There are too many.
+    #[error("expected at most {TRUSTED_PROXIES_MAX} networks, found {found}")]
+    TooMany {
+        /// How many there are.
+        found: usize,
+    },
+}
+
+impl TrustedProxies {
+    /// Networks like `10.0.0.0/8`; an address alone stands for itself.
+    pub fn parse(texts: &[String]) -> Result<TrustedProxies, CidrError> {
+        if texts.len() > TRUSTED_PROXIES_MAX {
+            return Err(CidrError::TooMany { found: texts.len() });
+        }
+        let networks = texts.iter().map(|text| Network::parse(text)).collect::<Result<_, _>>()?;
+        Ok(TrustedProxies { networks })
+    }
+
+    /// The client's address: the peer, or, if the peer is trusted, the rightmost address of `X-Forwarded-For` that
+    /// no trusted proxy has. Whatever stands left of that, the client may have invented.
+    pub fn client_address(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
+        let mut client = peer.to_canonical();
+        let hops = forwarded_for.unwrap_or_default().rsplit(',').take(FORWARDED_HOPS_MAX);
+        for hop in hops {
+            if !self.contains(client) {
+                break;
+            }
+            let Some(address) = parse_hop(hop.trim()) else { break };
+            client = address;
+        }
+        client
+    }
+
+    fn contains(&self, address: IpAddr) -> bool {
+        let bits = bits(address);
+        self.networks.iter().any(|network| bits & network.mask == network.address)
+    }
+}
+
+impl Network {
+    fn parse(text: &str) -> Result<Network, CidrError> {
+        let wrong = || CidrError::Form { found: text.chars().take(60).collect() };
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let width = if address.is_ipv4() { 32 } else { 128 };
+        let length = length.map_or(Ok(width), |length| length.parse().map_err(|_| wrong()))?;
+        if length > width {
+            return Err(wrong());
+        }
+        // IPv4 networks are kept as IPv6 ones, in the place where mapped addresses stand.
+        let mask = u128::MAX.checked_shl(width - length).unwrap_or(0);
+        let mask = if address.is_ipv4() { mask | !u128::from(u32::MAX) } else { mask };
+        Ok(Network { address: bits(address) & mask, mask })
+    }
+}
+
+/// An address of the header: with or without a port, IPv6 with or without brackets.
+fn parse_hop(text: &str) -> Option<IpAddr> {
+    let bare = text.parse().ok();
+    let with_port = || text.parse::<std::net::SocketAddr>().ok().map(|address| address.ip());
+    let in_brackets = || text.strip_prefix('[')?.strip_suffix(']')?.parse().ok();
+    bare.or_else(with_port).or_else(in_brackets).map(|address: IpAddr| address.to_canonical())
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits(),
+    }
+}
+
+/// What is counted as one client: an IPv4 address, or the /64 network that one IPv6 client usually has.
+pub(super) fn client_block(address: IpAddr) -> [u8; 16] {
+    let bits = bits(address);
+    let is_ipv4 = address.to_canonical().is_ipv4();
+    let block = if is_ipv4 { bits } else { bits & !u128::from(u64::MAX) };
+    block.to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(trusted: &[&str], peer: &str, header: Option<&str>, expected: &str) {
+        let texts: Vec<String> = trusted.iter().map(|text| (*text).to_owned()).collect();
+        let proxies = TrustedProxies::parse(&texts).unwrap();
+        let found = proxies.client_address(peer.parse().unwrap(), header);
+        assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{trusted:?} {peer} {header:?}");
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_names_the_client() {
+        check(&[], "10.0.0.1", Some("1.2.3.4"), "10.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", Some("1.2.3.4"), "1.2.3.4");
+        check(&["10.0.0.0/8"], "11.0.0.1", Some("1.2.3.4"), "11.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", None, "10.0.0.1");
+        check(&["10.0.0.0/8"], "::ffff:10.0.0.1", Some("1.2.3.4:5555"), "1.2.3.4");
+        check(&["fd00::/8", "10.9.9.9"], "fd00::1", Some("2001:db8::7, 10.9.9.9"), "2001:db8::7");
+        check(&["0.0.0.0/0"], "10.0.0.1", Some("[2001:db8::7]"), "2001:db8::7");
+    }
+
+    #[test]
+    fn what_the_client_wrote_left_of_the_proxy_does_not_count() {
+        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, 1.2.3.4, 10.0.0.2"), "1.2.3.4");
+        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, nonsense"), "10.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, nonsense, 10.0.0.3"), "10.0.0.3");
+    }
+
+    #[test]
+    fn a_text_that_names_no_network_is_refused() {
+        for wrong in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "host", "1.2.3.4/-1"] {
+            assert!(TrustedProxies::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_ipv6_client_is_counted_by_its_network() {
+        let block = |text: &str| client_block(text.parse().unwrap());
+        assert_eq!(block("2001:db8::1"), block("2001:db8::ffff:1"));
+        assert_ne!(block("2001:db8::1"), block("2001:db8:0:1::1"));
+        assert_ne!(block("1.2.3.4"), block("1.2.3.5"));
+        assert_eq!(block("1.2.3.4"), block("::ffff:1.2.3.4"));
+    }
+}

@@ -1,0 +1,166 @@
+//! What is counted for one subject, and the bounded table in which all subjects stand.
+//!
+//! The table is cut into parts, each behind a lock of its own. A full part makes room by dropping the longest
+//! silent of a few subjects that it looks at. Knows no limit and no key format.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::window::Window;
+use crate::clock::{Moment, UtcDay};
+use crate::limits::access::{EVICTION_CANDIDATES, METER_SHARDS};
+
+/// What is counted for one subject.
+#[derive(Debug)]
+pub(super) struct Meter {
+    pub(super) window: Window,
+    pub(super) day: UtcDay,
+    pub(super) day_count: u32,
+    pub(super) is_noted: bool,
+    seen: Moment,
+}
+
+impl Meter {
+    fn new(now: Moment) -> Meter {
+        Meter { window: Window::default(), day: now.day(), day_count: 0, is_noted: true, seen: now }
+    }
+
+    /// Requests of the present UTC day; begins anew with it.
+    pub(super) fn count_today(&mut self, now: Moment) -> u32 {
+        let today = now.day();
+        if today > self.day {
+            self.day = today;
+            self.day_count = 0;
+        }
+        self.day_count
+    }
+}
+
+/// Meters by subject.
+pub(super) struct MeterTable<S> {
+    parts: Vec<Mutex<Part<S>>>,
+    part_capacity: usize,
+    hasher: RandomState,
+}
+
+struct Part<S> {
+    index: HashMap<S, usize>,
+    meters: Vec<(S, Meter)>,
+    hand: usize,
+}
+
+impl<S: Copy + Eq + Hash> MeterTable<S> {
+    /// A table for at most so many subjects.
+    pub(super) fn new(capacity: usize) -> MeterTable<S> {
+        let part = || Mutex::new(Part { index: HashMap::new(), meters: Vec::new(), hand: 0 });
+        let parts = (0..METER_SHARDS).map(|_| part()).collect();
+        MeterTable { parts, part_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
+    }
+
+    /// Looks at the meter of a subject, which begins at zero when it is new.
+    pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut Meter) -> T) -> Option<T> {
+        let mut part = self.part(&subject)?;
+        let place = part.place_of(subject, now, self.part_capacity);
+        let (_, meter) = part.meters.get_mut(place)?;
+        meter.seen = now;
+        Some(look(meter))
+    }
+
+    /// Looks at every meter, part by part.
+    pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut Meter)) {
+        for part in &self.parts {
+            for (subject, meter) in &mut lock(part).meters {
+                look(*subject, meter);
+            }
+        }
+    }
+
+    /// Subjects that are tracked, and the memory that they take.
+    pub(super) fn size(&self) -> (usize, usize) {
+        let (mut subjects, mut bytes) = (0, 0);
+        for part in &self.parts {
+            let part = lock(part);
+            subjects += part.meters.len();
+            bytes += part.meters.capacity() * size_of::<(S, Meter)>();
+            // A slot of the index and its control byte.
+            bytes += part.index.capacity() * (size_of::<(S, usize)>() + 1);
+            bytes += part.meters.iter().map(|(_, meter)| meter.window.heap_bytes()).sum::<usize>();
+        }
+        (subjects, bytes)
+    }
+
+    fn part(&self, subject: &S) -> Option<MutexGuard<'_, Part<S>>> {
+        let hash = self.hasher.hash_one(subject) as usize;
+        self.parts.get(hash % METER_SHARDS).map(lock)
+    }
+}
+
+impl<S: Copy + Eq + Hash> Part<S> {
+    fn place_of(&mut self, subject: S, now: Moment, capacity: usize) -> usize {
+        if let Some(place) = self.index.get(&subject) {
+            return *place;
+        }
+        let place = if self.meters.len() < capacity {
+            self.meters.push((subject, Meter::new(now)));
+            self.meters.len() - 1
+        } else {
+            self.make_room(subject, now)
+        };
+        self.index.insert(subject, place);
+        place
+    }
+
+    /// Gives the new subject the place of the longest silent of the next few.
+    fn make_room(&mut self, subject: S, now: Moment) -> usize {
+        let count = self.meters.len().max(1);
+        let candidates = (0..EVICTION_CANDIDATES).map(|step| (self.hand + step) % count);
+        let longest_silent =
+            candidates.min_by_key(|place| self.meters.get(*place).map(|(_, meter)| meter.seen));
+        let place = longest_silent.unwrap_or(0);
+        self.hand = (self.hand + EVICTION_CANDIDATES) % count;
+        if let Some(slot) = self.meters.get_mut(place) {
+            self.index.remove(&slot.0);
+            *slot = (subject, Meter::new(now));
+        }
+        place
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_stays_bounded_however_many_subjects_come() {
+        let table: MeterTable<u64> = MeterTable::new(1_600);
+        for subject in 0..50_000_u64 {
+            let now = Moment::from_unix_millis(subject.cast_signed());
+            table.with(subject, now, |meter| meter.day_count += 1);
+        }
+        let (subjects, bytes) = table.size();
+        assert_eq!(subjects, 1_600);
+        assert!(bytes < 1_600 * 400, "{bytes}");
+        for part in &table.parts {
+            let part = lock(part);
+            assert_eq!(part.index.len(), part.meters.len());
+            assert!(part.index.iter().all(|(subject, place)| part.meters[*place].0 == *subject));
+        }
+    }
+
+    #[test]
+    fn a_busy_subject_keeps_its_meter_while_silent_ones_make_room() {
+        let table: MeterTable<u64> = MeterTable::new(160);
+        for round in 0..10_000_u64 {
+            let now = Moment::from_unix_millis(round.cast_signed());
+            table.with(u64::MAX, now, |meter| meter.day_count += 1);
+            table.with(round, now, |_| ());
+        }
+        let count = table.with(u64::MAX, Moment::from_unix_millis(10_000), |meter| meter.day_count);
+        assert_eq!(count, Some(10_000));
+    }
+}
