@@ -1,2 +1,56 @@
-//! The tools.
-fn main() {}
+//! `mercato-tools`: Parquet in, datasets out, and the books. Reads the command line, runs one command, and turns
+//! its outcome into an exit code: 0 done, 1 failed, 2 wrong usage. Knows no format.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use mercato_tools::commands::{convert, inspect, verify};
+use mercato_tools::failure::Failure;
+
+/// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
+#[derive(Debug, Parser)]
+#[command(name = "mercato-tools", version, propagate_version = true, after_help = EXAMPLES)]
+struct Arguments {
+    /// Print one JSON document on standard output instead of text for people.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mercato-tools demo
+  mercato-tools convert sales.parquet --output sales.mcol
+  mercato-tools inspect sales.mcol
+  mercato-tools export sales.mcol --format csv --output sales.csv
+
+Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Convert(convert::ConvertArguments),
+    Inspect(inspect::InspectArguments),
+    Verify(verify::VerifyArguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("mercato-tools: {}", failure.one_line());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let json = arguments.json;
+    match &arguments.command {
+        Command::Convert(command) => convert::run(command, json),
+        Command::Inspect(command) => inspect::run(command, json),
+        Command::Verify(command) => verify::run(command, json),
+    }
+}

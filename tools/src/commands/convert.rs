@@ -1,0 +1,124 @@
+//! `convert IN.parquet`. Knows how options are written; what they mean is the converter's.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{print_json, print_text};
+use crate::convert::{Conversion, SortIndex, convert};
+use crate::failure::Failure;
+
+/// Make a store file of a Parquet file.
+///
+/// Reads one column at a time, so that memory stays inside --memory-limit whatever the size of the file. Structs
+/// become dotted columns; lists and maps become JSON text; bytes become Base64 text. What cannot be carried is
+/// refused with the column named. On any error no output is left.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mercato-tools convert sales.parquet
+  mercato-tools convert sales.parquet --output /srv/sales.mcol --sort-index day,amount
+  mercato-tools convert events.parquet --drop payload --drop user.address --memory-limit 512MiB --json")]
+pub struct ConvertArguments {
+    /// The Parquet file.
+    #[arg(value_name = "IN.parquet")]
+    pub input: PathBuf,
+    /// The store file. Default: the input's name with .mcol, beside it.
+    #[arg(long, short, value_name = "OUT.mcol")]
+    pub output: Option<PathBuf>,
+    /// How to convert.
+    #[command(flatten)]
+    pub options: ConversionOptions,
+}
+
+/// Options of every command that converts.
+#[derive(Debug, Args)]
+pub struct ConversionOptions {
+    /// Columns that get a sort index: `all`, `none`, or names separated by commas.
+    #[arg(long, value_name = "all|none|COL,..", default_value = "all", value_parser = parse_sort_index)]
+    pub sort_index: SortIndex,
+    /// Memory to stay inside, at least 64MiB; what does not fit is spilled beside the output.
+    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
+    pub memory_limit: u64,
+    /// Leave out a column, or a struct with all its columns. May be given several times.
+    #[arg(long, value_name = "COL")]
+    pub drop: Vec<String>,
+    /// Threads that build columns. Default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+impl ConversionOptions {
+    /// A conversion by these options.
+    #[must_use]
+    pub fn conversion(&self, input: &Path, output: &Path) -> Conversion {
+        let defaults = Conversion::new(input, output);
+        Conversion {
+            sort_index: self.sort_index.clone(),
+            drop: self.drop.clone(),
+            memory_limit: self.memory_limit,
+            threads: self.threads.map_or(defaults.threads, usize::from),
+            ..defaults
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// See [`convert`].
+pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
+    let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
+    let report = convert(&arguments.options.conversion(&arguments.input, &output))?;
+    if json { print_json(&report) } else { print_text(&report.to_string()) }
+}
+
+fn parse_sort_index(text: &str) -> Result<SortIndex, String> {
+    match text {
+        "all" => Ok(SortIndex::All),
+        "none" => Ok(SortIndex::None),
+        names if names.split(',').any(str::is_empty) => Err("an empty column name".into()),
+        names => Ok(SortIndex::Only(names.split(',').map(str::to_owned).collect())),
+    }
+}
+
+/// Reads `2GiB`, `512MB`, `1048576`.
+///
+/// # Errors
+/// What a size looks like.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..).unwrap_or_default() {
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "KiB" => 1 << 10,
+        "MB" => 1_000_000,
+        "MiB" => 1 << 20,
+        "GB" => 1_000_000_000,
+        "GiB" => 1 << 30,
+        other => return Err(format!("unknown unit `{other}`; expected B, KiB, MiB, GiB, KB, MB or GB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("`{digits}` is no whole number"))?;
+    number.checked_mul(unit).ok_or_else(|| "more bytes than there are".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_bytes("512MB"), Ok(512_000_000));
+        assert_eq!(parse_bytes("77"), Ok(77));
+        for wrong in ["", "GiB", "1.5GiB", "2 GiB", "2gib", "99999999999GiB"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sort_indexes_are_all_none_or_names() {
+        assert_eq!(parse_sort_index("all"), Ok(SortIndex::All));
+        assert_eq!(parse_sort_index("a,b c"), Ok(SortIndex::Only(vec!["a".into(), "b c".into()])));
+        assert!(parse_sort_index("a,,b").is_err());
+    }
+}

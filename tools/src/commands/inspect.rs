@@ -1,0 +1,189 @@
+//! `inspect FILE.mcol`: what is in a store file, from its directory alone. Reads no value.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use mercato_format::{ColumnKind, ColumnMeta, SectionInfo, SortIndex, Storage, Table};
+use serde::Serialize;
+
+use super::{print_json, print_text};
+use crate::failure::Failure;
+
+/// Show the columns, sections, encodings and sizes of a store file.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mercato-tools inspect sales.mcol
+  mercato-tools inspect sales.mcol --json | jq '.columns[] | {name, encoding, distinct}'")]
+pub struct InspectArguments {
+    /// The store file.
+    #[arg(value_name = "FILE.mcol")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Inspection {
+    file: String,
+    rows: u32,
+    bytes: u64,
+    fingerprint: String,
+    written_by: String,
+    columns: Vec<ColumnLine>,
+    sections: Vec<SectionLine>,
+    source_schema: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ColumnLine {
+    name: String,
+    r#type: &'static str,
+    kind: String,
+    source_type: String,
+    nullable: bool,
+    encoding: &'static str,
+    sort_index: &'static str,
+    nulls: u64,
+    nans: u64,
+    distinct: Option<u64>,
+    data_bytes: u64,
+    index_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SectionLine {
+    kind: &'static str,
+    column: Option<u32>,
+    offset: u64,
+    bytes: u64,
+    width: u16,
+    items: u64,
+    index: bool,
+    checksum: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
+    let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
+    let sections: Vec<SectionInfo> = table.sections().collect();
+    let columns = table.columns().iter().enumerate();
+    let inspection = Inspection {
+        file: arguments.file.display().to_string(),
+        rows: table.row_count(),
+        bytes: table.file_bytes(),
+        fingerprint: table.fingerprint().to_string(),
+        written_by: table.writer().to_owned(),
+        columns: columns.map(|(index, column)| column_line(index, column, &sections)).collect(),
+        sections: sections.iter().map(section_line).collect(),
+        source_schema: table.source_schema().to_owned(),
+    };
+    if json { print_json(&inspection) } else { print_text(&for_people(&inspection)) }
+}
+
+fn column_line(index: usize, column: &ColumnMeta, sections: &[SectionInfo]) -> ColumnLine {
+    let own = |section: &&SectionInfo| section.column.is_some_and(|column| column as usize == index);
+    let bytes = |as_index: bool| {
+        sections
+            .iter()
+            .filter(own)
+            .filter(|section| section.index == as_index)
+            .map(|section| section.len)
+            .sum()
+    };
+    ColumnLine {
+        name: column.name.clone(),
+        r#type: column.kind.logical().name(),
+        kind: kind_text(column.kind),
+        source_type: column.source_type.clone(),
+        nullable: column.nullable,
+        encoding: match column.storage {
+            Storage::Dictionary => "dictionary",
+            Storage::Numbers => "numbers",
+            Storage::Texts => "texts",
+        },
+        sort_index: match column.sort_index {
+            SortIndex::None => "none",
+            SortIndex::FileOrder => "file order",
+            SortIndex::Permutation => "permutation",
+        },
+        nulls: column.null_count,
+        nans: column.nan_count,
+        distinct: column.distinct,
+        data_bytes: bytes(false),
+        index_bytes: bytes(true),
+    }
+}
+
+fn kind_text(kind: ColumnKind) -> String {
+    match kind {
+        ColumnKind::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+        ColumnKind::Timestamp { unit } => format!("timestamp({} digits)", unit.digits()),
+        other => other.name().to_owned(),
+    }
+}
+
+fn section_line(section: &SectionInfo) -> SectionLine {
+    SectionLine {
+        kind: section.kind,
+        column: section.column,
+        offset: section.offset,
+        bytes: section.len,
+        width: section.width,
+        items: section.items,
+        index: section.index,
+        checksum: format!("{:016x}", section.checksum),
+    }
+}
+
+fn for_people(inspection: &Inspection) -> String {
+    let mut text = format!(
+        "{}: {} rows, {} columns, {} bytes, written by {}; fingerprint {}\n\n",
+        inspection.file,
+        inspection.rows,
+        inspection.columns.len(),
+        inspection.bytes,
+        inspection.written_by,
+        inspection.fingerprint
+    );
+    // Writing into a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{:>4} {:32} {:18} {:10} {:11} {:>11} {:>10} {:>13} {:>13}  source type",
+        "", "column", "kind", "encoding", "sort index", "distinct", "nulls", "data bytes", "index bytes"
+    );
+    for (index, column) in inspection.columns.iter().enumerate() {
+        let distinct = column.distinct.map_or_else(|| "?".to_owned(), |distinct| distinct.to_string());
+        let _ = writeln!(
+            text,
+            "{index:>4} {:32} {:18} {:10} {:11} {distinct:>11} {:>10} {:>13} {:>13}  {}",
+            column.name,
+            column.kind,
+            column.encoding,
+            column.sort_index,
+            column.nulls,
+            column.data_bytes,
+            column.index_bytes,
+            column.source_type
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n{:20} {:>6} {:>13} {:>13} {:>5} {:>11}  checksum",
+        "section", "column", "offset", "bytes", "width", "items"
+    );
+    for section in &inspection.sections {
+        let column = section.column.map_or_else(|| "-".to_owned(), |column| column.to_string());
+        let _ = writeln!(
+            text,
+            "{:20} {column:>6} {:>13} {:>13} {:>5} {:>11}  {}",
+            section.kind, section.offset, section.bytes, section.width, section.items, section.checksum
+        );
+    }
+    let _ = write!(text, "\n{}", inspection.source_schema);
+    text
+}

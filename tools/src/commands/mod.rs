@@ -1,0 +1,33 @@
+//! One file for each command: its arguments, what it does, what it prints. Knows no exit code.
+
+pub mod convert;
+pub mod inspect;
+pub mod verify;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints one JSON document and a line break on standard output.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_vec_pretty(document).map_err(|error| to_stdout(error.into()))?;
+    text.push(b'\n');
+    io::stdout().write_all(&text).map_err(to_stdout)
+}
+
+/// Prints text and a line break on standard output.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    writeln!(io::stdout(), "{text}").map_err(to_stdout)
+}
+
+fn to_stdout(source: io::Error) -> Failure {
+    Failure::Io { file: "standard output".into(), action: "write", source }
+}

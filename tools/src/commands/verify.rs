@@ -1,0 +1,70 @@
+//! `verify FILE.mcol`. Knows no invariant; the reader of the format checks them.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use mercato_format::Table;
+use serde::Serialize;
+
+use super::{print_json, print_text};
+use crate::failure::Failure;
+use crate::progress;
+
+/// Check every checksum and every invariant of a store file.
+///
+/// Exit code 0 only if all of them hold; otherwise the first fault is named on standard error.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  mercato-tools verify sales.mcol && echo sound")]
+pub struct VerifyArguments {
+    /// The store file.
+    #[arg(value_name = "FILE.mcol")]
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Verified {
+    file: String,
+    rows: u32,
+    columns: u64,
+    sections: u64,
+    bytes: u64,
+    fingerprint: String,
+    seconds: f64,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The first fault of the file.
+pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
+    let bar = progress::bar("verify", table.columns().len() as u64, "columns");
+    let report = table.verify(&|_| bar.inc(1)).map_err(Failure::store(&arguments.file))?;
+    bar.finish_and_clear();
+    let verified = Verified {
+        file: arguments.file.display().to_string(),
+        rows: table.row_count(),
+        columns: report.columns,
+        sections: report.sections,
+        bytes: report.bytes,
+        fingerprint: table.fingerprint().to_string(),
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    if json {
+        return print_json(&verified);
+    }
+    print_text(&format!(
+        "{}: sound; {} rows, {} columns, {} sections, {} bytes checked in {:.2} s; fingerprint {}",
+        verified.file,
+        verified.rows,
+        verified.columns,
+        verified.sections,
+        verified.bytes,
+        verified.seconds,
+        verified.fingerprint
+    ))
+}

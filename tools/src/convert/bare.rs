@@ -1,0 +1,52 @@
+//! A Parquet schema with some annotations taken off, so that its leaves are read as the bare bytes they are.
+//! Knows no value.
+
+use std::sync::Arc;
+
+use parquet::basic::ConvertedType;
+use parquet::errors::Result;
+use parquet::schema::types::{Type, TypePtr};
+
+/// The schema without the annotations of intervals and without any below the names in `drop`.
+///
+/// # Errors
+/// When the Parquet library refuses the changed type.
+pub fn without_annotations(root: &Type, drop: &[String]) -> Result<TypePtr> {
+    let fields = root.get_fields().iter().map(|field| {
+        let name = field.name().to_owned();
+        rebuild(field, &name, drop, false)
+    });
+    let root = Type::group_type_builder(root.name()).with_fields(fields.collect::<Result<_>>()?);
+    Ok(Arc::new(root.build()?))
+}
+
+fn rebuild(old: &TypePtr, name: &str, drop: &[String], inside_dropped: bool) -> Result<TypePtr> {
+    let bare = inside_dropped || drop.iter().any(|dropped| dropped == name);
+    let info = old.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    if let Type::PrimitiveType { physical_type, type_length, .. } = old.as_ref() {
+        if !bare && info.converted_type() != ConvertedType::INTERVAL {
+            return Ok(Arc::clone(old));
+        }
+        let leaf = Type::primitive_type_builder(old.name(), *physical_type)
+            .with_repetition(info.repetition())
+            .with_length(*type_length)
+            .with_id(id);
+        return Ok(Arc::new(leaf.build()?));
+    }
+    let fields = old.get_fields().iter().map(|field| {
+        let name = format!("{name}.{}", field.name());
+        rebuild(field, &name, drop, bare)
+    });
+    let mut group =
+        Type::group_type_builder(old.name()).with_fields(fields.collect::<Result<_>>()?).with_id(id);
+    if !bare {
+        group = group
+            .with_converted_type(info.converted_type())
+            .with_logical_type(info.logical_type_ref().cloned());
+    }
+    if info.has_repetition() {
+        group = group.with_repetition(info.repetition());
+    }
+    Ok(Arc::new(group.build()?))
+}

@@ -1,0 +1,84 @@
+//! Checks the numbers in a Parquet footer against each other and against the limits: rows, sizes, and that no
+//! bytes of the file serve two column chunks. Knows no type.
+
+use std::ops::Range;
+
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+
+use super::limits::{OUTPUT_RATIO_FREE_BYTES, OUTPUT_RATIO_MAX, ROW_GROUPS_MAX, ROWS_MAX};
+use super::plan::{DAMAGED, Refusal};
+use crate::failure::Failure;
+
+const FOOTER: &str = "Parquet footer";
+
+/// The number of rows, when all numbers hold together.
+pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) -> Result<u64, Failure> {
+    let groups = facts.num_row_groups();
+    if groups > ROW_GROUPS_MAX {
+        let expected = format!("at most {ROW_GROUPS_MAX} row groups");
+        return Err(refuse.because(
+            FOOTER,
+            expected,
+            groups.to_string(),
+            "rewrite it with larger row groups",
+        ));
+    }
+    let (mut rows, mut ranges) = (0_u64, Vec::new());
+    for (index, group) in facts.row_groups().iter().enumerate() {
+        let section = format!("row group {index}");
+        let found = group.num_rows();
+        let more = u64::try_from(found)
+            .map_err(|_| refuse.because(&section, "0 rows or more".into(), found.to_string(), DAMAGED))?;
+        rows = rows.saturating_add(more);
+        for chunk in group.columns() {
+            let name = || format!("{section}, column `{}`", chunk.column_path().string());
+            let range = chunk_range(chunk, file_bytes)
+                .map_err(|fault| refuse.because(&name(), fault.0, fault.1, DAMAGED))?;
+            ranges.push(range);
+        }
+    }
+    check_disjoint(ranges, refuse)?;
+    if rows > ROWS_MAX {
+        let remedy = "split the file into several datasets";
+        return Err(refuse.because(FOOTER, format!("at most {ROWS_MAX} rows"), rows.to_string(), remedy));
+    }
+    let said = facts.file_metadata().num_rows();
+    if u64::try_from(said) != Ok(rows) {
+        let expected = format!("{rows} rows, the sum of the row groups");
+        return Err(refuse.because(FOOTER, expected, said.to_string(), DAMAGED));
+    }
+    Ok(rows)
+}
+
+/// Where a chunk lies; what was expected and found instead where it cannot.
+fn chunk_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, (String, String)> {
+    let (stored, unfolded) = (chunk.compressed_size(), chunk.uncompressed_size());
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(stored)) else {
+        return Err(("an offset and a length of 0 or more".into(), format!("{start} and {stored}")));
+    };
+    let end = start.saturating_add(length);
+    if end > file_bytes {
+        return Err((format!("bytes inside the file of {file_bytes}"), format!("{start} to {end}")));
+    }
+    let bound = OUTPUT_RATIO_FREE_BYTES.max(length.saturating_mul(OUTPUT_RATIO_MAX));
+    if u64::try_from(unfolded).is_ok_and(|unfolded| unfolded <= bound) {
+        return Ok(start..end);
+    }
+    let expected = format!("at most {bound} bytes out of {length}");
+    Err((expected, unfolded.to_string()))
+}
+
+fn check_disjoint(mut ranges: Vec<Range<u64>>, refuse: &Refusal) -> Result<(), Failure> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| range.start);
+    for pair in ranges.windows(2) {
+        if let [first, second] = pair
+            && second.start < first.end
+        {
+            let found = format!("bytes {} to {} in two", second.start, first.end);
+            return Err(refuse.because(FOOTER, "every byte in one column chunk".into(), found, DAMAGED));
+        }
+    }
+    Ok(())
+}

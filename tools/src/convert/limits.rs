@@ -1,0 +1,28 @@
+//! Every bound of the converter, with its unit. Knows no type of Parquet.
+
+/// Rows of a Parquet file, the same as a store file holds.
+pub const ROWS_MAX: u64 = u32::MAX as u64 - 1;
+/// Columns after flattening.
+pub const COLUMNS_MAX: usize = 16_384;
+/// Bytes of one value as text, before it is escaped.
+pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Levels of groups in a Parquet schema.
+pub const NESTING_DEPTH_MAX: usize = 64;
+/// Elements of a Parquet schema, groups and leaves together.
+pub const SCHEMA_ELEMENTS_MAX: usize = 65_536;
+/// Bytes of a Parquet footer.
+pub const FOOTER_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Row groups of a Parquet file.
+pub const ROW_GROUPS_MAX: usize = 1_000_000;
+/// Bytes of store file for one byte of Parquet; a few bytes that unfold into terabytes are a bomb.
+pub const OUTPUT_RATIO_MAX: u64 = 1_000;
+/// Bytes of store file that are accepted whatever the ratio.
+pub const OUTPUT_RATIO_FREE_BYTES: u64 = 1024 * 1024 * 1024;
+/// Rows of a record batch.
+pub const BATCH_ROWS: usize = 8_192;
+/// Bytes that the texts of one batch may take in memory before the batch is made shorter.
+pub const BATCH_TEXT_BYTES: u64 = 64 * 1024 * 1024;
+/// Smallest memory budget of one column, bytes; below it the limit itself is refused.
+pub const COLUMN_BUDGET_BYTES_MIN: u64 = 16 * 1024 * 1024;
+/// Smallest `--memory-limit`, bytes.
+pub const MEMORY_LIMIT_BYTES_MIN: u64 = 64 * 1024 * 1024;

@@ -1,0 +1,256 @@
+//! Makes a store file of a Parquet file: plan from the footer, build every column on its own inside one memory
+//! limit, append them in order, verify what was written. Knows no dataset and no server.
+
+mod bare;
+mod columns;
+mod counts;
+mod footer;
+mod hints;
+pub mod limits;
+mod nested;
+mod plan;
+mod range96;
+mod reader;
+mod report;
+mod scalars;
+mod schedule;
+mod source;
+mod space;
+mod texts;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use mercato_format::{BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, TableMetadata, TableWriter};
+
+use crate::failure::Failure;
+use crate::progress;
+use columns::OutputColumn;
+use limits::{
+    BATCH_ROWS, COLUMN_BUDGET_BYTES_MIN, MEMORY_LIMIT_BYTES_MIN, OUTPUT_RATIO_FREE_BYTES, OUTPUT_RATIO_MAX,
+};
+use plan::Plan;
+pub use report::Report;
+use report::{Clocks, Phase};
+use scalars::{FeedError, Feeder};
+use schedule::{Bounds, Job, Waiting};
+use source::Source;
+
+/// Which columns get a sort index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SortIndex {
+    /// Every column.
+    All,
+    /// No column.
+    None,
+    /// The columns named.
+    Only(Vec<String>),
+}
+
+/// What to convert and how.
+#[derive(Debug, Clone)]
+pub struct Conversion {
+    /// The Parquet file.
+    pub input: PathBuf,
+    /// The store file.
+    pub output: PathBuf,
+    /// Which columns get a sort index.
+    pub sort_index: SortIndex,
+    /// Columns and structs to leave out.
+    pub drop: Vec<String>,
+    /// Memory to stay inside, bytes.
+    pub memory_limit: u64,
+    /// Threads that build columns.
+    pub threads: usize,
+    /// Whether a progress bar may be shown.
+    pub progress: bool,
+}
+
+impl Conversion {
+    /// A conversion with every sort index, 2 GiB of memory and a thread for each core.
+    #[must_use]
+    pub fn new(input: &Path, output: &Path) -> Conversion {
+        Conversion {
+            input: input.to_path_buf(),
+            output: output.to_path_buf(),
+            sort_index: SortIndex::All,
+            drop: Vec::new(),
+            memory_limit: 2 * 1024 * 1024 * 1024,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            progress: true,
+        }
+    }
+}
+
+/// Converts one file. On any error the output's place is left as it was.
+///
+/// # Errors
+/// A refusal of the input, a wrong option, or an error of the operating system.
+pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
+    let clocks = Clocks::start();
+    if conversion.memory_limit < MEMORY_LIMIT_BYTES_MIN {
+        return Err(Failure::Usage(format!(
+            "--memory-limit: expected at least {} MiB, found {} bytes",
+            MEMORY_LIMIT_BYTES_MIN >> 20,
+            conversion.memory_limit
+        )));
+    }
+    let directory = conversion.output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new(".")).to_path_buf();
+    let source = Source::open(&conversion.input)?;
+    let plan = plan::plan(source, &conversion.drop)?;
+    let sorted = sorted_columns(&plan, &conversion.sort_index)?;
+    space::check_disk(&plan, &directory, conversion.memory_limit)?;
+    clocks.note(Phase::Plan, clocks.elapsed());
+
+    let metadata = TableMetadata {
+        source_schema: plan.source_schema.clone(),
+        created_by: concat!("mercato-tools ", env!("CARGO_PKG_VERSION")).into(),
+    };
+    let writer =
+        TableWriter::create(&conversion.output, metadata).map_err(Failure::store(&conversion.output))?;
+    let run = Run { conversion, plan: &plan, sorted: &sorted, directory: &directory, clocks: &clocks };
+    let (writer, reports) = run.build_all(writer)?;
+    let before = Instant::now();
+    let summary = writer.commit(&|_| ()).map_err(Failure::store(&conversion.output))?;
+    clocks.note(Phase::Commit, before.elapsed());
+    Ok(Report::new(&plan, conversion, &summary, reports, &clocks))
+}
+
+/// Whether each column gets a sort index.
+fn sorted_columns(plan: &Plan, sort_index: &SortIndex) -> Result<Vec<bool>, Failure> {
+    let SortIndex::Only(names) = sort_index else {
+        return Ok(vec![*sort_index == SortIndex::All; plan.columns.len()]);
+    };
+    let unknown = names.iter().find(|name| !plan.columns.iter().any(|column| column.spec.name == **name));
+    if let Some(unknown) = unknown {
+        let file = plan.source.path().display();
+        return Err(Failure::Usage(format!("--sort-index {unknown}: {file} has no such column")));
+    }
+    Ok(plan.columns.iter().map(|column| names.contains(&column.spec.name)).collect())
+}
+
+/// One conversion under way.
+struct Run<'a> {
+    conversion: &'a Conversion,
+    plan: &'a Plan,
+    sorted: &'a [bool],
+    directory: &'a Path,
+    clocks: &'a Clocks,
+}
+
+impl Waiting for ColumnSegment {
+    fn memory_bytes(&self) -> u64 {
+        ColumnSegment::memory_bytes(self)
+    }
+}
+
+impl Run<'_> {
+    fn build_all(&self, mut writer: TableWriter) -> Result<(TableWriter, Vec<ColumnReport>), Failure> {
+        let columns = &self.plan.columns;
+        let bar = if self.conversion.progress {
+            progress::bar("convert", self.plan.row_count * columns.len() as u64, "values")
+        } else {
+            ProgressBar::hidden()
+        };
+        let jobs = columns
+            .iter()
+            .enumerate()
+            .map(|(column, output)| Job { column, wanted_bytes: space::wanted_bytes(self.plan, output) });
+        let mut reports = Vec::with_capacity(columns.len());
+        let mut written = 0_u64;
+        schedule::run(
+            jobs.collect(),
+            self.bounds(),
+            |column, budget| self.build(column, budget, &bar),
+            |segment| segment.spill().map_err(Failure::store(&self.conversion.output)),
+            |segment: ColumnSegment| {
+                let before = Instant::now();
+                written = written.saturating_add(segment.report().data_bytes + segment.report().index_bytes);
+                self.check_ratio(written)?;
+                reports.push(segment.report().clone());
+                writer.append(segment).map_err(Failure::store(&self.conversion.output))?;
+                self.clocks.note(Phase::Append, before.elapsed());
+                Ok(())
+            },
+        )?;
+        bar.finish_and_clear();
+        Ok((writer, reports))
+    }
+
+    /// A tenth of the memory is left to the readers, a fifth to finished columns that wait for their turn.
+    fn bounds(&self) -> Bounds {
+        let limit = self.conversion.memory_limit;
+        Bounds {
+            threads: self.conversion.threads.clamp(1, self.plan.columns.len()),
+            building_bytes: limit / 10 * 7,
+            waiting_bytes: limit / 10 * 2,
+            budget_bytes_min: COLUMN_BUDGET_BYTES_MIN,
+        }
+    }
+
+    fn build(&self, index: usize, budget: u64, bar: &ProgressBar) -> Result<ColumnSegment, Failure> {
+        let (Some(column), Some(sorted)) = (self.plan.columns.get(index), self.sorted.get(index)) else {
+            return Err(Failure::Usage(format!("column {index} does not exist")));
+        };
+        let options = BuildOptions {
+            memory_budget_bytes: budget,
+            spill_directory: self.directory.to_path_buf(),
+            sort_index: *sorted,
+        };
+        let mut builder = ColumnBuilder::new(column.spec.clone(), options);
+        let mut feeder = Feeder::default();
+        let (begun, mut feeding) = (Instant::now(), std::time::Duration::ZERO);
+        reader::read_column(self.plan, column, |batch| {
+            let before = Instant::now();
+            let fed = feeder.feed(&mut builder, column, &batch.array, batch.nulls.as_ref());
+            feeding += before.elapsed();
+            bar.inc(batch.array.len() as u64);
+            fed.map_err(|error| self.refuse(column, batch.first_row, error))
+        })?;
+        self.clocks.note(Phase::Read, begun.elapsed().saturating_sub(feeding));
+        let before = Instant::now();
+        let segment = builder.finish().map_err(|error| self.refuse(column, 0, FeedError::Build(error)))?;
+        self.clocks.note(Phase::Build, feeding + before.elapsed());
+        Ok(segment)
+    }
+
+    fn refuse(&self, column: &OutputColumn, first_row: u64, error: FeedError) -> Failure {
+        let name = &column.spec.name;
+        let file = self.plan.source.path().display().to_string();
+        let remedy = format!("mend the value in the source, or leave the column out with --drop {name}");
+        match error {
+            FeedError::Build(source) => Failure::Column { file, column: name.clone(), source },
+            FeedError::Value { row, found } => Failure::Refused {
+                file,
+                section: format!("column `{name}`, row {}", first_row + row as u64),
+                expected: format!("values that a column of kind {} carries", column.spec.kind.name()),
+                found,
+                remedy,
+            },
+            FeedError::Type(found) => Failure::Refused {
+                file,
+                section: format!("column `{name}`, rows {first_row} to {}", first_row + BATCH_ROWS as u64),
+                expected: column.spec.source_type.clone(),
+                found,
+                remedy,
+            },
+        }
+    }
+
+    fn check_ratio(&self, written: u64) -> Result<(), Failure> {
+        let bytes_in = self.plan.source.byte_length();
+        let bound = OUTPUT_RATIO_FREE_BYTES.max(bytes_in.saturating_mul(OUTPUT_RATIO_MAX));
+        if written <= bound {
+            return Ok(());
+        }
+        Err(Failure::Refused {
+            file: self.plan.source.path().display().to_string(),
+            section: "output size".into(),
+            expected: format!("at most {bound} bytes out of {bytes_in}"),
+            found: format!("{written}"),
+            remedy: "the file unfolds like a bomb; if it is genuine, split it or drop columns".into(),
+        })
+    }
+}

@@ -1,0 +1,285 @@
+//! Lists, maps and structs inside them as JSON text, by the rules that rows are printed by: decimals exact,
+//! datetimes RFC 3339, bytes Base64, what is not finite null. Knows no column and no file.
+
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{
+    DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use mercato_format::{TimeUnit, print, text};
+
+use super::columns::{LeafTag, time_unit};
+use super::limits::VALUE_BYTES_MAX;
+use super::scalars;
+use super::texts::{push_base64, push_interval, push_time, push_uuid};
+
+/// Why a nested value cannot be printed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NestedError {
+    /// The text grows past the limit of one value.
+    #[error("a value of more than {VALUE_BYTES_MAX} bytes as text")]
+    TooLong,
+    /// A decimal is wider than 128 bits.
+    #[error("a decimal of more than 128 bits")]
+    WideDecimal,
+    /// A time of day is outside the day, or a date carries a time of day.
+    #[error("{0}")]
+    Value(String),
+    /// A type that the reader does not produce, or offsets that do not fit the values.
+    #[error("{0}, which JSON text does not carry")]
+    Type(String),
+}
+
+/// Prints the values of one array; made once for a batch.
+pub struct Printer<'a> {
+    nulls: Option<NullBuffer>,
+    body: Body<'a>,
+}
+
+/// The values of an array in the form they are printed from.
+enum Body<'a> {
+    Null,
+    Boolean(Vec<bool>),
+    Integer(Vec<i128>),
+    Float(Vec<f64>),
+    Decimal(Vec<i128>, u8),
+    Date(Vec<i64>),
+    Timestamp(Vec<i64>, TimeUnit),
+    Time(Vec<i64>, TimeUnit),
+    Text(&'a StringArray),
+    Bytes(&'a dyn Array, LeafTag),
+    List(&'a OffsetBuffer<i32>, Box<Printer<'a>>),
+    Object(&'a OffsetBuffer<i32>, &'a StringArray, Box<Printer<'a>>),
+    Pairs(&'a OffsetBuffer<i32>, Box<Printer<'a>>, Box<Printer<'a>>),
+    Struct(Vec<(Vec<u8>, Printer<'a>)>),
+}
+
+impl<'a> Printer<'a> {
+    /// A printer of `array`, whose leaves have these tags, taken from the front.
+    ///
+    /// # Errors
+    /// When a value cannot be printed or a type has no text.
+    pub fn new(
+        array: &'a ArrayRef,
+        tags: &mut std::slice::Iter<'_, LeafTag>,
+    ) -> Result<Printer<'a>, NestedError> {
+        let body = match array.data_type() {
+            DataType::List(_) => {
+                let list = array.as_list::<i32>();
+                Body::List(list.offsets(), Box::new(Printer::new(list.values(), tags)?))
+            }
+            DataType::Map(..) => {
+                let map = array.as_map();
+                let keys = Printer::new(map.keys(), tags)?;
+                let values = Box::new(Printer::new(map.values(), tags)?);
+                match keys.body {
+                    Body::Text(keys) => Body::Object(map.offsets(), keys, values),
+                    _ => Body::Pairs(map.offsets(), Box::new(keys), values),
+                }
+            }
+            DataType::Struct(fields) => {
+                let children = fields.iter().zip(array.as_struct().columns()).map(|(field, column)| {
+                    let mut name = Vec::new();
+                    text::push_json_string(&mut name, field.name().as_bytes());
+                    name.push(b':');
+                    Ok((name, Printer::new(column, tags)?))
+                });
+                Body::Struct(children.collect::<Result<_, NestedError>>()?)
+            }
+            _ => leaf(array, tags.next().copied().unwrap_or(LeafTag::None))?,
+        };
+        Ok(Printer { nulls: array.logical_nulls(), body })
+    }
+
+    /// Appends the JSON text of the value at `row`.
+    ///
+    /// # Errors
+    /// When the text grows past the limit of one value, counted from `start`.
+    pub fn push(&self, row: usize, start: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
+        if out.len() - start > VALUE_BYTES_MAX {
+            return Err(NestedError::TooLong);
+        }
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        match &self.body {
+            Body::List(offsets, item) => {
+                push_sequence(out, b"[]", span(offsets, row)?, |index, out| item.push(index, start, out))
+            }
+            Body::Object(offsets, keys, values) => {
+                push_sequence(out, b"{}", span(offsets, row)?, |index, out| {
+                    text::push_json_string(out, keys.value(index).as_bytes());
+                    out.push(b':');
+                    values.push(index, start, out)
+                })
+            }
+            Body::Pairs(offsets, keys, values) => {
+                push_sequence(out, b"[]", span(offsets, row)?, |index, out| {
+                    out.extend_from_slice(b"{\"key\":");
+                    keys.push(index, start, out)?;
+                    out.extend_from_slice(b",\"value\":");
+                    values.push(index, start, out)?;
+                    out.push(b'}');
+                    Ok(())
+                })
+            }
+            Body::Struct(children) => push_sequence(out, b"{}", 0..children.len(), |index, out| {
+                let Some((name, child)) = children.get(index) else { return Ok(()) };
+                out.extend_from_slice(name);
+                child.push(row, start, out)
+            }),
+            scalar => push_scalar(scalar, row, out),
+        }
+    }
+}
+
+fn push_sequence(
+    out: &mut Vec<u8>,
+    brackets: &[u8; 2],
+    range: std::ops::Range<usize>,
+    mut push: impl FnMut(usize, &mut Vec<u8>) -> Result<(), NestedError>,
+) -> Result<(), NestedError> {
+    let [open, close] = *brackets;
+    out.push(open);
+    let first = range.start;
+    for index in range {
+        if index > first {
+            out.push(b',');
+        }
+        push(index, out)?;
+    }
+    out.push(close);
+    Ok(())
+}
+
+fn span(offsets: &OffsetBuffer<i32>, row: usize) -> Result<std::ops::Range<usize>, NestedError> {
+    let at = |index: usize| offsets.get(index).and_then(|offset| usize::try_from(*offset).ok());
+    match (at(row), at(row + 1)) {
+        (Some(start), Some(end)) if start <= end => Ok(start..end),
+        _ => Err(NestedError::Type("a list with offsets out of order".into())),
+    }
+}
+
+fn push_scalar(body: &Body<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
+    let missing = || NestedError::Type("fewer values than rows".into());
+    match body {
+        Body::Boolean(values) => {
+            let value = values.get(row).ok_or_else(missing)?;
+            out.extend_from_slice(if *value { b"true" } else { b"false" });
+        }
+        Body::Integer(values) => print::push_wide(out, *values.get(row).ok_or_else(missing)?),
+        Body::Float(values) => {
+            if !print::push_finite(out, *values.get(row).ok_or_else(missing)?) {
+                out.extend_from_slice(b"null");
+            }
+        }
+        Body::Decimal(values, scale) => {
+            print::push_decimal(out, *values.get(row).ok_or_else(missing)?, *scale)
+        }
+        Body::Date(values) => {
+            let days = *values.get(row).ok_or_else(missing)?;
+            push_quoted(out, |out| print::push_date(out, days));
+        }
+        Body::Timestamp(values, unit) => {
+            let units = *values.get(row).ok_or_else(missing)?;
+            push_quoted(out, |out| print::push_timestamp(out, units, *unit));
+        }
+        Body::Time(values, unit) => {
+            let (units, mut inside) = (*values.get(row).ok_or_else(missing)?, false);
+            push_quoted(out, |out| inside = push_time(out, units, *unit));
+            if !inside {
+                return Err(NestedError::Value("a time of day outside the day".into()));
+            }
+        }
+        Body::Text(values) => text::push_json_string(out, values.value(row).as_bytes()),
+        Body::Bytes(array, tag) => {
+            let bytes = scalars::bytes_at(*array, row);
+            push_quoted(out, |out| match tag {
+                LeafTag::Uuid => push_uuid(out, bytes),
+                LeafTag::Interval => push_interval(out, bytes),
+                LeafTag::None => push_base64(out, bytes),
+            });
+        }
+        _ => out.extend_from_slice(b"null"),
+    }
+    Ok(())
+}
+
+fn push_quoted(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b'"');
+    push(out);
+    out.push(b'"');
+}
+
+fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Body<'a>, NestedError> {
+    Ok(match array.data_type() {
+        DataType::Null => Body::Null,
+        DataType::Boolean => Body::Boolean(array.as_boolean().values().iter().collect()),
+        DataType::Int8 => integers::<Int8Type>(array),
+        DataType::Int16 => integers::<Int16Type>(array),
+        DataType::Int32 => integers::<Int32Type>(array),
+        DataType::Int64 => integers::<Int64Type>(array),
+        DataType::UInt8 => integers::<UInt8Type>(array),
+        DataType::UInt16 => integers::<UInt16Type>(array),
+        DataType::UInt32 => integers::<UInt32Type>(array),
+        DataType::UInt64 => integers::<UInt64Type>(array),
+        DataType::Float16 => floats::<Float16Type>(array),
+        DataType::Float32 => floats::<Float32Type>(array),
+        DataType::Float64 => floats::<Float64Type>(array),
+        DataType::Decimal64(_, scale) => {
+            let values = array.as_primitive::<Decimal64Type>().values();
+            Body::Decimal(values.iter().map(|value| i128::from(*value)).collect(), scale_of(*scale)?)
+        }
+        DataType::Decimal128(_, scale) => {
+            Body::Decimal(array.as_primitive::<Decimal128Type>().values().to_vec(), scale_of(*scale)?)
+        }
+        DataType::Decimal256(_, scale) => Body::Decimal(narrow(array)?, scale_of(*scale)?),
+        DataType::Date32 => {
+            let days = array.as_primitive::<Date32Type>().values();
+            Body::Date(days.iter().map(|day| i64::from(*day)).collect())
+        }
+        DataType::Date64 => {
+            let milliseconds = array.as_primitive::<Date64Type>().values();
+            Body::Timestamp(milliseconds.to_vec(), TimeUnit::Millisecond)
+        }
+        DataType::Timestamp(unit, _) => Body::Timestamp(scalars::units(array, *unit), time_unit(*unit)),
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            Body::Time(scalars::times(array, *unit), time_unit(*unit))
+        }
+        DataType::Utf8 => Body::Text(array.as_string::<i32>()),
+        DataType::Binary | DataType::FixedSizeBinary(_) => Body::Bytes(array.as_ref(), tag),
+        other => return Err(NestedError::Type(format!("type {other}"))),
+    })
+}
+
+fn scale_of(scale: i8) -> Result<u8, NestedError> {
+    u8::try_from(scale).map_err(|_| NestedError::Type(format!("a decimal with scale {scale}")))
+}
+
+fn integers<T>(array: &ArrayRef) -> Body<'static>
+where
+    T: arrow::datatypes::ArrowPrimitiveType,
+    T::Native: Into<i128>,
+{
+    Body::Integer(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
+}
+
+fn floats<T>(array: &ArrayRef) -> Body<'static>
+where
+    T: arrow::datatypes::ArrowPrimitiveType,
+    T::Native: Into<f64>,
+{
+    Body::Float(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
+}
+
+/// 256-bit decimals that fit 128 bits; what stands behind a null does not matter.
+fn narrow(array: &ArrayRef) -> Result<Vec<i128>, NestedError> {
+    let decimals = array.as_primitive::<Decimal256Type>();
+    decimals
+        .iter()
+        .map(|value| value.map_or(Ok(0), |value| value.to_i128().ok_or(NestedError::WideDecimal)))
+        .collect()
+}

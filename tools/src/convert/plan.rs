@@ -1,0 +1,235 @@
+//! Reads the footer of a Parquet file and decides what becomes of each leaf, before any value is read. Refuses
+//! here whatever the footer alone condemns. Knows no value.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Fields, Schema, TimeUnit};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema, parquet_to_arrow_schema_by_columns};
+use parquet::basic::Type as PhysicalType;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::bare::without_annotations;
+use super::columns::{self, Flattened, OutputColumn};
+use super::hints::{Reading, adapt};
+use super::limits::COLUMNS_MAX;
+use super::source::Source;
+use super::{counts, footer, range96};
+use crate::failure::Failure;
+use crate::guard::guarded;
+
+/// What becomes of a Parquet file.
+pub struct Plan {
+    /// The file.
+    pub source: Source,
+    /// Rows of all row groups.
+    pub row_count: u64,
+    /// The message type as text.
+    pub source_schema: String,
+    /// The columns of the store file, in order.
+    pub columns: Vec<OutputColumn>,
+    plain: ArrowReaderMetadata,
+    dictionary: ArrowReaderMetadata,
+}
+
+impl Plan {
+    /// Footer facts: row groups and their column chunks.
+    #[must_use]
+    pub fn metadata(&self) -> &Arc<ParquetMetaData> {
+        self.plain.metadata()
+    }
+
+    /// What the Arrow reader needs to read texts plainly or as dictionary keys.
+    #[must_use]
+    pub fn reading(&self, dictionary: bool) -> &ArrowReaderMetadata {
+        if dictionary { &self.dictionary } else { &self.plain }
+    }
+}
+
+/// Plans the conversion of a file without the columns and structs named in `drop`.
+///
+/// # Errors
+/// A refusal that names the footer, the row group or the column at fault.
+pub fn plan(source: Source, drop: &[String]) -> Result<Plan, Failure> {
+    footer::check(&source)?;
+    let refuse = Refusal { file: source.path().display().to_string() };
+    let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::new().parse_and_finish(&source))?;
+    let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
+    let original = facts.file_metadata().schema_descr_ptr();
+    let source_schema = refuse.decode("Parquet schema", || {
+        let mut text = Vec::new();
+        parquet::schema::printer::print_schema(&mut text, original.root_schema());
+        Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
+    })?;
+    let facts = Arc::new(bare_metadata(facts, &source, &original, drop, &refuse)?);
+    let schema = facts.file_metadata().schema_descr_ptr();
+    let fields = arrow_fields(&facts, &schema, &refuse)?;
+    let int96 = range96::units(&source, &facts, &fields, drop, &refuse)?;
+    let with = |reading| read_with(&facts, &fields, reading, &int96, &refuse);
+    let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
+    let flattened = columns::flatten(plain.schema().fields(), &original, drop);
+    let columns = check_columns(flattened, drop, &refuse)?;
+    Ok(Plan { source, row_count, source_schema, columns, plain, dictionary })
+}
+
+/// The two views of the fields: by Parquet alone, and with the Arrow schema that the writer embedded.
+pub(super) struct FieldViews {
+    /// By Parquet alone.
+    pub(super) plain: Fields,
+    /// With the embedded Arrow schema, when there is one that fits.
+    pub(super) embedded: Option<Fields>,
+}
+
+fn arrow_fields(
+    facts: &ParquetMetaData,
+    schema: &SchemaDescriptor,
+    refuse: &Refusal,
+) -> Result<FieldViews, Failure> {
+    let plain = refuse.decode("Parquet schema", || parquet_to_arrow_schema(schema, None))?.fields;
+    let embedded = guarded(|| parquet_to_arrow_schema(schema, facts.file_metadata().key_value_metadata()));
+    Ok(FieldViews { plain, embedded: embedded.ok().and_then(Result::ok).map(|schema| schema.fields) })
+}
+
+/// Reader metadata for one way of reading.
+pub(super) fn read_with(
+    facts: &Arc<ParquetMetaData>,
+    fields: &FieldViews,
+    reading: Reading,
+    int96: &HashMap<usize, TimeUnit>,
+    refuse: &Refusal,
+) -> Result<ArrowReaderMetadata, Failure> {
+    let schema = facts.file_metadata().schema_descr();
+    let adapted = adapt(&fields.plain, fields.embedded.as_ref(), schema, reading, int96);
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(adapted)));
+    refuse.decode("Parquet schema", || ArrowReaderMetadata::try_new(Arc::clone(facts), options))
+}
+
+/// Footer facts with the annotations removed that Arrow cannot read: intervals, which it would cut to days and
+/// milliseconds, and whatever lies under a dropped name, so that a type that nothing reads can be dropped.
+fn bare_metadata(
+    facts: ParquetMetaData,
+    source: &Source,
+    original: &Arc<SchemaDescriptor>,
+    drop: &[String],
+    refuse: &Refusal,
+) -> Result<ParquetMetaData, Failure> {
+    let intervals = original.columns().iter().any(|leaf| columns::is_interval(leaf));
+    check_roots(original, drop, refuse)?;
+    if !intervals && drop.is_empty() {
+        return Ok(facts);
+    }
+    refuse.decode("Parquet schema", || {
+        let bare = Arc::new(SchemaDescriptor::new(without_annotations(original.root_schema(), drop)?));
+        let mut options = ParquetMetaDataOptions::new();
+        options.set_schema(bare);
+        ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(source)
+    })
+}
+
+/// Finds the column whose type the Arrow reader refuses, since its own message may not name it.
+fn check_roots(schema: &SchemaDescriptor, drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
+    if let Ok(Ok(_)) = guarded(|| parquet_to_arrow_schema(schema, None)) {
+        return Ok(());
+    }
+    for (index, root) in schema.root_schema().get_fields().iter().enumerate() {
+        if drop.iter().any(|name| name == root.name()) {
+            continue;
+        }
+        let mask = ProjectionMask::roots(schema, [index]);
+        let fault = match guarded(|| parquet_to_arrow_schema_by_columns(schema, mask, None)) {
+            Ok(Ok(_)) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => panic,
+        };
+        let section = format!("column `{}`", root.name());
+        let remedy = format!("leave the column out with --drop {}", root.name());
+        return Err(refuse.because(&section, "a type that can be carried".into(), fault, &remedy));
+    }
+    Ok(())
+}
+
+fn check_columns(
+    flattened: Flattened,
+    drop: &[String],
+    refuse: &Refusal,
+) -> Result<Vec<OutputColumn>, Failure> {
+    let Flattened { columns, dropped, impossible } = flattened;
+    if let Some(unknown) = drop.iter().find(|name| !dropped.contains(*name)) {
+        let names: Vec<_> = columns.iter().take(20).map(|column| column.spec.name.as_str()).collect();
+        return Err(Failure::Usage(format!(
+            "--drop {unknown}: {} has no such column; it has {}",
+            refuse.file,
+            names.join(", ")
+        )));
+    }
+    if let Some((name, source_type)) = impossible.into_iter().next() {
+        let remedy = format!("leave the column out with --drop {name}");
+        return Err(refuse.because(
+            &format!("column `{name}`"),
+            "a type that can be carried".into(),
+            source_type,
+            &remedy,
+        ));
+    }
+    if columns.is_empty() || columns.len() > COLUMNS_MAX {
+        let expected = format!("1 to {COLUMNS_MAX} columns");
+        return Err(refuse.because(
+            "Parquet schema",
+            expected,
+            format!("{}", columns.len()),
+            "drop some with --drop",
+        ));
+    }
+    let mut seen = HashMap::with_capacity(columns.len());
+    for column in &columns {
+        if let Some(first) = seen.insert(column.spec.name.as_str(), &column.spec.source_type) {
+            let (section, name) = (format!("column `{}`", column.spec.name), &column.spec.name);
+            let found = format!("two, of types {first} and {}", column.spec.source_type);
+            let remedy = format!("rename one in the source, or leave both out with --drop {name}");
+            return Err(refuse.because(&section, "one column of this name".into(), found, &remedy));
+        }
+    }
+    Ok(columns)
+}
+
+/// Whether INT96 values are among the leaves.
+pub(super) fn is_int96(schema: &SchemaDescriptor, leaf: usize) -> bool {
+    schema.column(leaf).physical_type() == PhysicalType::INT96
+}
+
+pub(super) const DAMAGED: &str = "the file is damaged: get it again from its source";
+
+/// Makes refusals that name the file.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    pub(super) file: String,
+}
+
+impl Refusal {
+    pub(super) fn because(&self, section: &str, expected: String, found: String, remedy: &str) -> Failure {
+        Failure::Refused {
+            file: self.file.clone(),
+            section: section.to_owned(),
+            expected,
+            found,
+            remedy: remedy.to_owned(),
+        }
+    }
+
+    /// Runs a decoder of the Parquet library; what it says, or panics with, becomes a refusal.
+    pub(super) fn decode<T>(
+        &self,
+        section: &str,
+        work: impl FnOnce() -> Result<T, ParquetError>,
+    ) -> Result<T, Failure> {
+        let fault = match guarded(work) {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
+        };
+        Err(self.because(section, "valid Parquet".into(), fault, DAMAGED))
+    }
+}

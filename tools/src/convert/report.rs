@@ -1,0 +1,195 @@
+//! What a conversion did, for people and for programs. Knows no Parquet.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use mercato_format::{ColumnReport, TableSummary};
+use serde::Serialize;
+
+use super::Conversion;
+use super::plan::Plan;
+
+/// A part of the work that is timed on its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Phase {
+    /// Footer, limits, free space.
+    Plan,
+    /// Reading and decoding Parquet, over all threads.
+    Read,
+    /// Encoding, sorting and indexing, over all threads.
+    Build,
+    /// Writing finished columns.
+    Append,
+    /// Directory, sync, verification, rename.
+    Commit,
+}
+
+/// The clock of a conversion and what each phase took.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    begun: Instant,
+    nanoseconds: [AtomicU64; 5],
+}
+
+impl Clocks {
+    pub(super) fn start() -> Clocks {
+        Clocks { begun: Instant::now(), nanoseconds: Default::default() }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    pub(super) fn note(&self, phase: Phase, took: Duration) {
+        if let Some(counter) = self.nanoseconds.get(phase as usize) {
+            counter.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+    }
+
+    fn seconds(&self, phase: Phase) -> f64 {
+        let nanoseconds =
+            self.nanoseconds.get(phase as usize).map_or(0, |counter| counter.load(Ordering::Relaxed));
+        Duration::from_nanos(nanoseconds).as_secs_f64()
+    }
+}
+
+/// What a conversion did.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Report {
+    /// The Parquet file.
+    pub input: String,
+    /// The store file.
+    pub output: String,
+    /// Rows.
+    pub rows: u64,
+    /// Rows a second, from start to rename.
+    pub rows_per_second: u64,
+    /// Bytes of the Parquet file.
+    pub bytes_in: u64,
+    /// Bytes of the store file.
+    pub bytes_out: u64,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// Thirty-two hexadecimal digits that depend on the contents alone.
+    pub fingerprint: String,
+    /// The columns in order.
+    pub columns: Vec<ColumnLine>,
+}
+
+/// Seconds by phase; reading and building run side by side, so that their sums may exceed the total.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Seconds {
+    /// From start to rename.
+    pub total: f64,
+    /// Footer, limits, free space.
+    pub plan: f64,
+    /// Reading and decoding Parquet, over all threads.
+    pub read: f64,
+    /// Encoding, sorting and indexing, over all threads.
+    pub build: f64,
+    /// Writing finished columns.
+    pub append: f64,
+    /// Directory, sync, verification, rename.
+    pub commit: f64,
+}
+
+/// What became of a column.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ColumnLine {
+    /// Name.
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `datetime`.
+    pub r#type: &'static str,
+    /// Type in the Parquet file.
+    pub source_type: String,
+    /// Encoding chosen.
+    pub encoding: &'static str,
+    /// Why.
+    pub reason: String,
+    /// How the column is sorted.
+    pub sort_index: &'static str,
+    /// Distinct values, where known.
+    pub distinct: Option<u64>,
+    /// Rows without a value.
+    pub nulls: u64,
+    /// Rows with NaN.
+    pub nans: u64,
+    /// Bytes of values.
+    pub data_bytes: u64,
+    /// Bytes of indexes.
+    pub index_bytes: u64,
+}
+
+impl Report {
+    pub(super) fn new(
+        plan: &Plan,
+        conversion: &Conversion,
+        summary: &TableSummary,
+        columns: Vec<ColumnReport>,
+        clocks: &Clocks,
+    ) -> Report {
+        let total = clocks.elapsed().as_secs_f64();
+        let lines = plan.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
+            name: report.name,
+            r#type: column.spec.kind.logical().name(),
+            source_type: column.spec.source_type.clone(),
+            encoding: report.encoding,
+            reason: report.reason,
+            sort_index: report.sort_index,
+            distinct: report.distinct,
+            nulls: report.null_count,
+            nans: report.nan_count,
+            data_bytes: report.data_bytes,
+            index_bytes: report.index_bytes,
+        });
+        Report {
+            input: conversion.input.display().to_string(),
+            output: conversion.output.display().to_string(),
+            rows: summary.row_count,
+            rows_per_second: (summary.row_count as f64 / total.max(1e-9)) as u64,
+            bytes_in: plan.source.byte_length(),
+            bytes_out: summary.file_bytes,
+            seconds: Seconds {
+                total,
+                plan: clocks.seconds(Phase::Plan),
+                read: clocks.seconds(Phase::Read),
+                build: clocks.seconds(Phase::Build),
+                append: clocks.seconds(Phase::Append),
+                commit: clocks.seconds(Phase::Commit),
+            },
+            fingerprint: summary.fingerprint.to_string(),
+            columns: lines.collect(),
+        }
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for column in &self.columns {
+            writeln!(
+                out,
+                "{:32} {:8} {:10} {:>12} bytes, index {:>12}, {}",
+                column.name,
+                column.r#type,
+                column.encoding,
+                column.data_bytes,
+                column.index_bytes,
+                column.reason
+            )?;
+        }
+        write!(
+            out,
+            "{}: {} rows, {} columns, {} bytes from {} in {:.2} s; fingerprint {}",
+            self.output,
+            self.rows,
+            self.columns.len(),
+            self.bytes_out,
+            self.bytes_in,
+            self.seconds.total,
+            self.fingerprint
+        )
+    }
+}

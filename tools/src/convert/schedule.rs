@@ -1,0 +1,231 @@
+//! Builds columns on several threads inside one memory limit, the largest first, and hands the finished ones on
+//! in the order of the file. Knows no Parquet and no byte of a store file.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A column that waits: its number and the memory that it would like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Job {
+    /// Number of the column.
+    pub column: usize,
+    /// Bytes that let it be built without spilling.
+    pub wanted_bytes: u64,
+}
+
+/// The bounds of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Threads that build.
+    pub threads: usize,
+    /// Memory for all columns that are being built, bytes.
+    pub building_bytes: u64,
+    /// Memory for finished columns that wait for their turn, bytes.
+    pub waiting_bytes: u64,
+    /// Smallest budget of a column, bytes.
+    pub budget_bytes_min: u64,
+}
+
+/// Something built that may have to wait.
+pub trait Waiting: Send {
+    /// Bytes it holds in memory.
+    fn memory_bytes(&self) -> u64;
+}
+
+/// Runs `build` (column, budget) for every job and `append` for every outcome in the order of columns 0, 1, 2…
+/// `spill` makes an outcome let go of its memory.
+///
+/// # Errors
+/// The first failure; nothing more is begun after it.
+pub fn run<T: Waiting, E: Send>(
+    jobs: Vec<Job>,
+    bounds: Bounds,
+    build: impl Fn(usize, u64) -> Result<T, E> + Sync,
+    spill: impl Fn(&mut T) -> Result<(), E> + Sync,
+    append: impl FnMut(T) -> Result<(), E> + Send,
+) -> Result<(), E> {
+    let queue = Queue::new(jobs, bounds);
+    let line = Mutex::new(Line { append, next: 0, held: HashMap::new(), held_bytes: 0 });
+    std::thread::scope(|scope| {
+        for _ in 0..bounds.threads.max(1) {
+            scope.spawn(|| {
+                while let Some((column, budget)) = queue.take() {
+                    let outcome = build(column, budget)
+                        .and_then(|built| lock(&line).arrive(column, built, bounds.waiting_bytes, &spill));
+                    queue.give_back(budget, outcome.err());
+                }
+            });
+        }
+    });
+    match queue.failure() {
+        None => Ok(()),
+        Some(failure) => Err(failure),
+    }
+}
+
+/// The jobs and the memory that is free, like a semaphore of bytes.
+struct Queue<E> {
+    state: Mutex<QueueState<E>>,
+    changed: Condvar,
+    budget_bytes_min: u64,
+}
+
+struct QueueState<E> {
+    /// Largest last.
+    waiting: Vec<Job>,
+    free_bytes: u64,
+    running: usize,
+    failure: Option<E>,
+}
+
+impl<E> Queue<E> {
+    fn new(mut jobs: Vec<Job>, bounds: Bounds) -> Queue<E> {
+        // A quarter is kept from the largest column, so that smaller ones can be built beside it.
+        let share = if bounds.threads > 1 { bounds.building_bytes / 4 * 3 } else { bounds.building_bytes };
+        let share = share.max(bounds.budget_bytes_min);
+        for job in &mut jobs {
+            job.wanted_bytes = job.wanted_bytes.clamp(bounds.budget_bytes_min, share);
+        }
+        jobs.sort_by_key(|job| (job.wanted_bytes, std::cmp::Reverse(job.column)));
+        let state =
+            QueueState { waiting: jobs, free_bytes: bounds.building_bytes, running: 0, failure: None };
+        Queue { state: Mutex::new(state), changed: Condvar::new(), budget_bytes_min: bounds.budget_bytes_min }
+    }
+
+    /// The largest job that fits the free memory; waits while none does. Nothing at the end or after a failure.
+    fn take(&self) -> Option<(usize, u64)> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.failure.is_some() || state.waiting.is_empty() {
+                return None;
+            }
+            let free = state.free_bytes;
+            let fitting = state.waiting.iter().rposition(|job| job.wanted_bytes <= free);
+            let alone = (state.running == 0).then(|| state.waiting.len() - 1);
+            if let Some(index) = fitting.or(alone) {
+                let job = state.waiting.remove(index);
+                let budget = job.wanted_bytes.min(free).max(self.budget_bytes_min);
+                state.free_bytes = free.saturating_sub(budget);
+                state.running += 1;
+                return Some((job.column, budget));
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn give_back(&self, budget: u64, failure: Option<E>) {
+        let mut state = lock(&self.state);
+        state.free_bytes = state.free_bytes.saturating_add(budget);
+        state.running -= 1;
+        state.failure = state.failure.take().or(failure);
+        self.changed.notify_all();
+    }
+
+    fn failure(self) -> Option<E> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).failure
+    }
+}
+
+/// Finished columns, put in line.
+struct Line<T, A> {
+    append: A,
+    next: usize,
+    held: HashMap<usize, T>,
+    held_bytes: u64,
+}
+
+impl<T: Waiting, E, A: FnMut(T) -> Result<(), E>> Line<T, A> {
+    fn arrive(
+        &mut self,
+        column: usize,
+        mut built: T,
+        waiting_bytes: u64,
+        spill: &impl Fn(&mut T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if column != self.next {
+            if self.held_bytes.saturating_add(built.memory_bytes()) > waiting_bytes {
+                spill(&mut built)?;
+            }
+            self.held_bytes = self.held_bytes.saturating_add(built.memory_bytes());
+            self.held.insert(column, built);
+            return Ok(());
+        }
+        (self.append)(built)?;
+        self.next += 1;
+        while let Some(built) = self.held.remove(&self.next) {
+            self.held_bytes = self.held_bytes.saturating_sub(built.memory_bytes());
+            (self.append)(built)?;
+            self.next += 1;
+        }
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere is passed on by the scope; until then the state is as good as it was.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    struct Built(usize, u64);
+
+    impl Waiting for Built {
+        fn memory_bytes(&self) -> u64 {
+            self.1
+        }
+    }
+
+    fn jobs(wanted: &[u64]) -> Vec<Job> {
+        wanted.iter().enumerate().map(|(column, bytes)| Job { column, wanted_bytes: *bytes }).collect()
+    }
+
+    #[test]
+    fn columns_arrive_in_order_and_inside_the_memory() {
+        let bounds = Bounds { threads: 3, building_bytes: 100, waiting_bytes: 30, budget_bytes_min: 10 };
+        let (used, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let mut order = Vec::new();
+        let outcome = run(
+            jobs(&[1, 90, 20, 500, 7, 60, 60, 3]),
+            bounds,
+            |column, budget| {
+                most.fetch_max(used.fetch_add(budget, Ordering::SeqCst) + budget, Ordering::SeqCst);
+                std::thread::sleep(std::time::Duration::from_millis(budget / 10));
+                used.fetch_sub(budget, Ordering::SeqCst);
+                Ok::<_, String>(Built(column, 20))
+            },
+            |built| {
+                built.1 = 0;
+                Ok(())
+            },
+            |built| {
+                order.push(built.0);
+                Ok(())
+            },
+        );
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert!(most.load(Ordering::SeqCst) <= 100, "{most:?}");
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_run() {
+        let bounds = Bounds { threads: 1, building_bytes: 10, waiting_bytes: 10, budget_bytes_min: 1 };
+        let built = AtomicU64::new(0);
+        let outcome = run(
+            jobs(&[1, 2, 9, 3]),
+            bounds,
+            |column, _| {
+                built.fetch_add(1, Ordering::SeqCst);
+                if column == 2 { Err("no") } else { Ok(Built(column, 1)) }
+            },
+            |_| Ok(()),
+            |_| Ok(()),
+        );
+        assert_eq!((outcome, built.load(Ordering::SeqCst)), (Err("no"), 1));
+    }
+}

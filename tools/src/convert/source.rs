@@ -1,0 +1,108 @@
+//! A Parquet file as bytes: positioned reads that many threads share, each inside the file. Knows no column.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::failure::Failure;
+
+/// Bytes that are read ahead for a page header.
+const HEADER_READ_BYTES: usize = 4 * 1024;
+
+/// A Parquet file that any number of readers share without sharing a position.
+#[derive(Clone, Debug)]
+pub struct Source {
+    file: Arc<File>,
+    length: u64,
+    path: Arc<PathBuf>,
+}
+
+impl Source {
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// The operating system's, and a refusal of anything that is no regular file.
+    pub fn open(path: &Path) -> Result<Source, Failure> {
+        let file = File::open(path).map_err(Failure::io(path, "open"))?;
+        let facts = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
+        if !facts.is_file() {
+            return Err(Failure::Refused {
+                file: path.display().to_string(),
+                section: "file".into(),
+                expected: "a regular file".into(),
+                found: if facts.is_dir() { "a directory".into() } else { "a device or pipe".into() },
+                remedy: "name one Parquet file; copy a pipe to a file first".into(),
+            });
+        }
+        Ok(Source { file: Arc::new(file), length: facts.len(), path: Arc::new(path.to_path_buf()) })
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn byte_length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where the file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The bytes at `start`, all of them or an error.
+    ///
+    /// # Errors
+    /// When they reach past the end of the file, before anything is allocated, or cannot be read.
+    pub fn read_exactly(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.length) {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("{length} bytes at byte {start} reach past the end of the file at {}", self.length),
+            ));
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes)
+    }
+}
+
+impl Length for Source {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Source {
+    type T = BufReader<ReadAt>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        let reader = ReadAt { file: Arc::clone(&self.file), position: start };
+        Ok(BufReader::with_capacity(HEADER_READ_BYTES, reader))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        Ok(Bytes::from(self.read_exactly(start, length)?))
+    }
+}
+
+/// Reads on from a position of its own.
+#[derive(Debug)]
+pub struct ReadAt {
+    file: Arc<File>,
+    position: u64,
+}
+
+impl Read for ReadAt {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.position)?;
+        self.position = self.position.saturating_add(read as u64);
+        Ok(read)
+    }
+}

@@ -1,0 +1,3 @@
+//! Real data to try everything with: generated, converted, published and served.
+
+pub mod tables;

@@ -1,0 +1,162 @@
+//! The eight TPC-H tables as Parquet files. Knows no store file and no dataset.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatchReader;
+use indicatif::ProgressBar;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use tpchgen::generators::{
+    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
+    RegionGenerator, SupplierGenerator,
+};
+use tpchgen_arrow::{
+    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
+    SupplierArrow,
+};
+
+use crate::failure::Failure;
+
+/// Rows of a row group.
+const ROW_GROUP_ROWS: usize = 1_000_000;
+/// Batches that may wait for the Parquet writer.
+const BATCHES_WAITING_MAX: usize = 16;
+/// Order lines of an order, on average.
+const LINES_OF_AN_ORDER: u64 = 4;
+
+/// A table of the benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Table {
+    /// Lines of orders.
+    LineItem,
+    /// Orders.
+    Orders,
+    /// Customers.
+    Customer,
+    /// Parts.
+    Part,
+    /// Parts by supplier.
+    PartSupp,
+    /// Suppliers.
+    Supplier,
+    /// Nations.
+    Nation,
+    /// Regions.
+    Region,
+}
+
+impl Table {
+    /// All tables, the largest first.
+    pub const ALL: [Table; 8] = [
+        Table::LineItem,
+        Table::Orders,
+        Table::Customer,
+        Table::Part,
+        Table::PartSupp,
+        Table::Supplier,
+        Table::Nation,
+        Table::Region,
+    ];
+
+    /// The name in the benchmark.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Table::LineItem => "lineitem",
+            Table::Orders => "orders",
+            Table::Customer => "customer",
+            Table::Part => "part",
+            Table::PartSupp => "partsupp",
+            Table::Supplier => "supplier",
+            Table::Nation => "nation",
+            Table::Region => "region",
+        }
+    }
+
+    /// Rows at a scale factor; of order lines about.
+    #[must_use]
+    pub fn rows(self, scale: f64) -> u64 {
+        let count = |rows: i64| rows.unsigned_abs();
+        match self {
+            Table::LineItem => count(OrderGenerator::calculate_row_count(scale, 1, 1)) * LINES_OF_AN_ORDER,
+            Table::Orders => count(OrderGenerator::calculate_row_count(scale, 1, 1)),
+            Table::Customer => count(CustomerGenerator::calculate_row_count(scale, 1, 1)),
+            Table::Part => count(PartGenerator::calculate_row_count(scale, 1, 1)),
+            Table::PartSupp => count(PartSuppGenerator::calculate_row_count(scale, 1, 1)),
+            Table::Supplier => count(SupplierGenerator::calculate_row_count(scale, 1, 1)),
+            Table::Nation => 25,
+            Table::Region => 5,
+        }
+    }
+
+    fn batches(self, scale: f64) -> Box<dyn RecordBatchReader + Send> {
+        match self {
+            Table::LineItem => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, 1, 1))),
+            Table::Orders => Box::new(OrderArrow::new(OrderGenerator::new(scale, 1, 1))),
+            Table::Customer => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
+            Table::Part => Box::new(PartArrow::new(PartGenerator::new(scale, 1, 1))),
+            Table::PartSupp => Box::new(PartSuppArrow::new(PartSuppGenerator::new(scale, 1, 1))),
+            Table::Supplier => Box::new(SupplierArrow::new(SupplierGenerator::new(scale, 1, 1))),
+            Table::Nation => Box::new(NationArrow::new(NationGenerator::new(scale, 1, 1))),
+            Table::Region => Box::new(RegionArrow::new(RegionGenerator::new(scale, 1, 1))),
+        }
+    }
+}
+
+/// Writes a table as Parquet with ZSTD, beside its place first, so that what stands at `path` is always whole.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.permissions(Permissions::from_mode(0o644));
+    let file = builder.tempfile_in(folder).map_err(Failure::io(folder, "create a file in"))?;
+    let mut batches = table.batches(scale);
+    let schema = batches.schema();
+    let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
+    let written = std::thread::scope(|scope| {
+        // The generator runs ahead of the writer; it stops when the writer has gone.
+        scope.spawn(move || batches.try_for_each(|batch| sender.send(batch)));
+        write_batches(file.as_file(), &schema, receiver.into_iter(), bar)
+    });
+    written.map_err(Failure::io(path, "write"))?;
+    file.as_file().sync_all().map_err(Failure::io(path, "sync"))?;
+    file.persist(path).map_err(|error| Failure::io(path, "put into place")(error.error))?;
+    Ok(())
+}
+
+fn write_batches(
+    file: &File,
+    schema: &SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    bar: &ProgressBar,
+) -> io::Result<()> {
+    let compression = Compression::ZSTD(ZstdLevel::try_new(3).map_err(as_io)?);
+    let properties = WriterProperties::builder()
+        .set_compression(compression)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .build();
+    let mut writer = ArrowWriter::try_new(file, Arc::clone(schema), Some(properties)).map_err(as_io)?;
+    for batch in batches {
+        let batch = batch.map_err(io::Error::other)?;
+        writer.write(&batch).map_err(as_io)?;
+        bar.inc(batch.num_rows() as u64);
+    }
+    writer.close().map_err(as_io)?;
+    Ok(())
+}
+
+fn as_io(error: ParquetError) -> io::Error {
+    io::Error::other(error)
+}

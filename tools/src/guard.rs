@@ -1,0 +1,61 @@
+//! Runs foreign decoders so that their panics become errors and print nothing. Knows no Parquet.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Once;
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work`; a panic inside it is returned as its message and is not printed.
+///
+/// # Errors
+/// The panic's message.
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    silence_guarded_panics();
+    let outer = GUARDED.replace(true);
+    // The state that `work` touched is dropped by the caller on the error path, so that nothing sees it
+    // half-changed.
+    let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    outcome.map_err(|payload| message(payload.as_ref()))
+}
+
+/// Puts a hook in front of the current one that keeps quiet on threads that are inside [`guarded`].
+fn silence_guarded_panics() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                print(info);
+            }
+        }));
+    });
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::guarded;
+
+    #[test]
+    fn a_panic_becomes_its_message() {
+        assert_eq!(guarded(|| 3), Ok(3));
+        assert_eq!(
+            guarded(|| -> u8 { panic!("index {} out of bounds", 7) }),
+            Err("index 7 out of bounds".into())
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! Progress bars: on stderr, and only when it is a terminal. Knows nothing of what progresses.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar that counts `total` of `unit` under `label`, hidden when stderr is no terminal.
+#[must_use]
+pub fn bar(label: &str, total: u64, unit: &str) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(total), target).with_message(label.to_owned());
+    let template = format!("{{msg:28}} {{bar:30}} {{human_pos}}/{{human_len}} {unit} {{per_sec}} {{eta}}");
+    match ProgressStyle::with_template(&template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
