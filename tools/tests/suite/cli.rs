@@ -1,0 +1,157 @@
+//! The command line: exit codes, one-line reasons, JSON documents, nothing left after a failure.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::files;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_mercato-tools")).current_dir(folder).args(arguments).output().unwrap()
+}
+
+/// Runs a command that must succeed and prints one JSON document.
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let output = run(folder, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Runs a command that must fail with `code` and one line that holds all of `words`.
+fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
+    let output = run(folder, arguments);
+    let reason = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {reason}");
+    for word in words {
+        assert!(reason.contains(word), "{arguments:?}: `{word}` is not in: {reason}");
+    }
+    if code == 1 {
+        assert_eq!(reason.lines().count(), 1, "{reason}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn convert_reports_what_it_did_as_one_document() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    let report = json(folder.path(), &["convert", "small.parquet", "--json"]);
+    assert_eq!(report["rows"], 12);
+    assert_eq!(report["output"], "small.mcol");
+    assert_eq!(report["bytesIn"], fs::metadata(folder.path().join("small.parquet")).unwrap().len());
+    assert_eq!(report["bytesOut"], fs::metadata(folder.path().join("small.mcol")).unwrap().len());
+    assert_eq!(report["fingerprint"].as_str().unwrap().len(), 32);
+    assert!(report["seconds"]["total"].as_f64().unwrap() > 0.0);
+    let columns = report["columns"].as_array().unwrap();
+    let names: Vec<_> = columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["id", "flag", "text", "amount", "day", "at", "tags", "box.x"]);
+    let text = &columns[2];
+    assert_eq!((&text["type"], &text["nulls"]), (&Value::from("string"), &Value::from(2)));
+    assert!(columns.iter().all(|column| column["encoding"].is_string() && column["reason"].is_string()));
+}
+
+#[test]
+fn the_same_input_gives_the_same_fingerprint_whatever_the_options() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    let one = json(folder.path(), &["convert", "small.parquet", "--json", "--threads", "1"]);
+    let two = json(
+        folder.path(),
+        &["convert", "small.parquet", "--json", "--output", "b.mcol", "--memory-limit", "64MiB"],
+    );
+    assert_eq!(one["fingerprint"], two["fingerprint"]);
+    assert_eq!(names(folder.path()), ["b.mcol", "small.mcol", "small.parquet"]);
+}
+
+#[test]
+fn verify_and_inspect_tell_what_a_file_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    json(folder.path(), &["convert", "small.parquet", "--json", "--sort-index", "id,at"]);
+    let verified = json(folder.path(), &["verify", "small.mcol", "--json"]);
+    assert_eq!((&verified["rows"], &verified["columns"]), (&Value::from(12), &Value::from(8)));
+    let inspected = json(folder.path(), &["inspect", "small.mcol", "--json"]);
+    let sorted: Vec<_> =
+        inspected["columns"].as_array().unwrap().iter().filter(|c| c["sortIndex"] != "none").collect();
+    assert_eq!(sorted.len(), 2, "{inspected}");
+    assert!(inspected["sourceSchema"].as_str().unwrap().contains("REPEATED"), "{inspected}");
+    let people = run(folder.path(), &["inspect", "small.mcol"]);
+    assert!(String::from_utf8(people.stdout).unwrap().contains("decimal(15,2)"));
+}
+
+#[test]
+fn verify_finds_damage_and_exits_1() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    json(folder.path(), &["convert", "small.parquet", "--json"]);
+    let mut bytes = fs::read(folder.path().join("small.mcol")).unwrap();
+    bytes[5_000] ^= 1;
+    fs::write(folder.path().join("damaged.mcol"), &bytes).unwrap();
+    refused(folder.path(), &["verify", "damaged.mcol"], 1, &["damaged.mcol", "checksum"]);
+    bytes.truncate(4_999);
+    fs::write(folder.path().join("short.mcol"), &bytes).unwrap();
+    refused(folder.path(), &["inspect", "short.mcol"], 1, &["short.mcol", "expected", "found"]);
+}
+
+#[test]
+fn what_the_command_line_cannot_mean_exits_2() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    refused(folder.path(), &[], 2, &["Usage"]);
+    refused(folder.path(), &["convert"], 2, &["IN.parquet"]);
+    refused(folder.path(), &["convrt", "small.parquet"], 2, &["convert"]);
+    refused(folder.path(), &["convert", "small.parquet", "--memory-limit", "lots"], 2, &["--memory-limit"]);
+    refused(
+        folder.path(),
+        &["convert", "small.parquet", "--memory-limit", "1MiB"],
+        2,
+        &["--memory-limit", "64 MiB"],
+    );
+    refused(folder.path(), &["convert", "small.parquet", "--drop", "nothing"], 2, &["nothing", "id"]);
+    refused(folder.path(), &["convert", "small.parquet", "--sort-index", "id,nothing"], 2, &["nothing"]);
+    refused(folder.path(), &["convert", "small.parquet", "--threads", "0"], 2, &["--threads"]);
+    assert_eq!(names(folder.path()), ["small.parquet"]);
+}
+
+#[test]
+fn what_cannot_be_done_exits_1_with_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("text.parquet"), "not Parquet at all, but long enough").unwrap();
+    refused(folder.path(), &["convert", "absent.parquet"], 1, &["absent.parquet", "open"]);
+    refused(folder.path(), &["convert", "text.parquet"], 1, &["text.parquet", "footer", "expected", "found"]);
+    refused(folder.path(), &["convert", "."], 1, &["regular file"]);
+    refused(folder.path(), &["verify", "text.parquet"], 1, &["text.parquet"]);
+    assert_eq!(names(folder.path()), ["text.parquet"]);
+}
+
+#[test]
+fn dropping_a_struct_drops_its_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    let report =
+        json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box", "--drop", "tags"]);
+    assert_eq!(report["columns"].as_array().unwrap().len(), 6);
+    let report = json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box.x"]);
+    assert_eq!(report["columns"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn help_shows_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["--help"][..], &["convert", "--help"], &["inspect", "--help"], &["verify", "--help"]]
+    {
+        let output = run(folder.path(), arguments);
+        assert!(output.status.success());
+        assert!(String::from_utf8(output.stdout).unwrap().contains("Example"), "{arguments:?}");
+    }
+}
