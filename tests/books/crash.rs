@@ -1,0 +1,155 @@
+//! A child process sells and streams from many threads and is killed at a random moment, again and again.
+//!
+//! What it acknowledged it tells over a pipe, after the acknowledgement. After each kill: everything acknowledged is
+//! in the books once, nothing is there twice, no reservation is open, every balance is the sum of its entries.
+//! `MERCATO_KILLS` says how often (default 20).
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use mercato::clock::{Clock, SystemClock};
+use mercato::ledger::{AccountId, ChargeDurability, EntryKind, Ledger, LedgerOptions};
+
+use crate::desk::{Desk, handle, page, stream};
+
+const CHILD_FOLDER: &str = "MERCATO_CRASH_FOLDER";
+const CHILD_ROUND: &str = "MERCATO_CRASH_ROUND";
+const SELLERS: u64 = 6;
+const STREAMERS: u64 = 3;
+const CREDITS: u64 = 1_000_000_000;
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled_when_the_process_is_killed() {
+    let rounds = std::env::var("MERCATO_KILLS").map_or(20, |rounds| rounds.parse().unwrap());
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = ledger.create_account("crash", SystemClock.now()).unwrap();
+    ledger.buy(account, CREDITS, None, "", "", SystemClock.now()).unwrap();
+    drop(ledger);
+    let mut random = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
+    println!("seed {random}");
+    let (mut first, mut acknowledged, mut killed_busy) = (1, 0, 0);
+    for round in 0..rounds {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let told = run_and_kill(&desk, round, Duration::from_micros(random % 200_000));
+        acknowledged += told.len();
+        killed_busy += usize::from(!told.is_empty());
+        first = check_after_kill(&desk, account, first, &told);
+    }
+    println!(
+        "{rounds} kills, {killed_busy} of them in the middle of work, {acknowledged} acknowledged, {first} entries"
+    );
+    assert!(killed_busy * 3 >= rounds as usize, "most kills must hit a child at work");
+}
+
+/// Starts a child and kills it; returns what it told: request id and rows.
+fn run_and_kill(desk: &Desk, round: u64, after: Duration) -> HashMap<String, u64> {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["crash::child_that_sells_until_it_is_killed", "--exact", "--nocapture"])
+        .env(CHILD_FOLDER, desk.path())
+        .env(CHILD_ROUND, round.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut told = HashMap::new();
+        // A line that the kill cut short does not end with its mark and does not count.
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let words: Vec<&str> = line.split(' ').collect();
+            if let ["@", request, rows, "."] = words.as_slice() {
+                let before = told.insert((*request).to_owned(), rows.parse().unwrap());
+                assert_eq!(before, None);
+            }
+        }
+        told
+    });
+    std::thread::sleep(after);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap()
+}
+
+fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<String, u64>) -> u64 {
+    let ledger = desk.open();
+    let report = ledger.verify().unwrap();
+    assert!(report.is_balanced(), "{report:?}");
+    assert_eq!(report.open_reservations, 0);
+    let (mut sold, mut seen, mut next) = (HashMap::new(), HashSet::new(), Some(first));
+    let mut last = first - 1;
+    while let Some(from) = next {
+        let (entries, following) = ledger.entries(None, from, 10_000).unwrap();
+        for entry in &entries {
+            assert!(seen.insert((entry.kind, entry.request_id.clone())), "{entry:?} is there twice");
+            if matches!(entry.kind, EntryKind::Charge | EntryKind::Settle) {
+                sold.insert(entry.request_id.clone(), entry.rows);
+            }
+            last = entry.sequence;
+        }
+        next = following;
+    }
+    for (request, rows) in told {
+        assert_eq!(sold.get(request), Some(rows), "{request} was acknowledged");
+    }
+    assert_eq!(handle(&ledger, account).reserved(), 0);
+    last + 1
+}
+
+#[test]
+fn child_that_sells_until_it_is_killed() {
+    let Ok(folder) = std::env::var(CHILD_FOLDER) else { return };
+    let round: u64 = std::env::var(CHILD_ROUND).unwrap().parse().unwrap();
+    let durability =
+        if round.is_multiple_of(2) { ChargeDurability::Process } else { ChargeDurability::Power };
+    let ledger = Ledger::open(folder.as_ref(), LedgerOptions { durability }, SystemClock.now()).unwrap();
+    let count = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..SELLERS {
+            scope.spawn(|| sell(&ledger, round, &count));
+        }
+        for _ in 0..STREAMERS {
+            scope.spawn(|| run_streams(&ledger, round, &count));
+        }
+    });
+}
+
+fn sell(ledger: &Ledger, round: u64, count: &AtomicU64) {
+    let account = handle(ledger, AccountId::from_number(1));
+    loop {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let request_id = format!("page-{round}-{number}");
+        let order = page(&account, number % 50 + 1, SystemClock.now());
+        let order = mercato::ledger::ChargeOrder { request_id: request_id.clone(), ..order };
+        let receipt = ledger.submit_charge(order).unwrap().wait().unwrap();
+        tell(&request_id, receipt.charged);
+    }
+}
+
+fn run_streams(ledger: &Ledger, round: u64, count: &AtomicU64) {
+    let account = handle(ledger, AccountId::from_number(1));
+    loop {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let request_id = format!("stream-{round}-{number}");
+        let order = stream(&account, 5_000, SystemClock.now());
+        let order = mercato::ledger::ReserveOrder { request_id: request_id.clone(), ..order };
+        let reservation = ledger.reserve(order).unwrap();
+        for rows in 0..number % 40 {
+            reservation.delivered(rows, SystemClock.now());
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        let receipt = reservation.settle(number % 40, SystemClock.now()).unwrap().wait().unwrap();
+        tell(&request_id, receipt.charged);
+    }
+}
+
+fn tell(request_id: &str, rows: u64) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "@ {request_id} {rows} .").unwrap();
+    out.flush().unwrap();
+}

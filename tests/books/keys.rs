@@ -1,0 +1,121 @@
+//! Keys: recognised from memory, revoked at once, rotated with grace, never on the disk in the clear.
+
+use std::sync::Arc;
+
+use mercato::access::{Gate, KeyRefusal, RateLimits};
+use mercato::ledger::Ledger;
+
+use crate::desk::{Desk, customer, noon};
+
+fn gate(ledger: &Arc<Ledger>) -> Gate {
+    Gate::open(Arc::clone(ledger), RateLimits::default(), noon()).unwrap()
+}
+
+#[test]
+fn a_key_is_recognised_and_anything_else_is_refused_by_name() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = Arc::new(desk.open());
+    let account = customer(&ledger, 0);
+    let key = ledger.create_key(account.id(), "laptop", [7; 32], now).unwrap();
+    let gate = gate(&ledger);
+    let caller = gate.authenticate(Some(key.plain.reveal()), now).unwrap();
+    assert_eq!((caller.account.id(), caller.key.id()), (account.id(), key.view.id));
+    let refusal = |presented: Option<&str>| gate.authenticate(presented, now).err().unwrap();
+    assert_eq!(refusal(None), KeyRefusal::Missing);
+    let mut typed = key.plain.reveal().to_owned();
+    typed.replace_range(5..6, if typed.as_bytes()[5] == b'x' { "y" } else { "x" });
+    assert_eq!(refusal(Some(&typed)), KeyRefusal::Malformed);
+    let stranger = mercato::ledger::PlainKey::from_random([8; 32]);
+    assert_eq!(refusal(Some(stranger.reveal())), KeyRefusal::Unknown);
+    assert_eq!(refusal(Some(&"x".repeat(1_000_000))), KeyRefusal::Malformed);
+}
+
+#[test]
+fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = Arc::new(desk.open());
+    let account = customer(&ledger, 0);
+    let key = ledger.create_key(account.id(), "", [1; 32], now).unwrap();
+    let other = ledger.create_key(account.id(), "", [2; 32], now).unwrap();
+    {
+        let gate = gate(&ledger);
+        gate.authenticate(Some(key.plain.reveal()), now).unwrap();
+        ledger.revoke_key(key.view.id, now).unwrap();
+        assert_eq!(gate.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
+        gate.authenticate(Some(other.plain.reveal()), now).unwrap();
+    }
+    drop(ledger);
+    let ledger = Arc::new(desk.open());
+    let gate = gate(&ledger);
+    assert_eq!(gate.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
+    gate.authenticate(Some(other.plain.reveal()), now).unwrap();
+}
+
+#[test]
+fn a_rotated_key_lives_on_until_its_grace_is_over() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = Arc::new(desk.open());
+    let account = customer(&ledger, 0);
+    let old = ledger.create_key(account.id(), "etl", [1; 32], now).unwrap();
+    let new = ledger.rotate_key(old.view.id, "", 60, [2; 32], now).unwrap();
+    assert_eq!(new.view.label, "etl");
+    let gate = gate(&ledger);
+    let last = now.plus_millis(59_999);
+    gate.authenticate(Some(old.plain.reveal()), last).unwrap();
+    let over = now.plus_seconds(60);
+    assert_eq!(gate.authenticate(Some(old.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
+    gate.authenticate(Some(new.plain.reveal()), over).unwrap();
+    let at_once = ledger.rotate_key(new.view.id, "", 0, [3; 32], over).unwrap();
+    assert_eq!(gate.authenticate(Some(new.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
+    gate.authenticate(Some(at_once.plain.reveal()), over).unwrap();
+}
+
+#[test]
+fn the_last_use_is_kept_lazily() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = Arc::new(desk.open());
+    let account = customer(&ledger, 0);
+    let key = ledger.create_key(account.id(), "", [1; 32], now).unwrap();
+    {
+        let gate = gate(&ledger);
+        gate.authenticate(Some(key.plain.reveal()), now.plus_seconds(5)).unwrap();
+        assert_eq!(ledger.keys(account.id())[0].last_used_at, Some(now.plus_seconds(5)));
+        gate.write_down(now.plus_seconds(6)).unwrap();
+    }
+    drop(ledger);
+    assert_eq!(desk.open().keys(account.id())[0].last_used_at, Some(now.plus_seconds(5)));
+}
+
+#[test]
+fn a_plain_key_never_reaches_the_disk() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 100);
+    let keys: Vec<_> = (0..8)
+        .map(|seed| ledger.create_key(account.id(), "label-on-disk", [seed; 32], now).unwrap())
+        .collect();
+    let backups = desk.path().with_file_name("backups");
+    ledger.backup(&backups, now).unwrap();
+    drop(ledger);
+    let mut labels = 0;
+    for folder in [desk.path(), backups] {
+        for file in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+        {
+            let bytes = std::fs::read(&file).unwrap();
+            labels += usize::from(contains(&bytes, b"label-on-disk"));
+            for key in &keys {
+                // Not even the part after the characters that are shown.
+                let secret = &key.plain.reveal().as_bytes()[9..25];
+                assert!(!contains(&bytes, secret), "{}", file.display());
+            }
+        }
+    }
+    assert!(labels >= 2, "the search must find what is there");
+}
+
+fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
+    bytes.windows(wanted.len()).any(|window| window == wanted)
+}

@@ -1,0 +1,17 @@
+//! The books and the access control, from outside: everything here goes through the public interface.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod concurrency;
+mod crash;
+mod damage;
+mod desk;
+mod disk_full;
+mod gate;
+mod keys;
+mod model;
+mod operations;

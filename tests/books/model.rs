@@ -1,0 +1,397 @@
+//! Random histories against a plain model: after every step the balances agree, at the end the entries do too.
+
+use std::collections::HashMap;
+
+use mercato::clock::Moment;
+use mercato::ledger::{ChargeError, EntryKind, Ledger, Receipt, Reservation};
+use proptest::prelude::*;
+
+use crate::desk::{Desk, charge, claimed, download, handle, noon, page, stream};
+
+const ACCOUNTS: u64 = 3;
+const DAY: i64 = 86_400;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Buy {
+        account: u64,
+        credits: u64,
+    },
+    Grant {
+        account: u64,
+        credits: u64,
+    },
+    Charge {
+        account: u64,
+        rows: u64,
+        claim: Option<(u8, u8)>,
+    },
+    Download {
+        account: u64,
+        rows: u64,
+        range: bool,
+    },
+    Reserve {
+        account: u64,
+        rows: u64,
+    },
+    Settle {
+        which: usize,
+        rows: u64,
+    },
+    Abandon {
+        which: usize,
+        rows: u64,
+    },
+    Refund {
+        which: usize,
+    },
+    Wait {
+        seconds: i64,
+    },
+    Restart,
+    /// The process ends while streams run.
+    Kill {
+        rows: u64,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let account = || 1..=ACCOUNTS;
+    let rows = || prop_oneof![0..60_u64, Just(10_001), 0..2_000_u64];
+    prop_oneof![
+        3 => (account(), 1..3_000_u64).prop_map(|(account, credits)| Step::Buy { account, credits }),
+        2 => (account(), 1..300_u64).prop_map(|(account, credits)| Step::Grant { account, credits }),
+        20 => (account(), rows(), prop::option::weighted(0.3, (0..4_u8, 0..2_u8)))
+            .prop_map(|(account, rows, claim)| Step::Charge { account, rows, claim }),
+        4 => (account(), 0..500_u64, any::<bool>())
+            .prop_map(|(account, rows, range)| Step::Download { account, rows, range }),
+        6 => (account(), rows()).prop_map(|(account, rows)| Step::Reserve { account, rows }),
+        5 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Settle { which, rows }),
+        2 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Abandon { which, rows }),
+        3 => any::<usize>().prop_map(|which| Step::Refund { which }),
+        3 => prop_oneof![1..3_600_i64, 20_000..DAY * 2, DAY * 10..DAY * 20].prop_map(|seconds| Step::Wait { seconds }),
+        2 => Just(Step::Restart),
+        1 => (0..80_u64).prop_map(|rows| Step::Kill { rows }),
+    ]
+}
+
+/// What an account should look like, kept the simplest way.
+#[derive(Default)]
+struct Model {
+    accounts: HashMap<u64, ModelAccount>,
+    claims: HashMap<(u64, u8), (u8, Moment)>,
+    grants: HashMap<u64, Moment>,
+    entries: Vec<(u64, EntryKind, i64, u64)>,
+}
+
+#[derive(Default)]
+struct ModelAccount {
+    balance: u64,
+    has_bought: bool,
+    free_used: HashMap<i32, u32>,
+}
+
+/// How something was paid, as far as undoing it goes.
+#[derive(Clone, Debug, PartialEq)]
+enum Paid {
+    Nothing,
+    Credits(u64),
+    Free(i32),
+}
+
+impl Model {
+    fn change(&mut self, id: u64, kind: EntryKind, amount: i64) {
+        let account = self.accounts.entry(id).or_default();
+        account.balance =
+            account.balance.checked_add_signed(amount).expect("the model never goes below zero");
+        self.entries.push((id, kind, amount, account.balance));
+    }
+
+    fn account(&mut self, id: u64) -> &mut ModelAccount {
+        self.accounts.entry(id).or_default()
+    }
+
+    /// What a query of so many rows costs, or the name of the refusal.
+    fn price(&mut self, id: u64, rows: u64, now: Moment) -> Result<Paid, &'static str> {
+        let month = now.month().number();
+        let account = self.account(id);
+        let left = 100 - account.free_used.get(&month).copied().unwrap_or(0);
+        if !account.has_bought && rows <= 10_000 && left > 0 {
+            return Ok(Paid::Free(month));
+        }
+        if rows <= account.balance && (account.has_bought || account.balance > 0) {
+            return Ok(if rows == 0 { Paid::Nothing } else { Paid::Credits(rows) });
+        }
+        Err(match (account.has_bought, rows > 10_000, account.balance) {
+            (true, ..) => "credits",
+            (false, true, _) => "rows",
+            (false, false, 0) => "exhausted",
+            (false, false, _) => "credits",
+        })
+    }
+
+    fn pay(&mut self, id: u64, paid: &Paid, kind: EntryKind) {
+        match paid {
+            Paid::Nothing => {}
+            Paid::Credits(credits) => self.change(id, kind, -(*credits as i64)),
+            Paid::Free(month) => *self.account(id).free_used.entry(*month).or_default() += 1,
+        }
+    }
+
+    fn settle(&mut self, open: &Open, rows: u64, is_answered: bool) {
+        match open.paid {
+            Paid::Credits(held) => {
+                let back = held - rows.min(held);
+                self.change(open.account, EntryKind::Settle, back as i64);
+            }
+            Paid::Free(month) if !is_answered && rows == 0 => {
+                *self.account(open.account).free_used.get_mut(&month).unwrap() -= 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+struct Open {
+    account: u64,
+    paid: Paid,
+    reservation: Reservation,
+}
+
+struct Sold {
+    account: u64,
+    paid: Paid,
+    receipt: Receipt,
+    forget: Forget,
+}
+
+enum Forget {
+    Nothing,
+    Claim(u8),
+    Grant,
+}
+
+struct World {
+    desk: Desk,
+    ledger: Option<Ledger>,
+    model: Model,
+    now: Moment,
+    open: Vec<Open>,
+    sold: Vec<Sold>,
+}
+
+impl World {
+    fn new() -> World {
+        let desk = Desk::new();
+        let ledger = desk.open();
+        for _ in 0..ACCOUNTS {
+            ledger.create_account("model", noon()).unwrap();
+        }
+        let (model, open, sold) = (Model::default(), Vec::new(), Vec::new());
+        World { desk, ledger: Some(ledger), model, now: noon(), open, sold }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        self.ledger.as_ref().unwrap()
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step.clone() {
+            Step::Buy { account, credits } => {
+                let id = mercato::ledger::AccountId::from_number(account);
+                self.ledger().buy(id, credits, None, "", "", self.now).unwrap();
+                self.model.account(account).has_bought = true;
+                self.model.change(account, EntryKind::Purchase, credits as i64);
+            }
+            Step::Grant { account, credits } => {
+                let id = mercato::ledger::AccountId::from_number(account);
+                self.ledger().grant(id, credits, "", "", self.now).unwrap();
+                self.model.change(account, EntryKind::Grant, credits as i64);
+            }
+            Step::Charge { account, rows, claim } => self.charge(account, rows, claim),
+            Step::Download { account, rows, range } => self.download(account, rows, range),
+            Step::Reserve { account, rows } => self.reserve(account, rows),
+            Step::Settle { which, rows } => {
+                let Some(open) = take_one(&mut self.open, which) else { return };
+                self.model.settle(&open, rows, true);
+                open.reservation.settle(rows, self.now).unwrap().wait().unwrap();
+            }
+            Step::Abandon { which, rows } => {
+                let Some(open) = take_one(&mut self.open, which) else { return };
+                self.model.settle(&open, rows, false);
+                open.reservation.delivered(rows, self.now);
+                drop(open);
+                // Work after it shows that it was carried out.
+                self.ledger().verify().unwrap();
+            }
+            Step::Refund { which } => self.refund(which),
+            Step::Wait { seconds } => self.now = self.now.plus_seconds(seconds),
+            Step::Restart => {
+                for open in std::mem::take(&mut self.open) {
+                    self.model.settle(&open, 0, false);
+                    drop(open);
+                }
+                self.reopen();
+            }
+            Step::Kill { rows } => self.kill(rows),
+        }
+    }
+
+    fn charge(&mut self, account: u64, rows: u64, claim: Option<(u8, u8)>) {
+        let who = handle(self.ledger(), mercato::ledger::AccountId::from_number(account));
+        let mut order = page(&who, rows, self.now);
+        order.claim = claim.and_then(|(key, body)| claimed(&key.to_string(), &body.to_string()));
+        let result = self.ledger().submit_charge(order).unwrap().wait();
+        if let Some((key, body)) = claim
+            && let Some((paid_body, until)) = self.model.claims.get(&(account, key))
+            && self.now < *until
+        {
+            match result {
+                Ok(receipt) => assert!(*paid_body == body && receipt.replayed && receipt.charged == 0),
+                Err(error) => assert!(*paid_body != body && error == ChargeError::IdempotencyMismatch),
+            }
+            return;
+        }
+        match (self.model.price(account, rows, self.now), result) {
+            (Ok(paid), Ok(receipt)) => {
+                self.model.pay(account, &paid, EntryKind::Charge);
+                let forget = claim.map_or(Forget::Nothing, |(key, body)| {
+                    self.model.claims.insert((account, key), (body, self.now.plus_seconds(DAY)));
+                    Forget::Claim(key)
+                });
+                self.sold.push(Sold { account, paid, receipt, forget });
+            }
+            (Err(reason), Err(error)) => assert_eq!(reason, name(&error)),
+            (expected, found) => panic!("expected {expected:?}, found {found:?}"),
+        }
+    }
+
+    fn download(&mut self, account: u64, rows: u64, range: bool) {
+        let who = handle(self.ledger(), mercato::ledger::AccountId::from_number(account));
+        let order = download(&who, rows, range, self.now);
+        let result = self.ledger().submit_download(order).unwrap().wait();
+        if range && self.model.grants.get(&account).is_some_and(|until| self.now < *until) {
+            assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
+            return;
+        }
+        if rows > self.model.account(account).balance {
+            assert_eq!(name(&result.unwrap_err()), "credits");
+            return;
+        }
+        let paid = if rows == 0 { Paid::Nothing } else { Paid::Credits(rows) };
+        self.model.pay(account, &paid, EntryKind::Charge);
+        self.model.grants.insert(account, self.now.plus_seconds(DAY));
+        self.sold.push(Sold { account, paid, receipt: result.unwrap(), forget: Forget::Grant });
+    }
+
+    fn reserve(&mut self, account: u64, rows: u64) {
+        let who = handle(self.ledger(), mercato::ledger::AccountId::from_number(account));
+        let result = self.ledger().reserve(stream(&who, rows, self.now));
+        match (self.model.price(account, rows, self.now), result) {
+            (Ok(paid), Ok(reservation)) => {
+                self.model.pay(account, &paid, EntryKind::Reserve);
+                self.open.push(Open { account, paid, reservation });
+            }
+            (Err(reason), Err(error)) => assert_eq!(reason, name(&error)),
+            (expected, found) => panic!("expected {expected:?}, found {:?}", found.is_ok()),
+        }
+    }
+
+    fn refund(&mut self, which: usize) {
+        let Some(sold) = take_one(&mut self.sold, which) else { return };
+        self.ledger().submit_refund(sold.receipt, self.now).unwrap().wait().unwrap();
+        match sold.paid {
+            Paid::Nothing => {}
+            Paid::Credits(credits) => self.model.change(sold.account, EntryKind::Refund, credits as i64),
+            Paid::Free(month) => {
+                let used = self.model.account(sold.account).free_used.entry(month).or_default();
+                *used = used.saturating_sub(1);
+            }
+        }
+        match sold.forget {
+            Forget::Nothing => {}
+            Forget::Claim(key) => drop(self.model.claims.remove(&(sold.account, key))),
+            Forget::Grant => drop(self.model.grants.remove(&sold.account)),
+        }
+    }
+
+    /// The handles of running streams vanish with their process: nothing tells the books but the last note.
+    fn kill(&mut self, rows: u64) {
+        let open = std::mem::take(&mut self.open);
+        for open in open {
+            open.reservation.delivered(rows, self.now);
+            self.model.settle(&open, rows, false);
+            std::mem::forget(open.reservation);
+        }
+        self.reopen();
+    }
+
+    fn reopen(&mut self) {
+        self.ledger = None;
+        self.ledger = Some(self.desk.open());
+    }
+
+    fn compare(&mut self) {
+        for id in 1..=ACCOUNTS {
+            let account = handle(self.ledger(), mercato::ledger::AccountId::from_number(id));
+            let expected = self.model.account(id);
+            assert_eq!(account.credits(), expected.balance, "acc_{id}");
+            let month = self.now.month().number();
+            let free =
+                (!expected.has_bought).then(|| 100 - expected.free_used.get(&month).copied().unwrap_or(0));
+            assert_eq!(self.ledger().account_view(&account, self.now).free_queries_remaining, free);
+        }
+    }
+
+    fn compare_entries(&self) {
+        let (entries, _) = self.ledger().entries(None, 1, 10_000).unwrap();
+        let found: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.account.number(), entry.kind, entry.amount, entry.balance))
+            .collect();
+        assert_eq!(found, self.model.entries);
+        let report = self.ledger().verify().unwrap();
+        assert!(report.is_balanced(), "{report:?}");
+        assert_eq!(report.open_reservations as usize, self.open.len());
+    }
+}
+
+fn take_one<T>(items: &mut Vec<T>, which: usize) -> Option<T> {
+    if items.is_empty() { None } else { Some(items.remove(which % items.len())) }
+}
+
+fn name(error: &ChargeError) -> &'static str {
+    match error {
+        ChargeError::InsufficientCredits { .. } => "credits",
+        ChargeError::FreePlanExhausted { .. } => "exhausted",
+        ChargeError::FreeRowsExceeded { .. } => "rows",
+        other => panic!("{other}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.take(step);
+            world.compare();
+        }
+        world.compare_entries();
+        world.open.clear();
+    }
+}
+
+#[test]
+fn a_hundred_free_queries_in_the_model_and_in_the_books() {
+    let mut world = World::new();
+    for _ in 0..101 {
+        world.take(&Step::Charge { account: 1, rows: 1, claim: None });
+        world.compare();
+    }
+    let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
+    assert!(charge(world.ledger(), &who, 1, world.now).is_err());
+}

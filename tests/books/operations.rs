@@ -1,0 +1,256 @@
+//! What buying, querying, streaming and downloading does to an account.
+
+use mercato::clock::UtcDay;
+use mercato::ledger::{ChargeError, EntryKind, Plan, Spending};
+
+use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
+
+const HOUR: i64 = 3_600;
+
+#[test]
+fn a_page_costs_a_credit_a_row_and_zero_rows_cost_nothing() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 100);
+    let receipt = charge(&ledger, &account, 30, now).unwrap();
+    assert_eq!((receipt.charged, receipt.remaining, receipt.free_queries_remaining), (30, 70, None));
+    assert_eq!(charge(&ledger, &account, 0, now).unwrap().charged, 0);
+    let refused = ChargeError::InsufficientCredits { required: 71, available: 70 };
+    assert_eq!(charge(&ledger, &account, 71, now).unwrap_err(), refused);
+    assert_eq!(account.credits(), 70);
+    assert_eq!(ledger.stats().entries, 2, "a purchase and a charge");
+}
+
+#[test]
+fn a_purchase_records_its_price_and_makes_the_account_prepaid() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    assert_eq!(ledger.grant(account.id(), 10, "", "welcome", now).unwrap(), 10);
+    assert_eq!(account.plan(), Plan::Free);
+    let bought = ledger.buy(account.id(), 1_000, None, "order-1", "", now).unwrap();
+    assert_eq!((bought.balance, bought.cents), (1_010, 500));
+    assert_eq!(account.plan(), Plan::Prepaid);
+    let (entries, next) = ledger.entries(Some(account.id()), 1, 100).unwrap();
+    assert_eq!(next, None);
+    let kinds: Vec<_> =
+        entries.iter().map(|entry| (entry.kind, entry.amount, entry.balance, entry.cents)).collect();
+    assert_eq!(kinds, [(EntryKind::Grant, 10, 10, 0), (EntryKind::Purchase, 1_000, 1_010, 500)]);
+    assert_eq!(entries[1].request_id, "order-1");
+}
+
+#[test]
+fn the_free_plan_ends_after_a_hundred_queries_and_begins_anew_with_the_month() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    for used in 1..=100 {
+        let receipt = charge(&ledger, &account, 10, now).unwrap();
+        assert_eq!((receipt.charged, receipt.free_queries_remaining), (0, Some(100 - used)));
+    }
+    let resets_at = UtcDay::from_civil(2026, 12, 1).start();
+    let exhausted = ChargeError::FreePlanExhausted { allowance: 100, resets_at };
+    assert_eq!(charge(&ledger, &account, 1, now).unwrap_err(), exhausted);
+    assert_eq!(ledger.can_afford_anything(&account, Spending::Query, None, now), Err(exhausted.clone()));
+    drop(ledger);
+    let ledger = desk.open();
+    let account = ledger.account(account.id()).unwrap();
+    assert_eq!(charge(&ledger, &account, 1, resets_at.plus_millis(-1)).unwrap_err(), exhausted);
+    let view = ledger.account_view(&account, now);
+    assert_eq!((view.free_queries_remaining, view.free_queries_reset_at), (Some(0), Some(resets_at)));
+    assert_eq!(charge(&ledger, &account, 1, resets_at).unwrap().free_queries_remaining, Some(99));
+}
+
+#[test]
+fn a_free_account_streams_ten_thousand_rows_at_most_and_downloads_nothing() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    let too_many = ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 };
+    let wanted = Spending::Stream { limit: 10_001 };
+    assert_eq!(ledger.can_afford_anything(&account, wanted, None, now), Err(too_many));
+    let no_credits = ChargeError::InsufficientCredits { required: 1, available: 0 };
+    assert_eq!(ledger.can_afford_anything(&account, Spending::Download, None, now), Err(no_credits));
+    let reservation = ledger.reserve(stream(&account, 10_000, now)).unwrap();
+    let receipt = reservation.settle(0, now).unwrap().wait().unwrap();
+    assert_eq!(
+        (receipt.charged, receipt.free_queries_remaining),
+        (0, Some(99)),
+        "an empty answer is an answer"
+    );
+    let broken = ledger.reserve(stream(&account, 10_000, now)).unwrap();
+    drop(broken);
+    assert_eq!(ledger.verify().unwrap().open_reservations, 0);
+    assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(99), "no row, no query");
+}
+
+#[test]
+fn a_stream_holds_back_what_it_can_cost_and_gives_the_rest_back() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 100);
+    let reservation = ledger.reserve(stream(&account, 80, now)).unwrap();
+    assert_eq!((reservation.reserved(), reservation.remaining(), account.credits()), (80, 20, 20));
+    let refused = ChargeError::InsufficientCredits { required: 21, available: 20 };
+    assert_eq!(charge(&ledger, &account, 21, now).unwrap_err(), refused);
+    let receipt = reservation.settle(50, now).unwrap().wait().unwrap();
+    assert_eq!((receipt.charged, receipt.remaining, account.reserved()), (50, 50, 0));
+    let left = ledger.reserve(stream(&account, 50, now)).unwrap();
+    left.delivered(7, now);
+    drop(left);
+    assert!(ledger.verify().unwrap().is_balanced());
+    assert_eq!(account.credits(), 43, "the client left after seven rows");
+}
+
+#[test]
+fn a_stop_settles_open_reservations_to_what_was_delivered() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 100);
+    let reservation = ledger.reserve(stream(&account, 60, now)).unwrap();
+    reservation.delivered(25, now);
+    std::mem::forget(reservation);
+    drop(ledger);
+    let ledger = desk.open();
+    assert_eq!(ledger.account(account.id()).unwrap().credits(), 75);
+    let report = ledger.verify().unwrap();
+    assert!(report.is_balanced() && report.open_reservations == 0, "{report:?}");
+}
+
+#[test]
+fn the_same_idempotency_key_pays_once_and_another_body_is_refused() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 10);
+    let order = |body: &str, at| {
+        let mut order = page(&account, 10, at);
+        order.claim = claimed("k-1", body);
+        order
+    };
+    let first = ledger.submit_charge(order("{}", now)).unwrap().wait().unwrap();
+    assert_eq!((first.charged, first.replayed), (10, false));
+    ledger.can_afford_anything(&account, Spending::Query, claimed("k-1", "{}").as_ref(), now).unwrap();
+    let again = ledger.submit_charge(order("{}", now)).unwrap().wait().unwrap();
+    assert_eq!((again.charged, again.remaining, again.replayed), (0, 0, true));
+    let other = ledger.submit_charge(order("{\"limit\":5}", now)).unwrap().wait();
+    assert_eq!(other.unwrap_err(), ChargeError::IdempotencyMismatch);
+    let other = ledger.can_afford_anything(&account, Spending::Query, claimed("k-1", "x").as_ref(), now);
+    assert_eq!(other, Err(ChargeError::IdempotencyMismatch));
+    drop(ledger);
+    let ledger = desk.open();
+    let almost = now.plus_seconds(24 * HOUR - 1);
+    assert!(ledger.submit_charge(order("{}", almost)).unwrap().wait().unwrap().replayed);
+    let after = ledger.submit_charge(order("{}", now.plus_seconds(24 * HOUR))).unwrap().wait();
+    assert!(matches!(after, Err(ChargeError::InsufficientCredits { .. })));
+}
+
+#[test]
+fn an_answer_that_failed_costs_nothing_and_frees_its_idempotency_key() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 10);
+    let mut order = page(&account, 10, now);
+    order.claim = claimed("k", "{}");
+    let receipt = ledger.submit_charge(order).unwrap().wait().unwrap();
+    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    assert_eq!(account.credits(), 10);
+    let mut order = page(&account, 10, now);
+    order.claim = claimed("k", "{}");
+    assert_eq!(ledger.submit_charge(order).unwrap().wait().unwrap().charged, 10);
+    let free = customer(&ledger, 0);
+    let receipt = charge(&ledger, &free, 5, now).unwrap();
+    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    assert_eq!(ledger.account_view(&free, now).free_queries_remaining, Some(100));
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
+fn a_file_is_paid_once_a_day_however_many_parts_are_read() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 250);
+    let pay = |range, at| ledger.submit_download(download(&account, 100, range, at)).unwrap().wait();
+    assert_eq!(pay(true, now).unwrap().charged, 100);
+    assert_eq!(pay(true, now.plus_seconds(HOUR)).unwrap().charged, 0);
+    assert_eq!(
+        pay(false, now.plus_seconds(2 * HOUR)).unwrap().charged,
+        100,
+        "a whole file is a new download"
+    );
+    assert_eq!(
+        pay(true, now.plus_seconds(25 * HOUR)).unwrap().charged,
+        0,
+        "which is remembered from then on"
+    );
+    assert_eq!(
+        pay(true, now.plus_seconds(26 * HOUR)).unwrap_err(),
+        ChargeError::InsufficientCredits { required: 100, available: 50 }
+    );
+}
+
+#[test]
+fn an_estimate_says_what_rows_would_cost() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let (paying, free) = (customer(&ledger, 10), customer(&ledger, 0));
+    let estimate = ledger.estimate(&paying, 11, now);
+    assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (11, 10, false));
+    let estimate = ledger.estimate(&free, 10_000, now);
+    assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (0, 0, true));
+    assert!(!ledger.estimate(&free, 10_001, now).affordable);
+}
+
+#[test]
+fn usage_is_told_by_day_and_dataset() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 1_000);
+    charge(&ledger, &account, 5, now.plus_seconds(-86_400)).unwrap();
+    charge(&ledger, &account, 7, now).unwrap();
+    charge(&ledger, &account, 8, now).unwrap();
+    let mut other = page(&account, 1, now);
+    other.dataset = "lineitem".to_owned();
+    ledger.submit_charge(other).unwrap().wait().unwrap();
+    charge(&ledger, &account, 9, now.plus_seconds(-40 * 86_400)).unwrap();
+    let tell = |ledger: &mercato::ledger::Ledger| {
+        let lines = ledger.usage(account.id(), 30, now).unwrap();
+        lines
+            .iter()
+            .map(|line| {
+                format!("{} {} {} {} {}", line.day, line.dataset, line.requests, line.rows, line.credits)
+            })
+            .collect::<Vec<_>>()
+    };
+    let expected = ["2026-11-20 orders 1 5 5", "2026-11-21 lineitem 1 1 1", "2026-11-21 orders 2 15 15"];
+    assert_eq!(tell(&ledger), expected);
+    drop(ledger);
+    assert_eq!(tell(&desk.open()), expected);
+}
+
+#[test]
+fn a_backup_of_books_in_use_restores_to_the_same_books() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 10_000);
+    let summary = std::thread::scope(|scope| {
+        scope.spawn(|| (0..500).for_each(|_| drop(charge(&ledger, &account, 1, now).unwrap())));
+        ledger.backup(&desk.path().with_file_name("backups"), now).unwrap()
+    });
+    let restored = desk.path().with_file_name("restored");
+    let back = mercato::ledger::restore(&summary.path, &restored).unwrap();
+    assert_eq!((back.records, back.last_sequence), (summary.records, summary.last_sequence));
+    let options = mercato::ledger::LedgerOptions::default();
+    let copy = mercato::ledger::Ledger::open(&restored, options, now).unwrap();
+    let expected = 10_000 - (summary.last_sequence - 1);
+    assert_eq!(copy.account(account.id()).unwrap().credits(), expected);
+    assert!(copy.verify().unwrap().is_balanced());
+    assert!(mercato::ledger::restore(&summary.path, &desk.path()).is_err(), "books are never overwritten");
+    drop(copy);
+    let mut bytes = std::fs::read(&summary.path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&summary.path, &bytes).unwrap();
+    let refused = mercato::ledger::restore(&summary.path, &desk.path().with_file_name("other"));
+    assert!(matches!(refused, Err(mercato::ledger::BackupError::Damaged { .. })), "{refused:?}");
+    assert!(!desk.path().with_file_name("other").exists());
+}
