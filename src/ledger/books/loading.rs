@@ -51,9 +51,9 @@ impl Books {
     }
 
     fn settle_orphans(&mut self, live: &LiveStreams, now: Moment) -> Result<(), OpenError> {
-        let orphans: Vec<_> =
-            self.holds.values().filter(|hold| !live.contains_key(&hold.record.id)).collect();
-        let orphans: Vec<_> = orphans.iter().map(|hold| (hold.record.id, hold.record.delivered)).collect();
+        let orphans = self.holds.values().filter(|hold| !live.contains_key(&hold.record.id));
+        let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
+        orphans.sort_unstable();
         for (id, rows) in orphans {
             let outcome = Outcome { rows, is_answered: rows > 0, at: now };
             if let Err(error) = self.settle(id, outcome, "left open by a stop") {
