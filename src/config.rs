@@ -250,7 +250,6 @@ fn durability(typed: Option<String>) -> Result<String, ConfigError> {
     Err(ConfigError::Value { flag: "charge-durability", found: text, expected: "power or process" })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "a range is written where it is used")]
 fn within<T: PartialOrd + ToString>(
     flag: &'static str,
     value: T,

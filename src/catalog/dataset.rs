@@ -22,8 +22,6 @@ pub struct DatasetVersion {
     pub published_at: Moment,
     /// Where the store file lies; for the log, never for a client.
     pub path: PathBuf,
-    /// Slug and version as cursors bind them.
-    pub identity: String,
 }
 
 /// A dataset with at least one version.

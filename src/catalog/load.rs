@@ -103,7 +103,7 @@ pub(super) fn load(
     let document = |name: &str| text_file::read_optional(&folder.file(name), DOCUMENT_SIZE_BYTES_MAX);
     let methodology = document(METHODOLOGY_FILE)?.unwrap_or_default();
     let changelog = document(CHANGELOG_FILE)?.unwrap_or_default();
-    let (versions, damaged) = open_versions(folder, mark, known, manifest.slug.as_str());
+    let (versions, damaged) = open_versions(folder, mark, known);
     let current = choose_current(folder, mark, &versions, &damaged)?;
     let manifest_at = mark.modified(MANIFEST_FILE).unwrap_or(current.published_at);
     let modified = |name| mark.modified(name).unwrap_or(manifest_at);
@@ -133,7 +133,7 @@ fn check_name(folder: &DatasetFolder, manifest: &Manifest) -> Result<(), Catalog
 type Opened = (Vec<DatasetVersion>, Vec<(Version, String)>);
 
 /// Opens the versions, the highest first. Tables that did not change are kept open.
-fn open_versions(folder: &DatasetFolder, mark: &FolderMark, known: &Known<'_>, slug: &str) -> Opened {
+fn open_versions(folder: &DatasetFolder, mark: &FolderMark, known: &Known<'_>) -> Opened {
     let mut opened: Opened = (Vec::new(), Vec::new());
     for (version, file) in mark.stores.iter().rev().take(OPEN_VERSION_COUNT_MAX) {
         let unchanged = known.mark.is_some_and(|before| before.stores.get(version) == Some(file));
@@ -148,7 +148,6 @@ fn open_versions(folder: &DatasetFolder, mark: &FolderMark, known: &Known<'_>, s
                 version: version.clone(),
                 table: Arc::new(table),
                 published_at: file.moment(),
-                identity: format!("{slug}@{version}"),
                 path,
             }),
             Err(error) => opened.1.push((version.clone(), error.to_string())),

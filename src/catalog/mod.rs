@@ -26,6 +26,8 @@ pub use data_directory::DataDirectory;
 pub use dataset::{Dataset, DatasetVersion};
 pub use error::CatalogError;
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
+/// What readers of a store file need, so that the layers above name one catalog and not its file format.
+pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
 pub use slug::{Slug, SlugError};
 pub use snapshot::{Entry, Snapshot};
 pub use watch::Watcher;

@@ -176,7 +176,7 @@ fn remove_leftovers(versions: &Path) -> Result<(), CatalogError> {
     let fault = |error| CatalogError::io(versions, "list it", error);
     for item in fs::read_dir(versions).map_err(fault)? {
         let item = item.map_err(fault)?;
-        if item.file_name().to_str().is_some_and(|name| name.starts_with(".incoming-")) {
+        if item.file_name().to_str().is_some_and(|name| name.starts_with('.')) {
             fs::remove_file(item.path())
                 .map_err(|error| CatalogError::io(&item.path(), "remove it", error))?;
         }

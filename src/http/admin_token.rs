@@ -1,0 +1,82 @@
+//! The operator's token: made at the first start, kept in a file that only the owner can read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use subtle::ConstantTimeEq;
+
+const TOKEN_SIZE_BYTES: usize = 32;
+const TOKEN_FILE_SIZE_BYTES_MAX: u64 = 4096;
+
+/// The token in memory. It is never printed.
+pub struct AdminToken {
+    text: String,
+}
+
+impl AdminToken {
+    /// Reads the token, or makes one of the random bytes that `fill` gives.
+    pub fn load_or_create(path: &Path, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Self> {
+        match fs::metadata(path) {
+            Ok(metadata) if metadata.len() <= TOKEN_FILE_SIZE_BYTES_MAX => Self::load(path),
+            Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "the token file is too large")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::create(path, fill),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn load(path: &Path) -> io::Result<Self> {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+        let text = fs::read_to_string(path)?.trim().to_owned();
+        if text.len() < TOKEN_SIZE_BYTES {
+            let message = "the token file holds fewer than 32 characters; remove it to get a new one";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
+        Ok(Self { text })
+    }
+
+    fn create(path: &Path, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Self> {
+        let mut secret = [0; TOKEN_SIZE_BYTES];
+        fill(&mut secret)?;
+        let text = URL_SAFE_NO_PAD.encode(secret);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        writeln!(file, "{text}")?;
+        file.sync_all()?;
+        Ok(Self { text })
+    }
+
+    /// Whether an `Authorization` header presents the token; takes as long for a near miss as for a far one.
+    pub fn admits(&self, authorization: Option<&str>) -> bool {
+        let Some((scheme, presented)) = authorization.and_then(|value| value.split_once(' ')) else {
+            return false;
+        };
+        scheme.eq_ignore_ascii_case("Bearer")
+            && bool::from(presented.trim().as_bytes().ct_eq(self.text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_made_once_and_only_its_owner_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("admin.token");
+        let fill = |bytes: &mut [u8]| {
+            bytes.fill(7);
+            Ok(())
+        };
+        let made = AdminToken::load_or_create(&path, fill).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let read = AdminToken::load_or_create(&path, |_| Err(io::Error::other("not asked"))).unwrap();
+        assert_eq!(made.text, read.text);
+        assert!(read.admits(Some(&format!("Bearer {}", made.text))));
+        assert!(!read.admits(Some(&format!("Basic {}", made.text))));
+        assert!(!read.admits(Some("Bearer wrong")));
+        assert!(!read.admits(None));
+    }
+}

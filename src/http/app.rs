@@ -1,0 +1,36 @@
+//! What every handler can reach.
+//!
+//! Holds the parts together and does nothing itself.
+
+use std::sync::Arc;
+
+use super::admin_token::AdminToken;
+use super::metrics::Metrics;
+use super::slots::Slots;
+use crate::access::{Gate, TrustedProxies};
+use crate::catalog::Catalog;
+use crate::clock::Clock;
+use crate::ledger::Ledger;
+use crate::query::SelectionCache;
+
+/// The parts of a running server.
+pub struct App {
+    /// What is published.
+    pub catalog: Arc<Catalog>,
+    /// Accounts and credits.
+    pub ledger: Arc<Ledger>,
+    /// Keys and request limits.
+    pub gate: Arc<Gate>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Results of filters that were computed before.
+    pub selections: Arc<SelectionCache>,
+    /// Counters for the operator.
+    pub metrics: Metrics,
+    /// Whose word about client addresses counts.
+    pub trusted_proxies: TrustedProxies,
+    /// What the operator must present.
+    pub admin_token: AdminToken,
+    /// How many streams may run at once.
+    pub streams: Arc<Slots>,
+}

@@ -1,0 +1,95 @@
+//! How refusals of the books and of the gate are told to the client.
+//!
+//! The only place where a refusal of theirs meets a status.
+
+use super::errors::{ApiError, ErrorKind};
+use crate::access::{KeyRefusal, RateRefusal};
+use crate::ledger::ChargeError;
+use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+
+impl From<ChargeError> for ApiError {
+    fn from(error: ChargeError) -> Self {
+        match error {
+            ChargeError::InsufficientCredits { required, available } => {
+                let message = format!("this costs {required} credits and the account has {available}");
+                Self::new(ErrorKind::NoCredits, message)
+                    .with_reason("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits")
+                    .with_fact("required", required)
+                    .with_fact("available", available)
+                    .with_fact("shortfall", required.saturating_sub(available))
+            }
+            ChargeError::FreePlanExhausted { allowance, resets_at } => {
+                let message = format!("the {allowance} free queries of this month are used up");
+                Self::new(ErrorKind::NoCredits, message)
+                    .with_reason("FREE_PLAN_EXHAUSTED", "buy credits, or wait until resetAt")
+                    .with_fact("required", 1)
+                    .with_fact("available", 0)
+                    .with_fact("shortfall", 1)
+                    .with_fact("allowance", allowance)
+                    .with_fact("resetAt", resets_at.rfc3339())
+            }
+            ChargeError::FreeRowsExceeded { limit, requested } => {
+                let message =
+                    format!("the free plan returns at most {limit} rows a query, {requested} were asked for");
+                Self::new(ErrorKind::NoCredits, message)
+                    .with_reason(
+                        "FREE_PLAN_ROW_LIMIT",
+                        format!("set `limit` to {limit} or less, or buy credits"),
+                    )
+                    .with_fact("required", requested)
+                    .with_fact("available", limit)
+                    .with_fact("shortfall", requested.saturating_sub(limit))
+            }
+            ChargeError::IdempotencyMismatch => {
+                let message = "this Idempotency-Key was used with another request within the last 24 hours";
+                Self::new(ErrorKind::Unprocessable, message)
+                    .with_reason("IDEMPOTENCY_KEY_REUSED", "use a new key for each distinct request")
+            }
+            ChargeError::Unavailable { reason } => {
+                let message = format!("the books cannot be kept right now: {reason}");
+                Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+                    .with_reason("BOOKS_UNAVAILABLE", "nothing was answered; try again")
+            }
+            other => Self::new(ErrorKind::NotFound, other.to_string()),
+        }
+    }
+}
+
+impl From<KeyRefusal> for ApiError {
+    fn from(refusal: KeyRefusal) -> Self {
+        let (reason, message) = match refusal {
+            KeyRefusal::Missing => ("API_KEY_MISSING", "this path needs an API key in the header X-Api-Key"),
+            KeyRefusal::Malformed => ("API_KEY_MALFORMED", "the header X-Api-Key does not hold an API key"),
+            KeyRefusal::Unknown => ("API_KEY_UNKNOWN", "the API key is not known"),
+            KeyRefusal::Revoked => ("API_KEY_REVOKED", "the API key was revoked"),
+            KeyRefusal::Expired => {
+                ("API_KEY_EXPIRED", "the API key was rotated and its grace period is over")
+            }
+        };
+        Self::new(ErrorKind::Unauthorized, message)
+            .with_reason(reason, "send a valid key as `X-Api-Key: mk_…`")
+            .with_header("WWW-Authenticate", "ApiKey realm=\"mercato\", header=\"X-Api-Key\"")
+    }
+}
+
+impl From<&RateRefusal> for ApiError {
+    fn from(refusal: &RateRefusal) -> Self {
+        let seconds = refusal.retry_after_seconds;
+        let message = format!(
+            "more than {} requests {}; a request will succeed in {seconds} s",
+            refusal.limit,
+            if refusal.reason.as_str() == "DAILY_QUOTA_EXCEEDED" {
+                "in this UTC day"
+            } else {
+                "within a minute"
+            },
+        );
+        Self::new(ErrorKind::RateLimited, message)
+            .with_reason(refusal.reason.as_str(), "wait for Retry-After seconds before the next request")
+            .with_fact("limit", refusal.limit)
+            .with_fact("resetAt", refusal.reset_at.rfc3339())
+            .with_fact("retryAfterSeconds", seconds)
+            .with_fact("scope", refusal.scope.as_str())
+            .with_header("Retry-After", seconds.to_string())
+    }
+}

@@ -1,0 +1,288 @@
+//! The one table of statuses and codes, and the error that every handler returns.
+//!
+//! Knows no route: a handler says what is wrong, this module says how that is spelled on the wire.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What went wrong, as the wire names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A parameter, a slug or a body field is wrong.
+    BadRequest,
+    /// The API key is missing or not valid.
+    Unauthorized,
+    /// The account cannot pay for the request.
+    NoCredits,
+    /// The caller is known but may not do this.
+    Forbidden,
+    /// No such path, or no such published dataset.
+    NotFound,
+    /// The path exists, the method does not.
+    MethodNotAllowed,
+    /// No offered media type satisfies `Accept`.
+    NotAcceptable,
+    /// The request contradicts the present state.
+    Conflict,
+    /// A body without a length: refused as one that could be of any size.
+    LengthRequired,
+    /// A body above its limit.
+    PayloadTooLarge,
+    /// The body is of a media type that is not read.
+    UnsupportedMediaType,
+    /// No asked range lies inside the file.
+    RangeNotSatisfiable,
+    /// Well formed, but contradicts an earlier request.
+    Unprocessable,
+    /// A request limit is exceeded.
+    RateLimited,
+    /// The head of the request is too large.
+    HeadersTooLarge,
+    /// A fault of the server.
+    Internal,
+    /// The server or this dataset cannot answer now.
+    Unavailable,
+}
+
+impl ErrorKind {
+    /// Status and code: no other place in the program pairs the two.
+    pub const fn wire(self) -> (u16, &'static str) {
+        match self {
+            Self::BadRequest => (400, "BAD_REQUEST"),
+            Self::Unauthorized => (401, "UNAUTHORIZED"),
+            Self::NoCredits => (402, "NO_CREDITS"),
+            Self::Forbidden => (403, "FORBIDDEN"),
+            Self::NotFound => (404, "NOT_FOUND"),
+            Self::MethodNotAllowed => (405, "METHOD_NOT_ALLOWED"),
+            Self::NotAcceptable => (406, "NOT_ACCEPTABLE"),
+            Self::Conflict => (409, "CONFLICT"),
+            Self::LengthRequired => (411, "PAYLOAD_TOO_LARGE"),
+            Self::PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE"),
+            Self::UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE"),
+            Self::RangeNotSatisfiable => (416, "RANGE_NOT_SATISFIABLE"),
+            Self::Unprocessable => (422, "UNPROCESSABLE"),
+            Self::RateLimited => (429, "RATE_LIMITED"),
+            Self::HeadersTooLarge => (431, "HEADERS_TOO_LARGE"),
+            Self::Internal => (500, "INTERNAL_ERROR"),
+            Self::Unavailable => (503, "UNAVAILABLE"),
+        }
+    }
+
+    /// The status alone.
+    pub const fn status(self) -> u16 {
+        self.wire().0
+    }
+}
+
+/// The reason phrase that follows a status on the status line.
+pub const fn reason_phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        201 => "Created",
+        204 => "No Content",
+        206 => "Partial Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        415 => "Unsupported Media Type",
+        416 => "Range Not Satisfiable",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}
+
+/// One fault of a request, in the shape of `details.errors[]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct FaultBody {
+    /// A stable word for programs.
+    pub reason: String,
+    /// RFC 6901 into the body, or the name of the parameter.
+    pub pointer: String,
+    /// What is wrong, for people.
+    pub message: String,
+    /// What to do instead.
+    pub hint: String,
+    /// What would have been accepted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// The nearest accepted name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+}
+
+impl FaultBody {
+    /// A fault of a query parameter or header.
+    pub fn parameter(reason: &str, name: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            pointer: name.to_owned(),
+            message: message.into(),
+            hint: hint.into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// `error.details`: the first fault spread out, facts of the case, then every fault.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Details {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    hint: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    allowed: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<String>,
+    #[serde(flatten)]
+    facts: Map<String, Value>,
+    errors: Vec<FaultBody>,
+}
+
+/// A refusal on its way to the client.
+#[derive(Debug)]
+pub struct ApiError {
+    kind: ErrorKind,
+    message: String,
+    details: Option<Box<Details>>,
+    headers: Vec<(&'static str, String)>,
+    /// What the log says and the client never sees.
+    cause: Option<String>,
+}
+
+impl ApiError {
+    /// An error with a message and nothing else.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), details: None, headers: Vec::new(), cause: None }
+    }
+
+    /// A 400 that carries every fault of the request.
+    pub fn bad_request(faults: Vec<FaultBody>) -> Self {
+        let first = faults.first().cloned().unwrap_or_default();
+        let message = match faults.len() {
+            0 | 1 => first.message,
+            count => format!("{} (and {} more, see details.errors)", first.message, count.saturating_sub(1)),
+        };
+        let details = Details {
+            reason: first.reason,
+            pointer: Some(first.pointer),
+            hint: first.hint,
+            allowed: first.allowed,
+            suggestion: first.suggestion,
+            facts: Map::new(),
+            errors: faults,
+        };
+        Self { details: Some(Box::new(details)), ..Self::new(ErrorKind::BadRequest, message) }
+    }
+
+    /// A 500: the cause goes to the log, the client gets the request id.
+    pub fn internal(cause: impl Into<String>) -> Self {
+        let message = "the server failed to answer; quote meta.requestId to support";
+        Self { cause: Some(cause.into()), ..Self::new(ErrorKind::Internal, message) }
+    }
+
+    /// A 503 that says when to come back.
+    pub fn unavailable(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        Self::new(ErrorKind::Unavailable, message).with_header("Retry-After", retry_after_seconds.to_string())
+    }
+
+    /// Adds `details` with a reason and a hint, keeping facts that were added before.
+    #[must_use]
+    pub fn with_reason(mut self, reason: &str, hint: impl Into<String>) -> Self {
+        let details = self.details.get_or_insert_default();
+        reason.clone_into(&mut details.reason);
+        details.hint = hint.into();
+        self
+    }
+
+    /// Adds one more field to `details`.
+    #[must_use]
+    pub fn with_fact(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.get_or_insert_default().facts.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Lists what would have been accepted.
+    #[must_use]
+    pub fn with_allowed(mut self, allowed: Vec<String>) -> Self {
+        self.details.get_or_insert_default().allowed = allowed;
+        self
+    }
+
+    /// Adds a header to the answer.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Adds what the log should say.
+    #[must_use]
+    pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// What went wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The sentence for the client.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The structured part for the client.
+    pub fn details(&self) -> Option<&Details> {
+        self.details.as_deref()
+    }
+
+    /// Headers that belong to the refusal.
+    pub fn headers(&self) -> &[(&'static str, String)] {
+        &self.headers
+    }
+
+    /// The sentence for the log.
+    pub fn cause(&self) -> Option<&str> {
+        self.cause.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_carry_the_first_fault_and_all_of_them() {
+        let faults = vec![
+            FaultBody::parameter("OUT_OF_RANGE", "limit", "limit is 0", "use 1 to 100"),
+            FaultBody::parameter("UNKNOWN_PARAMETER", "lmit", "no parameter `lmit`", "drop it"),
+        ];
+        let error = ApiError::bad_request(faults);
+        let details = serde_json::to_value(error.details().unwrap()).unwrap();
+        assert_eq!(error.kind().wire(), (400, "BAD_REQUEST"));
+        assert_eq!(details["reason"], "OUT_OF_RANGE");
+        assert_eq!(details["pointer"], "limit");
+        assert_eq!(details["errors"].as_array().unwrap().len(), 2);
+        assert!(details.get("allowed").is_none());
+    }
+
+    #[test]
+    fn the_cause_of_an_internal_error_is_not_in_its_message() {
+        let error = ApiError::internal("/data/secret.mcol is broken");
+        assert!(!error.message().contains("secret"));
+        assert_eq!(error.cause(), Some("/data/secret.mcol is broken"));
+    }
+}

@@ -1,0 +1,14 @@
+//! One file for each group of routes; each has a table `ROUTES`.
+
+pub(super) mod catalog;
+mod dataset_answer;
+pub(super) mod health;
+mod item;
+pub(super) mod metadata;
+pub(super) mod operator;
+mod page_answer;
+mod pending_charge;
+pub(super) mod query;
+mod query_input;
+mod sample;
+mod schema;

@@ -1,0 +1,84 @@
+//! A page of rows as an answer: the JSON envelope around rows in one buffer, or CSV and NDJSON with headers.
+
+use crate::catalog::{FormatError, Table};
+use crate::http::buffer::AnswerBuffer;
+use crate::http::response::Response;
+use crate::limits::http::{PAGE_RESERVE_BYTES_MAX, ROW_SIZE_BYTES_GUESS};
+use crate::query::Page;
+use crate::render::{Format, RenderNotes, render_rows};
+
+/// Renders the page. The rows go straight into the buffer that is sent.
+pub(super) fn write(
+    format: Format,
+    table: &Table,
+    columns: &[usize],
+    page: &Page,
+) -> Result<(Response, RenderNotes), FormatError> {
+    let reserve = page.rows.len().saturating_mul(ROW_SIZE_BYTES_GUESS).min(PAGE_RESERVE_BYTES_MAX);
+    match format {
+        Format::Json => {
+            let mut buffer = Response::begin_envelope(reserve);
+            buffer.sink().extend_from_slice(br#"{"results":"#);
+            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
+            write_page_tail(page, buffer.sink());
+            Ok((Response::enveloped(buffer), notes))
+        }
+        Format::Csv | Format::Ndjson => {
+            let mut buffer = AnswerBuffer::with_capacity(reserve);
+            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
+            let content_type = if format == Format::Csv {
+                "text/csv; charset=utf-8; header=present"
+            } else {
+                "application/x-ndjson"
+            };
+            Ok((with_page_headers(Response::raw(content_type, buffer), page), notes))
+        }
+    }
+}
+
+fn write_page_tail(page: &Page, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#","rowsReturned":"#);
+    out.extend_from_slice(itoa::Buffer::new().format(page.rows.len()).as_bytes());
+    out.extend_from_slice(br#","nextCursor":"#);
+    match &page.next_cursor {
+        // Base64 needs no escapes.
+        Some(cursor) => {
+            out.push(b'"');
+            out.extend_from_slice(cursor.as_bytes());
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(br#","paginationMode":""#);
+    out.extend_from_slice(page.mode.as_str().as_bytes());
+    out.extend_from_slice(br#"","totalRows":"#);
+    match page.total_rows {
+        Some(total) => out.extend_from_slice(itoa::Buffer::new().format(total).as_bytes()),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+/// What JSON says in its fields, other formats say in headers. What is not known is left out.
+fn with_page_headers(response: Response, page: &Page) -> Response {
+    let mut response = response
+        .with_header("X-Rows-Returned", page.rows.len().to_string())
+        .with_header("X-Pagination-Mode", page.mode.as_str());
+    if let Some(cursor) = &page.next_cursor {
+        response = response.with_header("X-Next-Cursor", cursor.clone());
+    }
+    if let Some(total) = page.total_rows {
+        response = response.with_header("X-Total-Rows", total.to_string());
+    }
+    response
+}
+
+/// Tells the reader when numbers were replaced by null.
+pub(super) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+    if notes.non_finite == 0 {
+        return response;
+    }
+    let count = notes.non_finite;
+    response
+        .with_warning(format!("{count} values are NaN or infinite, which JSON cannot express; they are null"))
+}

@@ -1,0 +1,133 @@
+//! Pages of rows, what they cost, and what they would cost.
+
+use serde::Serialize;
+
+use super::dataset_answer::{damaged, find, no_parameters};
+use super::page_answer;
+use super::pending_charge::PendingCharge;
+use super::query_input::{claim, format, refuse, version};
+use crate::catalog::FormatError;
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::ledger::{AccountHandle, ChargeOrder, IdempotencyClaim, Receipt, Spending};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::query::{self, Fault, QueryRequest};
+use crate::render::Format;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate),
+];
+
+fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    answer(app, request, QueryRequest::from_json(&body, QUERY_LIMIT_MAX), &body)
+}
+
+fn get(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let asked = QueryRequest::from_pairs(request.pairs(), QUERY_LIMIT_MAX);
+    let content: Vec<String> =
+        request.pairs().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    answer(app, request, asked, content.join("\n").as_bytes())
+}
+
+/// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
+fn answer(
+    app: &App,
+    request: &mut Incoming,
+    asked: Result<QueryRequest, Vec<Fault>>,
+    content: &[u8],
+) -> Result<Response, ApiError> {
+    let dataset = find(app, request)?;
+    let format = format(request)?;
+    let asked = asked.map_err(refuse)?;
+    let version = version(&dataset, &asked)?;
+    let plan = query::plan(&asked, &version.table, dataset.slug()).map_err(refuse)?;
+    let claim = claim(request, dataset.slug(), content)?;
+    let account = request.caller()?.account.clone();
+    app.ledger.can_afford_anything(&account, Spending::Query, claim.as_ref(), request.now())?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let page = query::execute(&plan, &app.selections).map_err(broken)?;
+    let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
+    let charge = Charge { app, request, dataset: dataset.slug(), rows, claim };
+    let pending = charge.submit(&account)?;
+    let (response, notes) =
+        page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
+    let receipt = pending.map(PendingCharge::complete).transpose()?;
+    let response = match &receipt {
+        Some(receipt) => with_receipt(response, receipt),
+        None => response.with_credits(0, account.credits()),
+    };
+    request.log.rows = Some(rows);
+    request.log.credits = receipt.map(|receipt| receipt.charged);
+    let response =
+        response.with_header("X-Dataset-Version", version.version.to_string()).with_header("Vary", "Accept");
+    Ok(if format == Format::Json { page_answer::with_notes(response, &notes) } else { response })
+}
+
+/// What is known when the rows of an answer are counted.
+struct Charge<'a> {
+    app: &'a App,
+    request: &'a Incoming,
+    dataset: &'a str,
+    rows: u64,
+    claim: Option<IdempotencyClaim>,
+}
+
+impl Charge<'_> {
+    /// `HEAD` returns no rows and costs nothing.
+    fn submit(self, account: &AccountHandle) -> Result<Option<PendingCharge>, ApiError> {
+        if self.request.method() == Method::Head {
+            return Ok(None);
+        }
+        let order = ChargeOrder {
+            account: account.clone(),
+            rows: self.rows,
+            dataset: self.dataset.to_owned(),
+            request_id: self.request.request_id().to_owned(),
+            claim: self.claim,
+            at: self.request.now(),
+        };
+        PendingCharge::submit(&self.app.ledger, order).map(Some)
+    }
+}
+
+fn with_receipt(response: Response, receipt: &Receipt) -> Response {
+    let response = response.with_credits(receipt.charged, receipt.remaining);
+    if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EstimateData {
+    rows: u64,
+    credits_required: u64,
+    credits_available: u64,
+    affordable: bool,
+}
+
+/// Runs the query without rendering or charging it.
+fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    let dataset = find(app, request)?;
+    let asked = QueryRequest::from_json(&body, QUERY_LIMIT_MAX).map_err(refuse)?;
+    let version = version(&dataset, &asked)?;
+    let plan = query::plan(&asked, &version.table, dataset.slug()).map_err(refuse)?;
+    let page = query::execute(&plan, &app.selections)
+        .map_err(|error| damaged(app, dataset.slug(), &version, &error.to_string()))?;
+    let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
+    let estimate = app.ledger.estimate(&request.caller()?.account, rows, request.now());
+    Response::data(&EstimateData {
+        rows,
+        credits_required: estimate.credits_required,
+        credits_available: estimate.credits_available,
+        affordable: estimate.affordable,
+    })
+}

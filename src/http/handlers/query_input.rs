@@ -1,0 +1,75 @@
+//! What a query asks, against which version, and in which format.
+
+use std::sync::Arc;
+
+use crate::catalog::{Dataset, DatasetVersion};
+use crate::http::errors::{ApiError, ErrorKind, FaultBody};
+use crate::http::incoming::Incoming;
+use crate::http::negotiation::choose;
+use crate::ledger::{ClaimError, IdempotencyClaim};
+use crate::query::{Fault, QueryRequest};
+use crate::render::Format;
+
+/// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
+const OFFERS: [&[&str]; 3] = [
+    &["application/json"],
+    &["text/csv", "application/csv"],
+    &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+];
+
+/// The format that `Accept` wants most.
+pub(super) fn format(request: &Incoming) -> Result<Format, ApiError> {
+    match choose(&request.accept(), &OFFERS) {
+        Some(0) => Ok(Format::Json),
+        Some(1) => Ok(Format::Csv),
+        Some(_) => Ok(Format::Ndjson),
+        None => {
+            let allowed =
+                OFFERS.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
+            Err(ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
+                .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
+                .with_allowed(allowed))
+        }
+    }
+}
+
+/// Every fault of a body in one answer.
+pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
+    let body = |fault: Fault| FaultBody {
+        reason: fault.reason.as_str().to_owned(),
+        pointer: fault.pointer,
+        message: fault.message,
+        hint: fault.hint,
+        allowed: fault.allowed,
+        suggestion: fault.suggestion,
+    };
+    ApiError::bad_request(faults.into_iter().map(body).collect())
+}
+
+/// The version that the cursor began on, else the current one.
+pub(super) fn version(dataset: &Arc<Dataset>, query: &QueryRequest) -> Result<DatasetVersion, ApiError> {
+    let Some(fingerprint) = query.cursor_fingerprint() else { return Ok(dataset.current.clone()) };
+    if dataset.current.table.fingerprint() == fingerprint {
+        return Ok(dataset.current.clone());
+    }
+    let kept = dataset.version_of_content(fingerprint).cloned();
+    kept.ok_or_else(|| refuse(vec![Fault::cursor_expired()]))
+}
+
+/// The claim of an `Idempotency-Key`, when one is sent. `content` is what must not differ under one key.
+pub(super) fn claim(
+    request: &Incoming,
+    slug: &str,
+    content: &[u8],
+) -> Result<Option<IdempotencyClaim>, ApiError> {
+    let Some(key) = request.header("Idempotency-Key") else { return Ok(None) };
+    let scope = format!("query {slug}");
+    IdempotencyClaim::new(key, &scope, content).map(Some).map_err(|error: ClaimError| {
+        ApiError::bad_request(vec![FaultBody::parameter(
+            "IDEMPOTENCY_KEY_INVALID",
+            "Idempotency-Key",
+            error.to_string(),
+            "use 1 to 255 visible ASCII characters",
+        )])
+    })
+}

@@ -1,0 +1,337 @@
+//! One request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
+//!
+//! Knows tiny_http's request and hides it; knows no route.
+
+use std::io::Read;
+use std::net::IpAddr;
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
+
+use super::errors::{ApiError, ErrorKind, FaultBody};
+use super::parameters::Parameters;
+use super::target::{Target, TargetError};
+use crate::access::{Admission, Caller};
+use crate::clock::Moment;
+use crate::limits::http::BODY_SIZE_BYTES_MAX;
+
+/// The methods that routes may answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Read.
+    Get,
+    /// Read without the body.
+    Head,
+    /// Ask or change.
+    Post,
+    /// Replace.
+    Put,
+    /// Change in part.
+    Patch,
+    /// Remove.
+    Delete,
+    /// Ask what is allowed.
+    Options,
+    /// Anything else.
+    Other,
+}
+
+impl Method {
+    /// The name on the request line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+            Self::Other => "OTHER",
+        }
+    }
+
+    fn of(method: &tiny_http::Method) -> Self {
+        match method {
+            tiny_http::Method::Get => Self::Get,
+            tiny_http::Method::Head => Self::Head,
+            tiny_http::Method::Post => Self::Post,
+            tiny_http::Method::Put => Self::Put,
+            tiny_http::Method::Patch => Self::Patch,
+            tiny_http::Method::Delete => Self::Delete,
+            tiny_http::Method::Options => Self::Options,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What the request log says about an answer; handlers add what they learn.
+#[derive(Debug, Clone, Default)]
+pub struct LogFields {
+    /// Name of the route, once known.
+    pub route: &'static str,
+    /// The dataset asked for.
+    pub dataset: Option<String>,
+    /// Rows returned.
+    pub rows: Option<u64>,
+    /// Credits charged.
+    pub credits: Option<u64>,
+}
+
+/// One request.
+pub struct Incoming {
+    raw: tiny_http::Request,
+    method: Method,
+    target: Target,
+    request_id: String,
+    started: Instant,
+    received_at: Moment,
+    parameters: Vec<String>,
+    client: Option<IpAddr>,
+    caller: Option<Caller>,
+    admission: Option<Admission>,
+    /// For the request log.
+    pub log: LogFields,
+}
+
+impl Incoming {
+    /// Takes a request over. `queued_at` is when it was received, so that waiting counts into `durationMs`.
+    pub(super) fn new(raw: tiny_http::Request, queued_at: Instant, received_at: Moment) -> Self {
+        let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
+        let request_id = Uuid::new_v4().hyphenated().encode_lower(&mut id).to_owned();
+        Self {
+            method: Method::of(raw.method()),
+            target: Target::default(),
+            request_id,
+            started: queued_at,
+            received_at,
+            parameters: Vec::new(),
+            client: raw.remote_addr().map(std::net::SocketAddr::ip),
+            caller: None,
+            admission: None,
+            log: LogFields::default(),
+            raw,
+        }
+    }
+
+    /// Splits and decodes the target; nothing else of the request needs it before.
+    pub(super) fn parse_target(&mut self) -> Result<(), TargetError> {
+        self.target = Target::parse(self.raw.url())?;
+        Ok(())
+    }
+
+    /// The method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Decoded path segments.
+    pub fn segments(&self) -> &[String] {
+        &self.target.segments
+    }
+
+    /// The value of a `{…}` in the route's pattern, by its place, as it stands in the path.
+    pub fn path_parameter(&self, place: usize) -> &str {
+        self.parameters.get(place).map_or("", String::as_str)
+    }
+
+    pub(super) fn set_path_parameters(&mut self, parameters: Vec<String>) {
+        self.parameters = parameters;
+    }
+
+    /// Decoded query pairs.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.target.pairs
+    }
+
+    /// A strict reader of the query parameters.
+    pub fn query(&self) -> Parameters<'_> {
+        Parameters::new(&self.target.pairs)
+    }
+
+    /// The first header of that name.
+    pub fn header(&self, name: &'static str) -> Option<&str> {
+        self.raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
+    }
+
+    /// All `Accept` headers as one list.
+    pub fn accept(&self) -> String {
+        let mut values = self
+            .raw
+            .headers()
+            .iter()
+            .filter(|header| header.field.equiv("Accept"))
+            .map(|header| header.value.as_str());
+        let mut list = values.next().unwrap_or_default().to_owned();
+        for value in values {
+            list.push(',');
+            list.push_str(value);
+        }
+        list
+    }
+
+    /// UUID of this request.
+    pub fn request_id(&self) -> &str {
+        &self.request_id
+    }
+
+    /// The moment that counts as "now" for everything this request does.
+    pub fn now(&self) -> Moment {
+        self.received_at
+    }
+
+    /// When the request was received, for durations.
+    pub(super) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// Address of the peer, where the listener has addresses.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.client
+    }
+
+    /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
+    pub fn caller(&self) -> Result<&Caller, ApiError> {
+        self.caller
+            .as_ref()
+            .ok_or_else(|| ApiError::internal("a route without a key guard asked for its caller"))
+    }
+
+    pub(super) fn set_caller(&mut self, caller: Option<Caller>) {
+        self.caller = caller;
+    }
+
+    /// Where the caller stands with its limits.
+    pub(super) fn admission(&self) -> Option<&Admission> {
+        self.admission.as_ref()
+    }
+
+    pub(super) fn set_admission(&mut self, admission: Admission) {
+        self.admission = Some(admission);
+    }
+
+    /// Whether the client speaks a version without chunked coding.
+    pub(super) fn is_http_1_0(&self) -> bool {
+        *self.raw.http_version() < tiny_http::HTTPVersion(1, 1)
+    }
+
+    /// Whether the client said that this is its last request.
+    pub(super) fn wants_close(&self) -> bool {
+        self.header("Connection").is_some_and(|value| value.to_ascii_lowercase().contains("close"))
+    }
+
+    /// The whole body, within `BODY_SIZE_BYTES_MAX`.
+    pub fn read_body(&mut self) -> Result<Vec<u8>, ApiError> {
+        let announced = self.raw.body_length();
+        if announced.is_none() && self.header("Transfer-Encoding").is_none() {
+            let message = "the request has neither Content-Length nor Transfer-Encoding";
+            return Err(ApiError::new(ErrorKind::LengthRequired, message));
+        }
+        if announced.is_some_and(|length| length > BODY_SIZE_BYTES_MAX) {
+            return Err(body_too_large());
+        }
+        let mut body = Vec::with_capacity(announced.unwrap_or(1024));
+        let limit = u64::try_from(BODY_SIZE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+        let outcome = self.raw.as_reader().take(limit).read_to_end(&mut body);
+        if body.len() > BODY_SIZE_BYTES_MAX {
+            return Err(body_too_large());
+        }
+        match outcome {
+            Ok(_) if announced.is_none_or(|length| length == body.len()) => Ok(body),
+            _ => Err(one_fault(
+                "BODY_INCOMPLETE",
+                "",
+                "the body ended early",
+                "send as many bytes as announced",
+            )),
+        }
+    }
+
+    /// The body of a JSON request: refuses other media types and codings with 415.
+    pub fn read_json_body(&mut self) -> Result<Vec<u8>, ApiError> {
+        if let Some(content_type) = self.header("Content-Type").filter(|text| !is_json(text)) {
+            let shown: String = content_type.chars().take(64).collect();
+            let message = format!("a body of type `{shown}` is not read here");
+            return Err(unsupported("MEDIA_TYPE", message, "send `Content-Type: application/json`"));
+        }
+        if self
+            .header("Content-Encoding")
+            .is_some_and(|coding| !coding.trim().eq_ignore_ascii_case("identity"))
+        {
+            return Err(unsupported(
+                "CONTENT_ENCODING",
+                "compressed bodies are not read",
+                "send the body as it is",
+            ));
+        }
+        self.read_body()
+    }
+
+    /// The JSON body as a value of `T`, which should deny unknown fields; the fault names line and column.
+    pub fn read_json<T: DeserializeOwned>(&mut self) -> Result<T, ApiError> {
+        let body = self.read_json_body()?;
+        serde_json::from_slice(&body).map_err(|error| {
+            one_fault("BODY_INVALID", "", error.to_string(), "see docs/API.md for the fields")
+        })
+    }
+
+    /// Gives the request up for the way back to the client. What is left of the body is read and dropped.
+    pub(super) fn into_writer(self) -> Box<dyn std::io::Write + Send> {
+        self.raw.into_writer()
+    }
+}
+
+/// A 400 with a single fault.
+pub fn one_fault(
+    reason: &str,
+    pointer: &str,
+    message: impl Into<String>,
+    hint: impl Into<String>,
+) -> ApiError {
+    ApiError::bad_request(vec![FaultBody::parameter(reason, pointer, message, hint)])
+}
+
+fn body_too_large() -> ApiError {
+    ApiError::new(ErrorKind::PayloadTooLarge, format!("the body is larger than {BODY_SIZE_BYTES_MAX} bytes"))
+        .with_reason("BODY_TOO_LARGE", "split long IN lists over several requests")
+        .with_fact("limit", BODY_SIZE_BYTES_MAX)
+}
+
+fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
+    ApiError::new(ErrorKind::UnsupportedMediaType, message).with_reason(reason, hint)
+}
+
+/// `application/json` or `…+json`, with no charset but UTF-8.
+fn is_json(content_type: &str) -> bool {
+    let mut parts = content_type.split(';');
+    let essence = parts.next().unwrap_or_default().trim().to_ascii_lowercase();
+    let named_json =
+        essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"));
+    named_json
+        && parts.all(|parameter| match parameter.split_once('=') {
+            Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+                matches!(value.trim().trim_matches('"').to_ascii_lowercase().as_str(), "utf-8" | "utf8")
+            }
+            _ => true,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_is_known_by_its_media_type_and_charset() {
+        for accepted in
+            ["application/json", "Application/JSON; charset=UTF-8", "application/problem+json; v=1"]
+        {
+            assert!(is_json(accepted), "{accepted}");
+        }
+        for refused in
+            ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ""]
+        {
+            assert!(!is_json(refused), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Strict query parameters: every name must be asked for, every value must fit, all faults come at once.
+//!
+//! Knows how parameters are read, not which ones exist.
+
+use super::errors::{ApiError, FaultBody};
+
+/// Reads named parameters out of the pairs of a target and collects what is wrong with them.
+#[derive(Debug)]
+pub struct Parameters<'a> {
+    pairs: &'a [(String, String)],
+    known: Vec<&'static str>,
+    faults: Vec<FaultBody>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Begins to read `pairs`.
+    pub fn new(pairs: &'a [(String, String)]) -> Self {
+        Self { pairs, known: Vec::new(), faults: Vec::new() }
+    }
+
+    /// The text of a parameter, when it is given.
+    pub fn text(&mut self, name: &'static str) -> Option<&'a str> {
+        self.known.push(name);
+        let mut values =
+            self.pairs.iter().filter(|(pair_name, _)| pair_name == name).map(|(_, value)| value.as_str());
+        let first = values.next();
+        if values.next().is_some() {
+            let message = format!("parameter `{name}` is given more than once");
+            self.refuse("DUPLICATE_PARAMETER", name, message, "give it once");
+        }
+        first
+    }
+
+    /// A whole number inside `minimum..=maximum`; outside is refused, never clamped.
+    pub fn integer(&mut self, name: &'static str, minimum: u64, maximum: u64, default: u64) -> u64 {
+        let Some(text) = self.text(name) else { return default };
+        let hint = format!("give a number from {minimum} to {maximum}");
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            self.refuse("NOT_AN_INTEGER", name, format!("parameter `{name}` is not a whole number"), hint);
+            return default;
+        }
+        match text.parse::<u64>() {
+            Ok(value) if (minimum..=maximum).contains(&value) => return value,
+            _ => {
+                let message = format!("parameter `{name}` is outside {minimum} to {maximum}");
+                self.refuse("OUT_OF_RANGE", name, message, hint);
+            }
+        }
+        default
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text(name)?;
+        let chosen = choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+        if chosen.is_none() {
+            let words: Vec<String> = choices.iter().map(|(word, _)| (*word).to_owned()).collect();
+            let mut fault = FaultBody::parameter(
+                "UNKNOWN_VALUE",
+                name,
+                format!("parameter `{name}` has a value that is not known"),
+                format!("use one of {}", words.join(", ")),
+            );
+            fault.suggestion = nearest(text, words.iter().map(String::as_str));
+            fault.allowed = words;
+            self.faults.push(fault);
+        }
+        chosen
+    }
+
+    /// Notes a fault that the caller found.
+    pub fn refuse(&mut self, reason: &str, name: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.faults.push(FaultBody::parameter(reason, name, message, hint));
+    }
+
+    /// Ends the reading: unknown names and every fault so far become one 400.
+    pub fn finish(mut self) -> Result<(), ApiError> {
+        for (name, _) in self.pairs {
+            if !self.known.contains(&name.as_str()) {
+                let fault = unknown_parameter(name, &self.known);
+                self.faults.push(fault);
+            }
+        }
+        if self.faults.is_empty() { Ok(()) } else { Err(ApiError::bad_request(self.faults)) }
+    }
+}
+
+fn unknown_parameter(name: &str, known: &[&'static str]) -> FaultBody {
+    let shown: String = name.chars().take(64).collect();
+    let hint = if known.is_empty() {
+        "this path takes no parameters".to_owned()
+    } else {
+        format!("known: {}", known.join(", "))
+    };
+    let mut fault =
+        FaultBody::parameter("UNKNOWN_PARAMETER", &shown, format!("no parameter is named `{shown}`"), hint);
+    fault.suggestion = nearest(&shown, known.iter().copied());
+    fault.allowed = known.iter().map(|known_name| (*known_name).to_owned()).collect();
+    fault
+}
+
+/// The nearest of `names` to what was typed, when one is near enough to be meant.
+pub fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
+    names
+        .map(|name| (strsim::damerau_levenshtein(typed, name), name))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, name)| *distance <= name.chars().count().div_ceil(3))
+        .map(|(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    type Read = (u64, Option<u8>);
+    type Faults<'a> = &'a [(&'a str, &'a str)];
+
+    #[track_caller]
+    fn check(list: &[(&str, &str)], expected: Result<Read, Faults<'_>>) {
+        let pairs = pairs(list);
+        let mut parameters = Parameters::new(&pairs);
+        let limit = parameters.integer("limit", 1, 100, 20);
+        let lang = parameters.choice("lang", &[("en", 1), ("it", 2)]);
+        match (parameters.finish(), expected) {
+            (Ok(()), Ok(wanted)) => assert_eq!((limit, lang), wanted),
+            (Err(error), Err(wanted)) => {
+                let details = serde_json::to_value(error.details().unwrap()).unwrap();
+                let found: Vec<_> = details["errors"].as_array().unwrap().iter().collect();
+                assert_eq!(found.len(), wanted.len(), "{list:?}");
+                for (fault, (reason, pointer)) in found.iter().zip(wanted) {
+                    assert_eq!(
+                        (&fault["reason"], &fault["pointer"]),
+                        (&(*reason).into(), &(*pointer).into())
+                    );
+                }
+            }
+            (found, wanted) => panic!("{list:?}: {found:?}, expected {wanted:?}"),
+        }
+    }
+
+    #[test]
+    fn parameters_are_read_or_refused_all_at_once() {
+        check(&[], Ok((20, None)));
+        check(&[("limit", "100"), ("lang", "it")], Ok((100, Some(2))));
+        check(&[("limit", "0")], Err(&[("OUT_OF_RANGE", "limit")]));
+        check(&[("limit", "101")], Err(&[("OUT_OF_RANGE", "limit")]));
+        check(&[("limit", "99999999999999999999")], Err(&[("OUT_OF_RANGE", "limit")]));
+        check(&[("limit", "+5")], Err(&[("NOT_AN_INTEGER", "limit")]));
+        check(&[("limit", "")], Err(&[("NOT_AN_INTEGER", "limit")]));
+        check(&[("limit", "5"), ("limit", "6")], Err(&[("DUPLICATE_PARAMETER", "limit")]));
+        check(
+            &[("lmit", "5"), ("lang", "de")],
+            Err(&[("UNKNOWN_VALUE", "lang"), ("UNKNOWN_PARAMETER", "lmit")]),
+        );
+    }
+
+    #[test]
+    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(nearest("lmit", ["limit", "offset"].into_iter()), Some("limit".to_owned()));
+        assert_eq!(nearest("zzzzz", ["limit", "offset"].into_iter()), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! An answer before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
+//!
+//! Knows no route. The fixed headers of every answer are added in `wire`, not here.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::buffer::AnswerBuffer;
+use super::conditional::Validators;
+use super::errors::ApiError;
+use super::incoming::Incoming;
+use super::stream_body::StreamBody;
+use crate::clock::Moment;
+
+/// What the body is.
+pub(super) enum Body {
+    /// JSON up to and including `data` or `error`; the tail with `meta` is added when the answer is sent.
+    Envelope(AnswerBuffer),
+    /// Bytes of another media type.
+    Raw(AnswerBuffer),
+    /// No body at all: 204 and 304.
+    Absent,
+    /// Written piece by piece after the head.
+    Stream(Box<dyn StreamBody>),
+}
+
+/// What `meta` carries beyond the three fields of every answer.
+#[derive(Debug, Clone, Default)]
+pub struct MetaExtras {
+    /// Credits taken for this answer, and credits left.
+    pub credits: Option<(u64, u64)>,
+    /// Sentences for whoever looks at the answer.
+    pub warnings: Vec<String>,
+}
+
+/// One answer.
+pub struct Response {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
+    pub(super) body: Body,
+    pub(super) meta: MetaExtras,
+    pub(super) cause: Option<String>,
+}
+
+impl Response {
+    /// A successful envelope around `data`. Answers are private unless [`Response::public`] says otherwise.
+    pub fn data(data: &impl Serialize) -> Result<Self, ApiError> {
+        let mut buffer = Self::begin_envelope(1024);
+        serde_json::to_writer(buffer.sink(), data).map_err(|error| ApiError::internal(error.to_string()))?;
+        Ok(Self::enveloped(buffer))
+    }
+
+    /// A buffer that already holds the beginning of a successful envelope: `data` is to be appended.
+    pub fn begin_envelope(body_capacity: usize) -> AnswerBuffer {
+        let mut buffer = AnswerBuffer::with_capacity(body_capacity.saturating_add(512));
+        buffer.sink().extend_from_slice(br#"{"success":true,"data":"#);
+        buffer
+    }
+
+    /// An answer from a buffer of [`Response::begin_envelope`] to which `data` was appended.
+    pub fn enveloped(buffer: AnswerBuffer) -> Self {
+        Self::of(200, Body::Envelope(buffer)).with_header("Content-Type", "application/json; charset=utf-8")
+    }
+
+    /// An answer of another media type.
+    pub fn raw(content_type: &'static str, buffer: AnswerBuffer) -> Self {
+        Self::of(200, Body::Raw(buffer)).with_header("Content-Type", content_type)
+    }
+
+    /// An answer without a body.
+    pub fn empty(status: u16) -> Self {
+        Self::of(status, Body::Absent)
+    }
+
+    /// An answer that is written piece by piece.
+    pub fn stream(content_type: &'static str, body: Box<dyn StreamBody>) -> Self {
+        Self::of(200, Body::Stream(body)).with_header("Content-Type", content_type)
+    }
+
+    /// The envelope of a refusal.
+    pub fn error(error: &ApiError) -> Self {
+        #[derive(Serialize)]
+        struct ErrorBody<'a> {
+            code: &'static str,
+            message: &'a str,
+            details: Option<&'a super::errors::Details>,
+        }
+        let (status, code) = error.kind().wire();
+        let body = ErrorBody { code, message: error.message(), details: error.details() };
+        let mut buffer = AnswerBuffer::with_capacity(1024);
+        buffer.sink().extend_from_slice(br#"{"success":false,"data":null,"error":"#);
+        if serde_json::to_writer(buffer.sink(), &body).is_err() {
+            buffer.sink().extend_from_slice(b"null");
+        }
+        let mut response = Self { status, ..Self::enveloped(buffer) };
+        for (name, value) in error.headers() {
+            response = response.with_header(name, value.clone());
+        }
+        response.cause = error.cause().map(ToOwned::to_owned);
+        response
+    }
+
+    fn of(status: u16, body: Body) -> Self {
+        Self { status, headers: Vec::with_capacity(8), body, meta: MetaExtras::default(), cause: None }
+    }
+
+    /// The same answer with another status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Puts the credits of this answer into `meta` and into the headers of query answers.
+    #[must_use]
+    pub fn with_credits(mut self, charged: u64, remaining: u64) -> Self {
+        self.meta.credits = Some((charged, remaining));
+        self.with_header("X-Credits-Charged", charged.to_string())
+            .with_header("X-Credits-Remaining", remaining.to_string())
+    }
+
+    /// Adds a sentence to `meta.warnings`.
+    #[must_use]
+    pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
+        self.meta.warnings.push(warning.into());
+        self
+    }
+
+    /// Lets caches keep the answer: adds validators over the body so far, and becomes a 304 where the client holds it.
+    #[must_use]
+    pub fn public(self, request: &Incoming, last_modified: Moment, cache_control: &'static str) -> Self {
+        let (Body::Envelope(buffer) | Body::Raw(buffer)) = &self.body else { return self };
+        let validators = Validators::of(buffer.body(), last_modified);
+        let held =
+            validators.satisfied_by(request.header("If-None-Match"), request.header("If-Modified-Since"));
+        let response = if held { Self::empty(304) } else { self };
+        response
+            .with_header("ETag", validators.entity_tag.clone())
+            .with_header("Last-Modified", validators.last_modified_text())
+            .with_header("Cache-Control", cache_control)
+    }
+
+    /// The status as it stands.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    pub(super) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|(present, _)| present.eq_ignore_ascii_case(name))
+    }
+}

@@ -1,0 +1,201 @@
+//! Which handler answers a method and a path.
+//!
+//! Routes are rows of a table; the first pattern that fits the path decides, so fixed words stand before parameters.
+
+use super::app::App;
+use super::errors::{ApiError, ErrorKind};
+use super::incoming::{Incoming, Method};
+use super::response::Response;
+
+/// What answers a route.
+pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
+
+/// Who may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Anyone, and the request counts against no limit.
+    Uncounted,
+    /// Anyone within the request limits.
+    Public,
+    /// Holders of a valid API key within their request limits.
+    Key,
+    /// Holders of the operator's token. Only the admin listener has such routes.
+    Operator,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// `GET` answers `HEAD` too.
+    pub method: Method,
+    /// Segments; `{name}` takes one segment as a parameter.
+    pub pattern: &'static str,
+    /// Who may pass.
+    pub guard: Guard,
+    /// What answers.
+    pub handler: Handler,
+}
+
+impl Route {
+    /// A row of the table.
+    pub const fn new(method: Method, pattern: &'static str, guard: Guard, handler: Handler) -> Self {
+        Self { method, pattern, guard, handler }
+    }
+}
+
+/// What a path led to.
+pub struct Found {
+    /// The row that answers.
+    pub route: Route,
+    /// Values of its parameters.
+    pub parameters: Vec<String>,
+}
+
+/// The compiled table.
+pub struct Router {
+    routes: Vec<(Vec<Segment>, Route)>,
+}
+
+#[derive(PartialEq, Eq)]
+enum Segment {
+    Word(&'static str),
+    Parameter,
+}
+
+impl Router {
+    /// Compiles the tables, in order.
+    pub fn new(tables: &[&[Route]]) -> Self {
+        let routes = tables
+            .iter()
+            .flat_map(|table| table.iter())
+            .map(|route| (compile(route.pattern), *route))
+            .collect();
+        Self { routes }
+    }
+
+    /// Finds the row for a method and path: 404 without a pattern, 405 without a method.
+    pub fn find(&self, method: Method, path: &[String]) -> Result<Found, ApiError> {
+        let Some((segments, first)) = self.routes.iter().find(|(segments, _)| fits(segments, path)) else {
+            return Err(ApiError::new(ErrorKind::NotFound, "no such path")
+                .with_reason("UNKNOWN_PATH", "see docs/API.md"));
+        };
+        let rows =
+            || self.routes.iter().map(|(_, route)| route).filter(|route| route.pattern == first.pattern);
+        let wanted = if method == Method::Head { Method::Get } else { method };
+        match rows().find(|route| route.method == wanted) {
+            Some(route) => Ok(Found { route: *route, parameters: parameters(segments, path) }),
+            None => Err(method_not_allowed(rows().map(|route| route.method))),
+        }
+    }
+
+    /// The methods of a path, for preflights.
+    pub fn methods(&self, path: &[String]) -> Option<String> {
+        let (_, first) = self.routes.iter().find(|(segments, _)| fits(segments, path))?;
+        let rows = self.routes.iter().map(|(_, route)| route).filter(|route| route.pattern == first.pattern);
+        Some(allow_list(rows.map(|route| route.method)))
+    }
+}
+
+fn compile(pattern: &'static str) -> Vec<Segment> {
+    let path = pattern.strip_prefix('/').unwrap_or(pattern);
+    path.split('/')
+        .map(|part| if part.starts_with('{') { Segment::Parameter } else { Segment::Word(part) })
+        .collect()
+}
+
+fn fits(segments: &[Segment], path: &[String]) -> bool {
+    segments.len() == path.len()
+        && segments.iter().zip(path).all(|(segment, part)| match segment {
+            Segment::Word(word) => word == part,
+            Segment::Parameter => !part.is_empty(),
+        })
+}
+
+fn parameters(segments: &[Segment], path: &[String]) -> Vec<String> {
+    segments
+        .iter()
+        .zip(path)
+        .filter(|(segment, _)| **segment == Segment::Parameter)
+        .map(|(_, part)| part.clone())
+        .collect()
+}
+
+fn allow_list(methods: impl Iterator<Item = Method>) -> String {
+    let mut names: Vec<&'static str> = Vec::new();
+    for method in methods {
+        names.push(method.as_str());
+        if method == Method::Get {
+            names.push(Method::Head.as_str());
+        }
+    }
+    names.push(Method::Options.as_str());
+    names.join(", ")
+}
+
+fn method_not_allowed(methods: impl Iterator<Item = Method>) -> ApiError {
+    let allow = allow_list(methods);
+    let allowed = allow.split(", ").map(ToOwned::to_owned).collect();
+    ApiError::new(ErrorKind::MethodNotAllowed, "this path does not answer that method")
+        .with_reason("METHOD_NOT_ALLOWED", format!("use one of {allow}"))
+        .with_allowed(allowed)
+        .with_header("Allow", allow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handler(_: &App, _: &mut Incoming) -> Result<Response, ApiError> {
+        Ok(Response::empty(204))
+    }
+
+    fn router() -> Router {
+        Router::new(&[&[
+            Route::new(Method::Get, "/d/search", Guard::Public, handler),
+            Route::new(Method::Get, "/d/{slug}", Guard::Public, handler),
+            Route::new(Method::Get, "/d/{slug}/query", Guard::Key, handler),
+            Route::new(Method::Post, "/d/{slug}/query", Guard::Key, handler),
+        ]])
+    }
+
+    fn path(text: &str) -> Vec<String> {
+        text.split('/').skip(1).map(ToOwned::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn check(method: Method, text: &str, expected: Result<(&str, &[&str]), u16>) {
+        match (router().find(method, &path(text)), expected) {
+            (Ok(found), Ok((pattern, parameters))) => {
+                assert_eq!(
+                    (found.route.pattern, found.parameters.as_slice()),
+                    (pattern, &path_of(parameters)[..])
+                );
+            }
+            (Err(error), Err(status)) => assert_eq!(error.kind().status(), status, "{text}"),
+            _ => panic!("{text}: unexpected outcome"),
+        }
+    }
+
+    fn path_of(parts: &[&str]) -> Vec<String> {
+        parts.iter().map(|part| (*part).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_path_finds_its_row_and_head_goes_where_get_goes() {
+        check(Method::Get, "/d/search", Ok(("/d/search", &[])));
+        check(Method::Get, "/d/orders", Ok(("/d/{slug}", &["orders"])));
+        check(Method::Head, "/d/orders", Ok(("/d/{slug}", &["orders"])));
+        check(Method::Post, "/d/orders/query", Ok(("/d/{slug}/query", &["orders"])));
+        check(Method::Post, "/d/search", Err(405));
+        check(Method::Delete, "/d/orders", Err(405));
+        check(Method::Get, "/d", Err(404));
+        check(Method::Get, "/d/", Err(404));
+        check(Method::Get, "/d/orders/", Err(404));
+    }
+
+    #[test]
+    fn the_allow_header_names_the_methods_of_the_path() {
+        assert_eq!(router().methods(&path("/d/x/query")).as_deref(), Some("GET, HEAD, POST, OPTIONS"));
+        assert_eq!(router().methods(&path("/nowhere")), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! One request from its target to its answer: route, gate, handler, answer, log.
+//!
+//! Knows the order of the stops; knows no handler.
+
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::app::App;
+use super::errors::{ApiError, ErrorKind};
+use super::incoming::{Incoming, Method, one_fault};
+use super::metrics::Observation;
+use super::response::Response;
+use super::router::{Found, Guard, Router};
+use super::surface::Surface;
+use super::target::TargetError;
+use super::wire;
+use crate::access::Subject;
+
+/// Answers requests of one listener.
+pub struct Service {
+    app: Arc<App>,
+    router: Router,
+    surface: Surface,
+}
+
+impl Service {
+    /// A service over a table of routes.
+    pub fn new(app: Arc<App>, router: Router, surface: Surface) -> Self {
+        Self { app, router, surface }
+    }
+
+    /// What handlers can reach.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
+    pub fn answer(&self, raw: tiny_http::Request, queued_at: Instant) {
+        let mut request = Incoming::new(raw, queued_at, self.app.clock.now());
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
+        let response = match outcome {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => Response::error(&error),
+            Err(panic) => {
+                self.app.metrics.count_panic();
+                Response::error(&ApiError::internal(format!(
+                    "handler panicked: {}",
+                    panic_text(panic.as_ref())
+                )))
+            }
+        };
+        self.send(request, response);
+    }
+
+    /// Refuses one request because every place is taken.
+    pub fn refuse_busy(&self, raw: tiny_http::Request, queued_at: Instant) {
+        self.app.metrics.count_shed();
+        let request = Incoming::new(raw, queued_at, self.app.clock.now());
+        let error =
+            ApiError::unavailable("all workers are busy", crate::limits::http::RETRY_AFTER_BUSY_SECONDS)
+                .with_reason("BUSY", "try again after Retry-After seconds");
+        self.send(request, Response::error(&error));
+    }
+
+    fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        request.parse_target().map_err(|error| unreadable_target(&error))?;
+        if request.method() == Method::Options {
+            return self.preflight(request);
+        }
+        let found = self.router.find(request.method(), request.segments());
+        let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
+        self.pass(request, guard)?;
+        let Found { route, parameters } = found?;
+        request.log.route = route.pattern;
+        request.set_path_parameters(parameters);
+        (route.handler)(&self.app, request)
+    }
+
+    /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
+    fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
+        if self.surface == Surface::Operator {
+            return match guard {
+                Guard::Operator if !self.app.admin_token.admits(request.header("Authorization")) => {
+                    Err(operator_unknown())
+                }
+                _ => Ok(()),
+            };
+        }
+        let now = request.now();
+        let presented = request.header("X-Api-Key");
+        let identity = self.app.gate.authenticate(presented, now);
+        let address = self.client_address(request);
+        let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
+        if guard == Guard::Uncounted {
+            let standing = self.app.gate.peek(subject, now);
+            request.set_admission(standing);
+            return Ok(());
+        }
+        match self.app.gate.admit(subject, now) {
+            Ok(admission) => request.set_admission(admission),
+            Err(refusal) => {
+                let error = ApiError::from(&refusal);
+                request.set_admission(refusal.admission);
+                return Err(error);
+            }
+        }
+        match identity {
+            Ok(caller) => request.set_caller(Some(caller)),
+            Err(refusal) if guard == Guard::Key => return Err(refusal.into()),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A peer without an address (a private socket) counts as one client of the machine itself.
+    fn client_address(&self, request: &Incoming) -> IpAddr {
+        let peer = request.peer().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        self.app.trusted_proxies.client_address(peer, request.header("X-Forwarded-For"))
+    }
+
+    fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        let Some(allow) = self.router.methods(request.segments()) else {
+            return Err(ApiError::new(ErrorKind::NotFound, "no such path"));
+        };
+        self.pass(request, Guard::Uncounted)?;
+        let response = Response::empty(204).with_header("Allow", allow.clone());
+        if self.surface == Surface::Operator {
+            return Ok(response);
+        }
+        Ok(response
+            .with_header("Access-Control-Allow-Methods", allow)
+            .with_header(
+                "Access-Control-Allow-Headers",
+                "X-Api-Key, Content-Type, Accept, Idempotency-Key, If-None-Match, If-Modified-Since, If-Range, Range, \
+                 Last-Event-ID",
+            )
+            .with_header("Access-Control-Max-Age", "86400")
+            .with_header("Cache-Control", "public, max-age=86400"))
+    }
+
+    fn send(&self, request: Incoming, response: Response) {
+        let (status, cause) = (response.status, response.cause.clone());
+        let (method, fields, started) = (request.method(), request.log.clone(), request.started());
+        let request_id = request.request_id().to_owned();
+        let surface = &self.surface;
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface)));
+        let sent = outcome.unwrap_or_else(|panic| {
+            self.app.metrics.count_panic();
+            tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");
+            wire::Sent { broken: true, ..wire::Sent::default() }
+        });
+        let duration = started.elapsed();
+        let rows = sent.stream.map(|end| end.rows).or(fields.rows);
+        let credits = sent.stream.map(|end| end.credits).or(fields.credits);
+        self.app.metrics.observe(&Observation {
+            route: fields.route,
+            status,
+            duration,
+            rows: rows.unwrap_or(0),
+            credits: credits.unwrap_or(0),
+            body_bytes: sent.body_bytes,
+        });
+        if let Some(cause) = cause {
+            tracing::error!(request_id, cause, "request failed");
+        }
+        tracing::info!(
+            request_id,
+            method = method.as_str(),
+            route = fields.route,
+            dataset = fields.dataset,
+            status,
+            rows,
+            credits,
+            duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX),
+            broken = sent.broken.then_some(true),
+            "request"
+        );
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
+}
+
+fn operator_unknown() -> ApiError {
+    ApiError::new(ErrorKind::Unauthorized, "the admin listener needs the operator's token")
+        .with_reason("OPERATOR_TOKEN", "send `Authorization: Bearer <content of admin.token>`")
+        .with_header("WWW-Authenticate", "Bearer realm=\"mercato-admin\"")
+}
+
+fn unreadable_target(error: &TargetError) -> ApiError {
+    one_fault("TARGET_INVALID", "", error.to_string(), "percent-encode the path and the parameters as UTF-8")
+}

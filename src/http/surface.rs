@@ -1,0 +1,49 @@
+//! What a listener is for: the public API with its limits and open CORS, or the operator's side.
+//!
+//! Knows no route.
+
+use crate::access::RateLimits;
+
+/// The kind of a listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Surface {
+    /// The public API. `policy` is the value of `RateLimit-Policy`.
+    Public {
+        /// Value of `RateLimit-Policy`; empty when every limit is lifted.
+        policy: String,
+    },
+    /// The admin listener.
+    Operator,
+}
+
+impl Surface {
+    /// The public surface under these limits.
+    pub fn public(limits: &RateLimits) -> Self {
+        let mut parts = Vec::new();
+        if limits.per_minute > 0 {
+            parts.push(format!("\"minute\";q={};w=60", limits.per_minute));
+        }
+        if limits.per_day > 0 {
+            parts.push(format!("\"day\";q={};w=86400", limits.per_day));
+        }
+        Self::Public { policy: parts.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(per_minute: u32, per_day: u32, expected: &str) {
+        let surface = Surface::public(&RateLimits { per_minute, per_day });
+        assert_eq!(surface, Surface::Public { policy: expected.to_owned() });
+    }
+
+    #[test]
+    fn the_policy_names_the_limits_that_are_in_force() {
+        check(120, 5000, "\"minute\";q=120;w=60, \"day\";q=5000;w=86400");
+        check(0, 5000, "\"day\";q=5000;w=86400");
+        check(0, 0, "");
+    }
+}

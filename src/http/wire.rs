@@ -1,0 +1,169 @@
+//! From an answer to bytes: status line, the headers of every answer, the tail of the envelope, one write.
+//!
+//! Knows the framing and the fixed headers; knows no route.
+
+use std::io::{self, Write};
+use std::time::SystemTime;
+
+use serde_json::json;
+
+use super::buffer::AnswerBuffer;
+use super::errors::reason_phrase;
+use super::incoming::{Incoming, Method};
+use super::response::{Body, MetaExtras, Response};
+use super::stream_body::{ChunkSink, StreamEnd};
+use super::surface::Surface;
+use crate::access::{Admission, Standing};
+
+/// Headers that scripts of other origins may read.
+pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
+    Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
+    X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, Idempotent-Replayed";
+
+/// What was sent, for the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sent {
+    /// Bytes of the body; zero for streams.
+    pub body_bytes: usize,
+    /// What a stream reported at its end.
+    pub stream: Option<StreamEnd>,
+    /// Whether the client went away first.
+    pub broken: bool,
+}
+
+/// Sends the answer and gives the connection back.
+pub fn send(request: Incoming, response: Response, surface: &Surface) -> Sent {
+    let mut head = Vec::with_capacity(1024);
+    begin_head(&mut head, &response, &request, surface);
+    let with_body = request.method() != Method::Head;
+    match response.body {
+        Body::Absent => {
+            head.extend_from_slice(b"\r\n");
+            write_whole(request, &head, 0)
+        }
+        Body::Envelope(mut buffer) => {
+            write_meta(&mut buffer, &request, &response.meta);
+            send_buffer(request, head, buffer, with_body)
+        }
+        Body::Raw(buffer) => send_buffer(request, head, buffer, with_body),
+        Body::Stream(body) => {
+            let chunked = !request.is_http_1_0();
+            head.extend_from_slice(if chunked { b"Transfer-Encoding: chunked\r\n\r\n" } else { b"\r\n" });
+            let mut writer = request.into_writer();
+            let sent = write_stream(writer.as_mut(), &head, chunked, body);
+            sent.unwrap_or(Sent { broken: true, ..Sent::default() })
+        }
+    }
+}
+
+fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer, with_body: bool) -> Sent {
+    let length = buffer.body().len();
+    head.extend_from_slice(b"Content-Length: ");
+    head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
+    head.extend_from_slice(b"\r\n\r\n");
+    let (bytes, start) = buffer.assemble(&head, with_body);
+    write_whole(request, bytes.get(start..).unwrap_or_default(), if with_body { length } else { 0 })
+}
+
+fn write_whole(request: Incoming, bytes: &[u8], body_bytes: usize) -> Sent {
+    let mut writer = request.into_writer();
+    let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
+    Sent { body_bytes, stream: None, broken: outcome.is_err() }
+}
+
+fn write_stream(
+    writer: &mut dyn Write,
+    head: &[u8],
+    chunked: bool,
+    body: Box<dyn super::stream_body::StreamBody>,
+) -> io::Result<Sent> {
+    writer.write_all(head)?;
+    writer.flush()?;
+    let mut sink = ChunkSink::new(writer, chunked);
+    let end = body.write_to(&mut sink)?;
+    let closed = if end.complete { sink.finish() } else { sink.cut() };
+    Ok(Sent { body_bytes: 0, stream: Some(end), broken: closed.is_err() || !end.complete })
+}
+
+fn begin_head(head: &mut Vec<u8>, response: &Response, request: &Incoming, surface: &Surface) {
+    head.extend_from_slice(b"HTTP/1.1 ");
+    head.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
+    head.push(b' ');
+    head.extend_from_slice(reason_phrase(response.status).as_bytes());
+    head.extend_from_slice(b"\r\nServer: mercato\r\nX-Content-Type-Options: nosniff\r\n");
+    header(head, "Date", &httpdate::fmt_http_date(SystemTime::now()));
+    header(head, "X-Request-Id", request.request_id());
+    if let Surface::Public { policy } = surface {
+        head.extend_from_slice(b"Access-Control-Allow-Origin: *\r\n");
+        header(head, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+        if !policy.is_empty() {
+            header(head, "RateLimit-Policy", policy);
+        }
+        if let Some(standing) = request.admission().and_then(rate_limit_text) {
+            header(head, "RateLimit", &standing);
+        }
+    }
+    if !response.has_header("Cache-Control") {
+        head.extend_from_slice(b"Cache-Control: no-store\r\n");
+    }
+    if request.wants_close() {
+        head.extend_from_slice(b"Connection: close\r\n");
+    }
+    for (name, value) in &response.headers {
+        header(head, name, value);
+    }
+}
+
+/// Header values are ASCII without control bytes; anything else is left out, so that no value can begin a new line.
+fn header(head: &mut Vec<u8>, name: &str, value: &str) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend(value.bytes().filter(|byte| byte.is_ascii_graphic() || *byte == b' '));
+    head.extend_from_slice(b"\r\n");
+}
+
+fn rate_limit_text(admission: &Admission) -> Option<String> {
+    let mut text = String::with_capacity(64);
+    for (name, standing) in [("minute", &admission.minute), ("day", &admission.day)] {
+        let Some(Standing { remaining, reset_seconds, .. }) = standing else { continue };
+        if !text.is_empty() {
+            text.push_str(", ");
+        }
+        text.push_str(&format!("\"{name}\";r={remaining};t={reset_seconds}"));
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+fn write_meta(buffer: &mut AnswerBuffer, request: &Incoming, extras: &MetaExtras) {
+    let sink = buffer.sink();
+    sink.extend_from_slice(br#","meta":{"requestId":""#);
+    sink.extend_from_slice(request.request_id().as_bytes());
+    sink.extend_from_slice(br#"","timestamp":""#);
+    sink.extend_from_slice(request.now().rfc3339().as_bytes());
+    sink.extend_from_slice(br#"","durationMs":"#);
+    sink.extend_from_slice(itoa::Buffer::new().format(request.started().elapsed().as_millis()).as_bytes());
+    if let Some((charged, remaining)) = extras.credits {
+        sink.extend_from_slice(br#","credits":{"charged":"#);
+        sink.extend_from_slice(itoa::Buffer::new().format(charged).as_bytes());
+        sink.extend_from_slice(br#","remaining":"#);
+        sink.extend_from_slice(itoa::Buffer::new().format(remaining).as_bytes());
+        sink.push(b'}');
+    }
+    if !extras.warnings.is_empty() {
+        sink.extend_from_slice(br#","warnings":"#);
+        sink.extend_from_slice(json!(extras.warnings).to_string().as_bytes());
+    }
+    sink.extend_from_slice(b"}}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header;
+
+    #[test]
+    fn a_header_value_cannot_begin_another_header() {
+        let mut head = Vec::new();
+        header(&mut head, "X-Test", "one\r\nX-Evil: two\u{e9}");
+        assert_eq!(head, b"X-Test: oneX-Evil: two\r\n");
+    }
+}

@@ -1,0 +1,167 @@
+//! A running server: its parts put together in the order in which they need each other, and taken apart in reverse.
+//!
+//! Knows the order and nothing of what the parts do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::access::{Gate, Keeper, RateLimits, TrustedProxies};
+use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
+use crate::clock::Clock;
+use crate::config::{AdminPlace, Settings};
+use crate::http::{AdminToken, App, ListenAddress, Metrics, Server, Slots, admin_service, public_service};
+use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+use crate::limits::http::{ADMIN_WORKER_COUNT, WORKERS_PER_STREAM};
+use crate::query::SelectionCache;
+
+/// Why the server did not start: what was being done, and what came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be read.
+    #[error("catalog: {0}")]
+    Catalog(#[from] CatalogError),
+    /// A part cannot be had.
+    #[error("{part}: {reason}")]
+    Part {
+        /// Which part.
+        part: &'static str,
+        /// What it said.
+        reason: String,
+    },
+    /// A listener cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: ListenAddress,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A server that answers.
+pub struct Running {
+    public: Server,
+    admin: Server,
+    app: Arc<App>,
+    watcher: Watcher,
+    keeper: Keeper,
+}
+
+/// Starts everything that the settings ask for.
+pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, StartError> {
+    let directory = DataDirectory::new(&settings.data);
+    let catalog = Arc::new(Catalog::open(directory.clone())?);
+    let durability: ChargeDurability =
+        settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
+    let now = clock.now();
+    let ledger = Ledger::open(&directory.ledger(), LedgerOptions { durability }, now)
+        .map_err(|e| part("ledger", &e))?;
+    let ledger = Arc::new(ledger);
+    let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
+    let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
+    let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
+    let app = Arc::new(App {
+        catalog: Arc::clone(&catalog),
+        ledger,
+        gate,
+        clock,
+        selections: Arc::new(SelectionCache::default()),
+        metrics: Metrics::default(),
+        trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
+            .map_err(|error| part("trusted proxies", &error))?,
+        admin_token: admin_token(&directory.admin_token())?,
+        streams: Slots::new((settings.workers / WORKERS_PER_STREAM).max(1)),
+    });
+    let watcher = watch(catalog)?;
+    let admin = listen(&admin_address(&settings.admin), ADMIN_WORKER_COUNT, admin_service(Arc::clone(&app)))?;
+    let public_address = ListenAddress::Tcp(settings.listen);
+    let public = listen(&public_address, settings.workers, public_service(Arc::clone(&app), &limits))?;
+    let datasets = app.catalog.snapshot();
+    tracing::info!(
+        address = %public.address(),
+        admin = %admin.address(),
+        serving = datasets.datasets().len(),
+        quarantined = datasets.quarantined().len(),
+        "listening"
+    );
+    Ok(Running { public, admin, app, watcher, keeper })
+}
+
+impl Running {
+    /// Where the public API listens.
+    pub fn public_address(&self) -> &ListenAddress {
+        self.public.address()
+    }
+
+    /// The address and port of the public API.
+    pub fn public_socket(&self) -> Option<SocketAddr> {
+        match self.public.address() {
+            ListenAddress::Tcp(address) => Some(*address),
+            ListenAddress::Unix(_) => None,
+        }
+    }
+
+    /// Where the operator's side listens.
+    pub fn admin_address(&self) -> &ListenAddress {
+        self.admin.address()
+    }
+
+    /// The parts, for whoever runs the server inside another program.
+    pub fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// Stops accepting, finishes what runs within `drain`, and closes the books. Says whether everything was finished.
+    pub fn stop(self, drain: Duration) -> bool {
+        let deadline = Instant::now() + drain;
+        self.public.stop_accepting();
+        self.admin.stop_accepting();
+        drop(self.watcher);
+        let public_ended = self.public.drain(deadline);
+        let admin_ended = self.admin.drain(deadline);
+        drop(self.keeper);
+        self.app.ledger.shutdown();
+        public_ended && admin_ended
+    }
+}
+
+fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
+    StartError::Part { part: name, reason: error.to_string() }
+}
+
+fn listen(
+    address: &ListenAddress,
+    workers: usize,
+    service: crate::http::Service,
+) -> Result<Server, StartError> {
+    Server::start(address, workers, Arc::new(service))
+        .map_err(|source| StartError::Listen { address: address.clone(), source })
+}
+
+fn admin_address(place: &AdminPlace) -> ListenAddress {
+    match place {
+        AdminPlace::Tcp(address) => ListenAddress::Tcp(*address),
+        AdminPlace::Unix(path) => ListenAddress::Unix(path.clone()),
+    }
+}
+
+fn admin_token(path: &Path) -> Result<AdminToken, StartError> {
+    let fill = |bytes: &mut [u8]| getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()));
+    AdminToken::load_or_create(path, fill).map_err(|error| part("admin token", &error))
+}
+
+fn watch(catalog: Arc<Catalog>) -> Result<Watcher, StartError> {
+    let watcher = Watcher::start(catalog, |outcome| match outcome {
+        Ok(report) => tracing::info!(
+            changed = report.changed.join(","),
+            serving = report.serving,
+            quarantined = report.quarantined,
+            "catalog reloaded"
+        ),
+        Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
+    });
+    watcher.map_err(|error| part("catalog watcher", &error))
+}
