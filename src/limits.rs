@@ -148,8 +148,10 @@ pub mod http {
     /// Most bytes reserved for a page before rendering.
     pub const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
-    /// Bytes of a stream that are collected before they are sent, once it runs.
-    pub const STREAM_BUFFER_BYTES: usize = 64 * 1024;
+    /// Rows of the first piece of a stream; each piece is twice as long as the one before.
+    pub const STREAM_FIRST_ROWS: usize = 1;
+    /// Rows of a piece of a stream at most.
+    pub const STREAM_ROWS_MAX: usize = 512;
     /// A stream without rows for so long sends a comment.
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
@@ -168,4 +170,12 @@ pub mod log {
     pub const LINES_QUEUED_MAX: usize = 16 * 1024;
     /// How long the end of the program waits for the last lines.
     pub const FLUSH_WAIT: Duration = Duration::from_secs(1);
+}
+
+/// Bounds of the operator's orders (`operator/`).
+pub mod operator {
+    /// Accounts of one page.
+    pub const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
+    /// Entries of one page.
+    pub const ENTRIES_PER_PAGE_MAX: usize = 1_000;
 }

@@ -15,7 +15,7 @@ use crate::config::{AdminPlace, Settings};
 use crate::http::{AdminToken, App, ListenAddress, Metrics, Server, Slots, admin_service, public_service};
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::http::{ADMIN_WORKER_COUNT, WORKERS_PER_STREAM};
-use crate::query::SelectionCache;
+use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 
 /// Why the server did not start: what was being done, and what came of it.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         ledger,
         gate,
         clock,
-        selections: Arc::new(SelectionCache::default()),
+        selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
         trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
             .map_err(|error| part("trusted proxies", &error))?,

@@ -11,11 +11,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["clock", "config", "logging", "serving"]),
     (
         "serving",
-        &["access", "catalog", "clock", "config", "edge", "http", "ledger", "limits", "query", "search"],
+        &["access", "catalog", "clock", "config", "edge", "http", "ledger", "limits", "search", "selections"],
     ),
-    ("http", &["access", "catalog", "clock", "config", "ledger", "limits", "query", "render", "search"]),
+    (
+        "http",
+        &[
+            "access", "catalog", "clock", "config", "ledger", "limits", "operator", "query", "render",
+            "search",
+        ],
+    ),
+    ("operator", &["clock", "ledger", "limits"]),
     ("edge", &["clock", "config", "limits"]),
     ("render", &["clock", "config", "limits", "mercato_format", "query"]),
+    ("selections", &["limits", "mercato_format", "query"]),
     ("search", &["catalog", "clock", "config", "limits"]),
     ("access", &["clock", "config", "ledger", "limits"]),
     ("query", &["clock", "config", "limits", "mercato_format"]),

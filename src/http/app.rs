@@ -11,7 +11,7 @@ use crate::access::{Gate, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::query::SelectionCache;
+use crate::selections::SelectionCache;
 
 /// The parts of a running server.
 pub struct App {

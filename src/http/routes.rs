@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::app::App;
-use super::handlers::{catalog, health, metadata, operator, query};
+use super::handlers::{account, admin, catalog, health, metadata, operator, query, stream};
 use super::router::Router;
 use super::service::Service;
 use super::surface::Surface;
@@ -11,11 +11,18 @@ use crate::access::RateLimits;
 
 /// The public API.
 pub fn public_service(app: Arc<App>, limits: &RateLimits) -> Service {
-    let router = Router::new(&[health::ROUTES, catalog::ROUTES, metadata::ROUTES, query::ROUTES]);
+    let router = Router::new(&[
+        health::ROUTES,
+        catalog::ROUTES,
+        metadata::ROUTES,
+        query::ROUTES,
+        stream::ROUTES,
+        account::ROUTES,
+    ]);
     Service::new(app, router, Surface::public(limits))
 }
 
 /// The operator's side.
 pub fn admin_service(app: Arc<App>) -> Service {
-    Service::new(app, Router::new(&[health::ROUTES, operator::ROUTES]), Surface::Operator)
+    Service::new(app, Router::new(&[health::ROUTES, operator::ROUTES, admin::ROUTES]), Surface::Operator)
 }

@@ -4,10 +4,10 @@
 
 use std::io::{self, Write};
 
-/// A body that writes itself. An error, also one of the writer, leaves the answer visibly cut.
+/// A body that writes itself.
 pub trait StreamBody: Send {
-    /// Writes everything. Returning `Ok` sends the last chunk.
-    fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> io::Result<StreamEnd>;
+    /// Writes everything and says how it ended. Only a complete body gets its last chunk.
+    fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd;
 }
 
 /// What the log learns from a stream that ran.
@@ -17,7 +17,7 @@ pub struct StreamEnd {
     pub rows: u64,
     /// Credits that were charged.
     pub credits: u64,
-    /// Whether the last chunk may be sent.
+    /// Whether everything was written.
     pub complete: bool,
 }
 

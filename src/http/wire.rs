@@ -3,7 +3,8 @@
 //! Knows the framing and the fixed headers; knows no route.
 
 use std::io::{self, Write};
-use std::time::SystemTime;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 
@@ -11,9 +12,10 @@ use super::buffer::AnswerBuffer;
 use super::errors::reason_phrase;
 use super::incoming::{Incoming, Method};
 use super::response::{Body, MetaExtras, Response};
-use super::stream_body::{ChunkSink, StreamEnd};
+use super::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use super::surface::Surface;
 use crate::access::{Admission, Standing};
+use crate::clock::Moment;
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -42,7 +44,8 @@ pub fn send(request: Incoming, response: Response, surface: &Surface) -> Sent {
             write_whole(request, &head, 0)
         }
         Body::Envelope(mut buffer) => {
-            write_meta(&mut buffer, &request, &response.meta);
+            let elapsed = request.started().elapsed();
+            write_meta(buffer.sink(), request.request_id(), request.now(), elapsed, &response.meta);
             send_buffer(request, head, buffer, with_body)
         }
         Body::Raw(buffer) => send_buffer(request, head, buffer, with_body),
@@ -75,12 +78,14 @@ fn write_stream(
     writer: &mut dyn Write,
     head: &[u8],
     chunked: bool,
-    body: Box<dyn super::stream_body::StreamBody>,
+    body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
     writer.write_all(head)?;
     writer.flush()?;
     let mut sink = ChunkSink::new(writer, chunked);
-    let end = body.write_to(&mut sink)?;
+    // A panic must not look like the end, nor leave the connection in the middle of a body.
+    let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
+    let end = outcome.unwrap_or_default();
     let closed = if end.complete { sink.finish() } else { sink.cut() };
     Ok(Sent { body_bytes: 0, stream: Some(end), broken: closed.is_err() || !end.complete })
 }
@@ -134,14 +139,20 @@ fn rate_limit_text(admission: &Admission) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn write_meta(buffer: &mut AnswerBuffer, request: &Incoming, extras: &MetaExtras) {
-    let sink = buffer.sink();
+/// The envelope of an answer that does not go out on its own: a stream tells with it what broke.
+pub fn standalone_envelope(response: Response, request_id: &str, now: Moment) -> Vec<u8> {
+    let Body::Envelope(mut buffer) = response.body else { return Vec::new() };
+    write_meta(buffer.sink(), request_id, now, Duration::ZERO, &response.meta);
+    buffer.body().to_vec()
+}
+
+fn write_meta(sink: &mut Vec<u8>, request_id: &str, now: Moment, elapsed: Duration, extras: &MetaExtras) {
     sink.extend_from_slice(br#","meta":{"requestId":""#);
-    sink.extend_from_slice(request.request_id().as_bytes());
+    sink.extend_from_slice(request_id.as_bytes());
     sink.extend_from_slice(br#"","timestamp":""#);
-    sink.extend_from_slice(request.now().rfc3339().as_bytes());
+    sink.extend_from_slice(now.rfc3339().as_bytes());
     sink.extend_from_slice(br#"","durationMs":"#);
-    sink.extend_from_slice(itoa::Buffer::new().format(request.started().elapsed().as_millis()).as_bytes());
+    sink.extend_from_slice(itoa::Buffer::new().format(elapsed.as_millis()).as_bytes());
     if let Some((charged, remaining)) = extras.credits {
         sink.extend_from_slice(br#","credits":{"charged":"#);
         sink.extend_from_slice(itoa::Buffer::new().format(charged).as_bytes());

@@ -31,7 +31,7 @@ pub(super) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &
     out_of_service(slug).with_cause(format!("{}: {reason}", version.path.display()))
 }
 
-fn out_of_service(slug: &str) -> ApiError {
+pub(super) fn out_of_service(slug: &str) -> ApiError {
     let message = format!("the dataset `{slug}` is out of service; the other datasets are not concerned");
     ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
         .with_reason("DATASET_QUARANTINED", "try again later; the operator has been told")

@@ -1,5 +1,7 @@
 //! One file for each group of routes; each has a table `ROUTES`.
 
+pub(super) mod account;
+pub(super) mod admin;
 pub(super) mod catalog;
 mod dataset_answer;
 pub(super) mod health;
@@ -10,5 +12,7 @@ mod page_answer;
 mod pending_charge;
 pub(super) mod query;
 mod query_input;
+mod row_stream;
 mod sample;
 mod schema;
+pub(super) mod stream;

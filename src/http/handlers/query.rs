@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::dataset_answer::{damaged, find, no_parameters};
 use super::page_answer;
 use super::pending_charge::PendingCharge;
-use super::query_input::{claim, format, refuse, version};
+use super::query_input::{claim, format, not_planned, refuse, version};
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -48,12 +48,13 @@ fn answer(
     let format = format(request)?;
     let asked = asked.map_err(refuse)?;
     let version = version(&dataset, &asked)?;
-    let plan = query::plan(&asked, &version.table, dataset.slug()).map_err(refuse)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let plan =
+        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
     let claim = claim(request, dataset.slug(), content)?;
     let account = request.caller()?.account.clone();
     app.ledger.can_afford_anything(&account, Spending::Query, claim.as_ref(), request.now())?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let page = query::execute(&plan, &app.selections).map_err(broken)?;
+    let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
     let charge = Charge { app, request, dataset: dataset.slug(), rows, claim };
     let pending = charge.submit(&account)?;
@@ -112,17 +113,17 @@ struct EstimateData {
     affordable: bool,
 }
 
-/// Runs the query without rendering or charging it.
+/// Counts the rows of a query without rendering or charging it.
 fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
     let asked = QueryRequest::from_json(&body, QUERY_LIMIT_MAX).map_err(refuse)?;
     let version = version(&dataset, &asked)?;
-    let plan = query::plan(&asked, &version.table, dataset.slug()).map_err(refuse)?;
-    let page = query::execute(&plan, &app.selections)
-        .map_err(|error| damaged(app, dataset.slug(), &version, &error.to_string()))?;
-    let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let plan =
+        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
     let estimate = app.ledger.estimate(&request.caller()?.account, rows, request.now());
     Response::data(&EstimateData {
         rows,

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Dataset, DatasetVersion};
+use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, IdempotencyClaim};
-use crate::query::{Fault, QueryRequest};
+use crate::query::{Fault, QueryError, QueryRequest};
 use crate::render::Format;
 
 /// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
@@ -44,6 +44,14 @@ pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
         suggestion: fault.suggestion,
     };
     ApiError::bad_request(faults.into_iter().map(body).collect())
+}
+
+/// Why there is no plan: the request is at fault, or the store file.
+pub(super) fn not_planned(error: QueryError, broken: impl FnOnce(FormatError) -> ApiError) -> ApiError {
+    match error {
+        QueryError::Faults(faults) => refuse(faults),
+        QueryError::Format(error) => broken(error),
+    }
 }
 
 /// The version that the cursor began on, else the current one.

@@ -1,0 +1,91 @@
+//! Rows without end: Server-Sent Events, or plain NDJSON, of up to a million rows.
+
+use std::sync::Arc;
+
+use super::dataset_answer::{damaged, find};
+use super::query_input::{not_planned, refuse, version};
+use super::row_stream::{RowEvents, StreamFormat};
+use crate::catalog::FormatError;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::negotiation::choose;
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::ledger::{ReserveOrder, Spending};
+use crate::limits::http::{RETRY_AFTER_BUSY_SECONDS, STREAM_LIMIT_MAX};
+use crate::query::{self, QueryRequest};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
+
+const OFFERS: [&[&str]; 2] =
+    [&["text/event-stream"], &["application/x-ndjson", "application/ndjson", "application/jsonl"]];
+
+/// Everything that can be refused is refused here, before the first byte; what a stream can cost is set aside.
+fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut parameters = request.query();
+    let summary = parameters.choice("summary", &[("0", false), ("1", true)]).unwrap_or(false);
+    parameters.finish()?;
+    let body = request.read_json_body()?;
+    let dataset = find(app, request)?;
+    let format = stream_format(request, summary)?;
+    let mut asked = QueryRequest::from_json(&body, STREAM_LIMIT_MAX).map_err(refuse)?;
+    if let Some(last_event) = request.header("Last-Event-ID") {
+        asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;
+    }
+    let version = version(&dataset, &asked)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let plan =
+        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    let account = request.caller()?.account.clone();
+    app.ledger.can_afford_anything(
+        &account,
+        Spending::Stream { limit: plan.limit() },
+        None,
+        request.now(),
+    )?;
+    let slot = app.streams.take().ok_or_else(|| {
+        ApiError::unavailable("as many streams run as may run at once", RETRY_AFTER_BUSY_SECONDS)
+            .with_reason("STREAMS_BUSY", "try again after Retry-After seconds")
+    })?;
+    let reservation = app.ledger.reserve(ReserveOrder {
+        account,
+        rows: plan.limit().min(plan.total_rows().unwrap_or(u64::MAX)),
+        dataset: dataset.slug().to_owned(),
+        request_id: request.request_id().to_owned(),
+        at: request.now(),
+    })?;
+    let events = RowEvents {
+        catalog: Arc::clone(&app.catalog),
+        clock: Arc::clone(&app.clock),
+        slug: dataset.slug().to_owned(),
+        version: version.clone(),
+        asked,
+        format,
+        reservation,
+        request_id: request.request_id().to_owned(),
+        _slot: slot,
+    };
+    let content_type =
+        if format == StreamFormat::Ndjson { "application/x-ndjson" } else { "text/event-stream" };
+    Ok(Response::stream(content_type, Box::new(events))
+        .with_header("X-Dataset-Version", version.version.to_string())
+        .with_header("X-Accel-Buffering", "no")
+        .with_header("Vary", "Accept"))
+}
+
+fn stream_format(request: &Incoming, summary: bool) -> Result<StreamFormat, ApiError> {
+    match choose(&request.accept(), &OFFERS) {
+        Some(0) => Ok(StreamFormat::Events { summary }),
+        Some(_) => Ok(StreamFormat::Ndjson),
+        None => {
+            let allowed =
+                OFFERS.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
+            Err(ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
+                .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
+                .with_allowed(allowed))
+        }
+    }
+}
