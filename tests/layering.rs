@@ -16,8 +16,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "http",
         &[
-            "access", "catalog", "clock", "config", "ledger", "limits", "operator", "query", "render",
+            "access",
+            "catalog",
+            "clock",
+            "config",
+            "ledger",
+            "limits",
+            "operator",
+            "query",
+            "render",
             "search",
+            "selections",
         ],
     ),
     ("operator", &["clock", "ledger", "limits"]),
