@@ -1,1 +1,9 @@
 //! The mercato server.
+pub mod access;
+pub mod catalog;
+pub mod clock;
+pub mod config;
+pub mod ledger;
+pub mod limits;
+pub mod logging;
+pub mod operator;

@@ -1,0 +1,132 @@
+//! What a caller may know about its own account: credits, plan, limits, keys, and what it read.
+//!
+//! Free of credits, and answered from memory except for the usage. Knows no other account.
+
+use serde::Serialize;
+
+use super::dataset_answer::no_parameters;
+use crate::access::{Admission, Standing, Subject};
+use crate::clock::Moment;
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::ledger::AccountView;
+use crate::limits::ledger::USAGE_DAYS_MAX;
+use crate::operator::{Key, UsageDay};
+
+const USAGE_DAYS_DEFAULT: u64 = 30;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/api/v1/account", Guard::Key, overview),
+    Route::new(Method::Get, "/api/v1/account/usage", Guard::Key, usage),
+];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Overview {
+    id: String,
+    name: String,
+    plan: &'static str,
+    credits: u64,
+    reserved: u64,
+    free_queries_remaining: Option<u32>,
+    free_queries_reset_at: Option<String>,
+    created_at: String,
+    quota: Quota,
+    keys: Vec<Key>,
+}
+
+/// Limits of the key that asks. A limit that is lifted is null.
+#[derive(Serialize)]
+struct Quota {
+    scope: &'static str,
+    minute: Option<Limit>,
+    day: Option<Limit>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Limit {
+    limit: u32,
+    remaining: u32,
+    reset_at: String,
+}
+
+fn overview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let (caller, now) = (request.caller()?, request.now());
+    let view = app.ledger.account_view(&caller.account, now);
+    let admission = app.gate.peek(Subject::Key(caller), now);
+    Response::data(&Overview::new(&view, &admission, now))
+}
+
+impl Overview {
+    fn new(view: &AccountView, admission: &Admission, now: Moment) -> Self {
+        Self {
+            id: view.id.to_string(),
+            name: view.name.clone(),
+            plan: view.plan.as_str(),
+            credits: view.credits,
+            reserved: view.reserved,
+            free_queries_remaining: view.free_queries_remaining,
+            free_queries_reset_at: view.free_queries_reset_at.map(Moment::rfc3339),
+            created_at: view.created_at.rfc3339(),
+            quota: Quota {
+                scope: admission.scope.as_str(),
+                minute: admission.minute.map(|standing| Limit::new(standing, now)),
+                day: admission.day.map(|standing| Limit::new(standing, now)),
+            },
+            keys: view.keys.iter().map(Key::of).collect(),
+        }
+    }
+}
+
+impl Limit {
+    fn new(standing: Standing, now: Moment) -> Self {
+        let seconds = i64::try_from(standing.reset_seconds).unwrap_or(0);
+        let reset_at = Moment::from_unix_millis(now.unix_seconds() * 1_000).plus_seconds(seconds);
+        Self { limit: standing.limit, remaining: standing.remaining, reset_at: reset_at.rfc3339() }
+    }
+}
+
+#[derive(Serialize)]
+struct Usage {
+    days: u32,
+    from: String,
+    to: String,
+    totals: Totals,
+    usage: Vec<UsageDay>,
+}
+
+#[derive(Serialize, Default)]
+struct Totals {
+    requests: u64,
+    rows: u64,
+    credits: u64,
+}
+
+fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut query = request.query();
+    let days = query.integer("days", 1, u64::from(USAGE_DAYS_MAX), USAGE_DAYS_DEFAULT);
+    query.finish()?;
+    let days = u32::try_from(days).unwrap_or(USAGE_DAYS_MAX);
+    let today = request.now().day();
+    let lines = app.ledger.usage(request.caller()?.account.id(), days, request.now())?;
+    let mut totals = Totals::default();
+    for line in &lines {
+        totals.requests = totals.requests.saturating_add(line.requests);
+        totals.rows = totals.rows.saturating_add(line.rows);
+        totals.credits = totals.credits.saturating_add(line.credits);
+    }
+    let first = today.plus_days(1_i32.saturating_sub_unsigned(days));
+    Response::data(&Usage {
+        days,
+        from: first.to_string(),
+        to: today.to_string(),
+        totals,
+        usage: lines.iter().map(UsageDay::of).collect(),
+    })
+}

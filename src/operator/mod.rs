@@ -1,0 +1,13 @@
+//! Orders of the operator, and what is answered: one set of shapes for the admin listener and for the tools.
+//!
+//! An order that comes over the admin listener and one that the tools carry out on closed books take the same way
+//! and give the same answer. Knows no listener, no status code and no command line.
+
+mod answer;
+mod order;
+
+pub use answer::{
+    Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
+    Key, Usage, UsageDay, Verification,
+};
+pub use order::{Context, Order, OrderError};

@@ -1,0 +1,287 @@
+//! What an operator can order, and how it is carried out on open books.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::answer::{
+    Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
+    Key, Usage, UsageDay, Verification,
+};
+use crate::clock::Moment;
+use crate::ledger::{
+    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
+};
+use crate::limits::ledger::USAGE_DAYS_MAX;
+use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
+
+/// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub enum Order {
+    /// A new account without credits.
+    CreateAccount {
+        /// Its name.
+        name: String,
+    },
+    /// Accounts in the order of their ids, a page at a time.
+    ListAccounts {
+        /// The id after which the page begins.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<String>,
+        /// Accounts of the page.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
+    },
+    /// One account with its keys.
+    ShowAccount {
+        /// Its id.
+        account: String,
+    },
+    /// Credits that were paid for.
+    BuyCredits {
+        /// Who bought them.
+        account: String,
+        /// How many.
+        credits: u64,
+        /// What they cost in cents of a euro, VAT excluded; the list price when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cents: Option<u64>,
+        /// The number of the invoice or payment.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reference: String,
+        /// A remark.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
+    /// Credits as a gift.
+    GrantCredits {
+        /// Who receives them.
+        account: String,
+        /// How many.
+        credits: u64,
+        /// A remark.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        note: String,
+    },
+    /// A new key. The answer is the only place where it stands in the clear.
+    CreateKey {
+        /// Whose it will be.
+        account: String,
+        /// What its owner calls it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        label: String,
+    },
+    /// The keys of an account.
+    ListKeys {
+        /// Its id.
+        account: String,
+    },
+    /// Ends a key at once.
+    RevokeKey {
+        /// The key's id.
+        key: String,
+    },
+    /// A new key in the place of another.
+    RotateKey {
+        /// The old key's id.
+        key: String,
+        /// How long the old one stays valid.
+        grace_seconds: u64,
+        /// What its owner calls it; the old label when absent.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        label: String,
+    },
+    /// What an account read, by day and dataset.
+    Usage {
+        /// Its id.
+        account: String,
+        /// UTC days, today included.
+        days: u32,
+    },
+    /// Entries in their order, a page at a time.
+    ReadEntries {
+        /// Of this account only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<String>,
+        /// The sequence with which the page begins.
+        first: u64,
+        /// Entries that are looked at for the page.
+        limit: usize,
+    },
+    /// Adds up all entries again.
+    Verify {},
+    /// Writes a backup.
+    Backup {
+        /// The folder on the server's machine that receives it.
+        directory: PathBuf,
+    },
+}
+
+/// What an order needs beside itself.
+#[derive(Clone)]
+pub struct Context<'l> {
+    /// The books.
+    pub ledger: &'l Ledger,
+    /// The present moment.
+    pub now: Moment,
+    /// The request that brought the order.
+    pub request_id: String,
+    /// Random bytes from the operating system, for a key that may be created.
+    pub random: [u8; KEY_RANDOM_BYTES],
+}
+
+/// Why an order was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// A text names no account or key.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// A number is out of range.
+    #[error("{field}: expected {expected}, found {found}")]
+    Range {
+        /// The field.
+        field: &'static str,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        found: u64,
+    },
+    /// The books refuse.
+    #[error(transparent)]
+    Ledger(#[from] ChargeError),
+    /// The backup failed.
+    #[error(transparent)]
+    Backup(BackupError),
+}
+
+impl Order {
+    /// Carries the order out. What it changed is on the disk when this returns.
+    pub fn carry_out(&self, context: &Context<'_>) -> Result<Answer, OrderError> {
+        let (ledger, now) = (context.ledger, context.now);
+        Ok(match self {
+            Order::CreateAccount { name } => create_account(context, name)?,
+            Order::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
+            Order::ShowAccount { account } => {
+                Answer::Account(Account::of(&ledger.account_view(&find(ledger, account)?, now)))
+            }
+            Order::BuyCredits { account, credits, cents, reference, note } => {
+                let reference = if reference.is_empty() { &context.request_id } else { reference };
+                let id = find(ledger, account)?.id();
+                let bought = ledger.buy(id, *credits, *cents, reference, note, now)?;
+                Answer::Balance(Balance::bought(id, *credits, &bought))
+            }
+            Order::GrantCredits { account, credits, note } => {
+                let id = find(ledger, account)?.id();
+                let balance = ledger.grant(id, *credits, &context.request_id, note, now)?;
+                Answer::Balance(Balance::granted(id, *credits, balance))
+            }
+            Order::CreateKey { account, label } => {
+                let id = find(ledger, account)?.id();
+                Answer::CreatedKey(CreatedKey::of(&ledger.create_key(id, label, context.random, now)?))
+            }
+            Order::ListKeys { account } => {
+                let keys = ledger.keys(find(ledger, account)?.id());
+                Answer::Keys { keys: keys.iter().map(Key::of).collect() }
+            }
+            Order::RevokeKey { key } => Answer::Key(Key::of(&ledger.revoke_key(parse_key(key)?, now)?)),
+            Order::RotateKey { key, grace_seconds, label } => {
+                let created =
+                    ledger.rotate_key(parse_key(key)?, label, *grace_seconds, context.random, now)?;
+                Answer::CreatedKey(CreatedKey::of(&created))
+            }
+            Order::Usage { account, days } => usage(context, account, *days)?,
+            Order::ReadEntries { account, first, limit } => {
+                read_entries(context, account.as_deref(), *first, *limit)?
+            }
+            Order::Verify {} => Answer::Verification(Verification::of(&ledger.verify()?)),
+            Order::Backup { directory } => {
+                let summary = ledger.backup(directory, now).map_err(OrderError::Backup)?;
+                Answer::Backup(Backup::of(&summary))
+            }
+        })
+    }
+}
+
+fn create_account(context: &Context<'_>, name: &str) -> Result<Answer, OrderError> {
+    let id = context.ledger.create_account(name, context.now)?;
+    let (name, created_at) = (name.to_owned(), context.now.rfc3339());
+    Ok(Answer::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
+}
+
+fn list_accounts(
+    context: &Context<'_>,
+    after: Option<&str>,
+    limit: Option<usize>,
+) -> Result<Answer, OrderError> {
+    let limit = limit.unwrap_or(ACCOUNTS_PER_PAGE_MAX);
+    check_range("limit", limit as u64, ACCOUNTS_PER_PAGE_MAX as u64)?;
+    let after: Option<AccountId> = after.map(str::parse).transpose()?;
+    let all = context.ledger.accounts();
+    let mut rest = all.iter().filter(|account| after.is_none_or(|after| account.id() > after));
+    let accounts: Vec<_> = rest.by_ref().take(limit).map(AccountLine::of).collect();
+    let next_after = rest.next().and(accounts.last()).map(|account| account.id.clone());
+    Ok(Answer::Accounts(Accounts { accounts, total: all.len(), next_after }))
+}
+
+fn usage(context: &Context<'_>, account: &str, days: u32) -> Result<Answer, OrderError> {
+    check_range("days", u64::from(days), u64::from(USAGE_DAYS_MAX))?;
+    let id = find(context.ledger, account)?.id();
+    let lines = context.ledger.usage(id, days, context.now)?;
+    let usage = lines.iter().map(UsageDay::of).collect();
+    Ok(Answer::Usage(Usage { account: id.to_string(), days, usage }))
+}
+
+fn read_entries(
+    context: &Context<'_>,
+    account: Option<&str>,
+    first: u64,
+    limit: usize,
+) -> Result<Answer, OrderError> {
+    check_range("limit", limit as u64, ENTRIES_PER_PAGE_MAX as u64)?;
+    let account = account.map(|account| find(context.ledger, account)).transpose()?;
+    let (entries, next) = context.ledger.entries(account.map(|account| account.id()), first, limit)?;
+    Ok(Answer::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
+}
+
+fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, OrderError> {
+    let id: AccountId = account.parse()?;
+    Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
+}
+
+fn parse_key(key: &str) -> Result<KeyId, OrderError> {
+    Ok(key.parse()?)
+}
+
+fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderError> {
+    if (1..=most).contains(&found) {
+        return Ok(());
+    }
+    Err(OrderError::Range { field, expected: format!("1 to {most}"), found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_reads_back_what_it_writes_and_refuses_what_it_does_not_know() {
+        for order in [
+            Order::CreateAccount { name: "acme".to_owned() },
+            Order::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
+            Order::Verify {},
+            Order::ReadEntries { account: None, first: 1, limit: 10 },
+        ] {
+            let text = serde_json::to_string(&order).unwrap();
+            assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order, "{text}");
+        }
+        for wrong in [
+            r#"{"order":"verify","extra":1}"#,
+            r#"{"order":"dropEverything"}"#,
+            r#"{"order":"buyCredits","account":"acc_1","credits":-5}"#,
+            r#"{"order":"buyCredits","account":"acc_1","credits":5,"cent":1}"#,
+        ] {
+            assert!(serde_json::from_str::<Order>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
