@@ -1,6 +1,7 @@
 //! What `mercato-tools` is made of: Parquet in, store files out, datasets published, books kept.
 //! Knows no HTTP route; it works on files and on the libraries of the server.
 
+pub mod books;
 pub mod commands;
 pub mod convert;
 pub mod demo;

@@ -1,0 +1,360 @@
+//! Accounts, credits, keys, usage, backups and the entries: what an operator does with the books.
+//!
+//! While a server has the books open, an order goes to its admin listener; otherwise the books are opened here. Both
+//! give the same answer. Knows no HTTP route of the public API.
+
+mod admin_client;
+mod desk;
+mod export;
+mod print;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use mercato::catalog::DataDirectory;
+use mercato::ledger::restore;
+use mercato::operator::{Backup, Order};
+use serde_json::Value;
+
+use crate::commands::print_json;
+use crate::failure::Failure;
+use desk::Desk;
+pub use export::ExportFormat;
+
+/// Where the books are.
+#[derive(Debug, Clone, Args)]
+pub struct Place {
+    /// The server's data directory.
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+    /// The admin listener of a running server. Default: 127.0.0.1:8081 when a server has the books open.
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
+    pub admin: Option<String>,
+}
+
+/// What can be done with the books.
+#[derive(Debug, Subcommand)]
+pub enum BooksCommand {
+    /// Create, list and show accounts.
+    #[command(subcommand)]
+    Account(AccountCommand),
+    /// Sell and give credits.
+    #[command(subcommand)]
+    Credits(CreditsCommand),
+    /// Create, list, revoke and rotate API keys.
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Show what an account read, by day and dataset.
+    Usage {
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        /// UTC days, today included.
+        #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
+        days: u32,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Write a consistent copy of the books, while they are in use.
+    Backup {
+        /// The folder that receives the file.
+        #[arg(value_name = "FOLDER")]
+        folder: PathBuf,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Make the books of a data directory, which must hold none, from a backup.
+    Restore {
+        /// The file, or the folder whose newest backup is taken.
+        #[arg(value_name = "FOLDER|FILE")]
+        backup: PathBuf,
+        /// The data directory; no server may run on it.
+        #[arg(long, value_name = "DIR")]
+        data: PathBuf,
+    },
+    /// Check and export the entries.
+    #[command(subcommand)]
+    Ledger(LedgerCommand),
+}
+
+/// What can be done with accounts.
+#[derive(Debug, Subcommand)]
+pub enum AccountCommand {
+    /// Create an account without credits.
+    Create {
+        /// Its name.
+        #[arg(long)]
+        name: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// List all accounts.
+    List {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Show one account with its keys.
+    Show {
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// What can be done with credits.
+#[derive(Debug, Subcommand)]
+pub enum CreditsCommand {
+    /// Enter a purchase: 5 EUR per 1,000 credits, VAT excluded. The account is a prepaid one from then on.
+    Buy {
+        /// Who bought them.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        /// How many.
+        #[arg(long)]
+        credits: u64,
+        /// What was paid in cents of a euro, VAT excluded, if not the list price.
+        #[arg(long)]
+        cents: Option<u64>,
+        /// Number of the invoice or payment.
+        #[arg(long, default_value = "")]
+        reference: String,
+        /// A remark.
+        #[arg(long, default_value = "")]
+        note: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Give credits. The plan of the account stays as it is.
+    Grant {
+        /// Who receives them.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        /// How many.
+        #[arg(long)]
+        credits: u64,
+        /// A remark.
+        #[arg(long, default_value = "")]
+        note: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub enum KeyCommand {
+    /// Create a key. It is shown once.
+    Create {
+        /// Whose it will be.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        /// What its owner calls it.
+        #[arg(long, default_value = "")]
+        label: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// List the keys of an account.
+    List {
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// End a key at once.
+    Revoke {
+        /// The key's id, like `key_5`.
+        #[arg(long, value_name = "KEY_ID")]
+        key: String,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Put a new key in the place of another. The new one is shown once.
+    Rotate {
+        /// The old key's id, like `key_5`.
+        #[arg(long, value_name = "KEY_ID")]
+        key: String,
+        /// How long the old key stays valid.
+        #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+        grace_seconds: u64,
+        /// What its owner calls it; the old label when absent.
+        #[arg(long, default_value = "")]
+        label: String,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// What can be done with entries.
+#[derive(Debug, Subcommand)]
+pub enum LedgerCommand {
+    /// Add up every entry again and compare the sums with the balances.
+    Verify {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Write all entries for accounting: amounts in cents of a euro, VAT excluded.
+    Export {
+        /// The format.
+        #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+        format: ExportFormat,
+        /// Only the entries of this account.
+        #[arg(long, value_name = "ID")]
+        account: Option<String>,
+        /// The file; standard output when absent.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// When the books cannot be reached or refuse.
+pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        BooksCommand::Account(command) => run_account(command, json),
+        BooksCommand::Credits(command) => run_credits(command, json),
+        BooksCommand::Key(command) => run_key(command, json),
+        BooksCommand::Ledger(command) => run_ledger(command, json),
+        BooksCommand::Usage { account, days, place } => {
+            order(place, &Order::Usage { account: account.clone(), days: *days }, json, print::usage)
+        }
+        BooksCommand::Backup { folder, place } => {
+            // The server may run in another folder.
+            let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
+            order(place, &Order::Backup { directory }, json, print::backup)
+        }
+        BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
+    }
+}
+
+fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        AccountCommand::Create { name, place } => {
+            let answer = Desk::create(place)?.carry_out(&Order::CreateAccount { name: name.clone() })?;
+            show(&answer, json, print::created_account)
+        }
+        AccountCommand::List { place } => show(&list_accounts(place)?, json, print::accounts),
+        AccountCommand::Show { account, place } => {
+            order(place, &Order::ShowAccount { account: account.clone() }, json, print::account)
+        }
+    }
+}
+
+/// All pages in one document.
+fn list_accounts(place: &Place) -> Result<Value, Failure> {
+    let desk = Desk::find(place)?;
+    let mut all = Vec::new();
+    let mut after = None;
+    loop {
+        let mut page = desk.carry_out(&Order::ListAccounts { after, limit: None })?;
+        if let Some(Value::Array(accounts)) = page.get_mut("accounts") {
+            all.append(accounts);
+        }
+        match page.get("nextAfter").and_then(Value::as_str) {
+            Some(next) => after = Some(next.to_owned()),
+            None => return Ok(serde_json::json!({ "total": all.len(), "accounts": all })),
+        }
+    }
+}
+
+fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
+    let (place, ordered) = match command {
+        CreditsCommand::Buy { account, credits, cents, reference, note, place } => {
+            let (account, reference, note) = (account.clone(), reference.clone(), note.clone());
+            (place, Order::BuyCredits { account, credits: *credits, cents: *cents, reference, note })
+        }
+        CreditsCommand::Grant { account, credits, note, place } => {
+            let (account, note) = (account.clone(), note.clone());
+            (place, Order::GrantCredits { account, credits: *credits, note })
+        }
+    };
+    order(place, &ordered, json, print::balance)
+}
+
+fn run_key(command: &KeyCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        KeyCommand::Create { account, label, place } => {
+            let ordered = Order::CreateKey { account: account.clone(), label: label.clone() };
+            order(place, &ordered, json, print::created_key)
+        }
+        KeyCommand::List { account, place } => {
+            order(place, &Order::ListKeys { account: account.clone() }, json, print::keys)
+        }
+        KeyCommand::Revoke { key, place } => {
+            order(place, &Order::RevokeKey { key: key.clone() }, json, print::revoked_key)
+        }
+        KeyCommand::Rotate { key, grace_seconds, label, place } => {
+            let (key, label) = (key.clone(), label.clone());
+            let ordered = Order::RotateKey { key, grace_seconds: *grace_seconds, label };
+            order(place, &ordered, json, print::created_key)
+        }
+    }
+}
+
+fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
+    match command {
+        LedgerCommand::Verify { place } => {
+            let report = Desk::verify(place)?;
+            show(&report, json, print::verification)?;
+            match report.get("balanced").and_then(Value::as_bool) {
+                Some(true) => Ok(()),
+                _ => Err(desk::books_failure(
+                    &place.data,
+                    "balance them",
+                    print::first_difference(&report).to_owned(),
+                )),
+            }
+        }
+        LedgerCommand::Export { format, account, output, place } => {
+            export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref())
+        }
+    }
+}
+
+fn run_restore(backup: &Path, data: &Path, json: bool) -> Result<(), Failure> {
+    let file = if backup.is_dir() { newest_backup(backup)? } else { backup.to_owned() };
+    let folder = DataDirectory::new(data).ledger();
+    let summary = restore(&file, &folder)
+        .map_err(|error| desk::books_failure(data, "restore them", error.to_string()))?;
+    show(&desk::to_value(data, &Backup::of(&summary))?, json, print::backup)
+}
+
+/// Names carry the time, so the newest is the last.
+fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
+    let mut newest: Option<PathBuf> = None;
+    for entry in std::fs::read_dir(folder).map_err(Failure::io(folder, "list"))? {
+        let path = entry.map_err(Failure::io(folder, "list"))?.path();
+        if path.extension().is_some_and(|extension| extension == "backup")
+            && newest.as_ref().is_none_or(|best| *best < path)
+        {
+            newest = Some(path);
+        }
+    }
+    newest.ok_or_else(|| Failure::Refused {
+        file: folder.display().to_string(),
+        section: "backups".into(),
+        expected: "a file that ends in .backup".into(),
+        found: "none".into(),
+        remedy: "name the file itself".into(),
+    })
+}
+
+fn order(
+    place: &Place,
+    ordered: &Order,
+    json: bool,
+    print: fn(&Value) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    show(&Desk::find(place)?.carry_out(ordered)?, json, print)
+}
+
+fn show(answer: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
+    if json { print_json(answer) } else { print(answer) }
+}

@@ -1,0 +1,122 @@
+//! Answers about the books as text for people.
+//!
+//! Knows the fields of the answers; the JSON itself is printed elsewhere.
+
+use serde_json::Value;
+
+use crate::commands::print_text;
+use crate::failure::Failure;
+
+pub(super) fn created_account(answer: &Value) -> Result<(), Failure> {
+    print_text(&format!("account {} created: {}", text(answer, "id"), text(answer, "name")))
+}
+
+pub(super) fn accounts(answer: &Value) -> Result<(), Failure> {
+    list(answer, "accounts").try_for_each(|account| {
+        let (id, plan) = (text(account, "id"), text(account, "plan"));
+        let (credits, name) = (text(account, "credits"), text(account, "name"));
+        print_text(&format!("{id:12} {plan:8} {credits:>16} credits  {name}"))
+    })
+}
+
+pub(super) fn account(answer: &Value) -> Result<(), Failure> {
+    print_text(&format!("{} {} ({})", text(answer, "id"), text(answer, "name"), text(answer, "plan")))?;
+    print_text(&format!("credits: {}, reserved: {}", text(answer, "credits"), text(answer, "reserved")))?;
+    if answer.get("freeQueriesRemaining").is_some_and(|value| !value.is_null()) {
+        let (left, reset) = (text(answer, "freeQueriesRemaining"), text(answer, "freeQueriesResetAt"));
+        print_text(&format!("free queries left: {left}, begin anew at {reset}"))?;
+    }
+    keys(answer)
+}
+
+pub(super) fn balance(answer: &Value) -> Result<(), Failure> {
+    let (account, credits, balance) =
+        (text(answer, "account"), text(answer, "credits"), text(answer, "balance"));
+    let cents = answer.get("cents").and_then(Value::as_u64).unwrap_or(0);
+    let price = match cents {
+        0 => String::new(),
+        cents => format!(" for {}.{:02} EUR without VAT", cents / 100, cents % 100),
+    };
+    print_text(&format!("{account}: {credits} credits added{price}, balance {balance}"))
+}
+
+pub(super) fn created_key(answer: &Value) -> Result<(), Failure> {
+    print_text(&format!("{} of {}", text(answer, "id"), text(answer, "account")))?;
+    print_text(&format!("{}\nThis key is shown only now. Keep it in a secret store.", text(answer, "key")))
+}
+
+pub(super) fn revoked_key(answer: &Value) -> Result<(), Failure> {
+    print_text(&format!("{} of {} is revoked", text(answer, "id"), text(answer, "account")))
+}
+
+pub(super) fn keys(answer: &Value) -> Result<(), Failure> {
+    list(answer, "keys").try_for_each(|key| {
+        let state = if is_set(key, "revokedAt") {
+            format!("revoked {}", text(key, "revokedAt"))
+        } else if is_set(key, "expiresAt") {
+            format!("ends {}", text(key, "expiresAt"))
+        } else if is_set(key, "lastUsedAt") {
+            format!("last used {}", text(key, "lastUsedAt"))
+        } else {
+            "never used".to_owned()
+        };
+        print_text(&format!(
+            "{:8} {}…  {state}  {}",
+            text(key, "id"),
+            text(key, "prefix"),
+            text(key, "label")
+        ))
+    })
+}
+
+pub(super) fn usage(answer: &Value) -> Result<(), Failure> {
+    list(answer, "usage").try_for_each(|line| {
+        let (date, dataset) = (text(line, "date"), text(line, "dataset"));
+        let (requests, rows, credits) = (text(line, "requests"), text(line, "rows"), text(line, "credits"));
+        print_text(&format!(
+            "{date}  {dataset:32} {requests:>8} requests {rows:>12} rows {credits:>12} credits"
+        ))
+    })
+}
+
+pub(super) fn backup(answer: &Value) -> Result<(), Failure> {
+    let (path, records, bytes) = (text(answer, "path"), text(answer, "records"), text(answer, "bytes"));
+    print_text(&format!(
+        "{path}: {records} records, {bytes} bytes, up to entry {}",
+        text(answer, "lastSequence")
+    ))
+}
+
+pub(super) fn verification(answer: &Value) -> Result<(), Failure> {
+    let (entries, accounts) = (text(answer, "entries"), text(answer, "accounts"));
+    let (credits, open) = (text(answer, "credits"), text(answer, "openReservations"));
+    print_text(&format!(
+        "{entries} entries, {accounts} accounts, {credits} credits, {open} open reservations"
+    ))?;
+    if answer.get("balanced").and_then(Value::as_bool) == Some(true) {
+        return print_text("every balance is the sum of its entries");
+    }
+    let differences = answer.get("differences").and_then(Value::as_array).into_iter().flatten();
+    differences.filter_map(Value::as_str).try_for_each(print_text)
+}
+
+/// The first thing that does not balance.
+pub(super) fn first_difference(answer: &Value) -> &str {
+    answer.pointer("/differences/0").and_then(Value::as_str).unwrap_or("the report is not complete")
+}
+
+fn list<'v>(answer: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    answer.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn is_set(value: &Value, name: &str) -> bool {
+    value.get(name).is_some_and(|value| !value.is_null())
+}
+
+fn text(value: &Value, name: &str) -> String {
+    match value.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => String::new(),
+    }
+}
