@@ -7,3 +7,5 @@ pub mod ledger;
 pub mod limits;
 pub mod logging;
 pub mod operator;
+pub mod query;
+pub mod selections;

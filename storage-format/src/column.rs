@@ -177,6 +177,12 @@ impl<'a> Dictionary<'a> {
         take(self.values, code as usize * 8).map(f64::from_le_bytes)
     }
 
+    /// Whether the entry is NaN; only the last one can be.
+    #[must_use]
+    pub fn value_is_nan(&self, code: u32) -> bool {
+        self.kind == ColumnKind::Float && self.float(code).is_some_and(f64::is_nan)
+    }
+
     /// The order key of a number entry, as a wide key.
     #[must_use]
     pub fn number_key(&self, code: u32) -> Option<u128> {

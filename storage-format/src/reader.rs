@@ -66,6 +66,12 @@ pub struct Table {
     rows: u32,
 }
 
+impl std::fmt::Debug for Table {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Table({}, {} rows)", self.fingerprint(), self.rows)
+    }
+}
+
 /// The directory records of one column, by kind.
 #[derive(Clone, Default)]
 struct ColumnSections {
@@ -219,6 +225,13 @@ impl Table {
             Storage::Numbers => view.numbers().map(ColumnData::Numbers),
             Storage::Texts => view.texts().map(ColumnData::Texts),
         }
+    }
+
+    /// The error for a value of `column` that points outside its section.
+    #[must_use]
+    pub fn damaged(&self, column: usize) -> FormatError {
+        let number = u32::try_from(column).unwrap_or(u32::MAX);
+        corrupt(Place::Column(SectionKind::Columns, number), "a value points outside its section", 0, 1)
     }
 
     pub(crate) fn file(&self) -> &[u8] {

@@ -51,20 +51,16 @@ pub(super) fn verify(
         counts.last().copied().unwrap_or(0).into(),
     )?;
     let nans = (0..data.entries)
-        .find(|code| is_nan(data, *code))
+        .find(|code| data.value_is_nan(*code))
         .and_then(|code| counts.get(code as usize).copied());
     expect_equal(SectionKind::Codes, column, "NaNs", meta.nan_count, nans.unwrap_or(0).into())?;
     verify_order(data, column, rows)?;
     verify_entries(data, meta, column)
 }
 
-fn is_nan(data: &Dictionary<'_>, code: u32) -> bool {
-    data.kind == ColumnKind::Float && data.float(code).is_some_and(f64::is_nan)
-}
-
 fn zone_of(data: &Dictionary<'_>, codes: &[u32]) -> Zone {
     let mut zone = Zone::EMPTY;
-    let nan = data.entries.checked_sub(1).filter(|last| is_nan(data, *last));
+    let nan = data.entries.checked_sub(1).filter(|last| data.value_is_nan(*last));
     for code in codes {
         match *code {
             code if code == data.entries => zone.null_count += 1,

@@ -1,0 +1,366 @@
+//! Runs a plan. Which way is taken depends on exact counts from the indexes and on the budget of the walk; every way
+//! gives the same rows. `N` rows, `F` expected matches, `k` rows wanted:
+//!
+//! 1. no filter, or one on the sort column alone: a slice of the permutation;
+//! 2. file order: rows found by the rarest indexed test where that is cheaper, else zone by zone until `k` are found;
+//! 3. sorted, `F > √(8·k·N)`: walk the permutation and test each row, for at most four times the visits expected;
+//! 4. sorted, else: all matches, then the first `k` by selection.
+//!
+//! No way costs more for a deeper page, except an `offset` into filtered rows.
+
+use std::sync::Arc;
+
+use mercato_format::FormatError;
+
+use crate::query::matcher::{LeafMatcher, Node};
+use crate::query::natural::FileWalk;
+use crate::query::plan::{PaginationMode, Plan, SORTED_ROWS_MAX, Start};
+use crate::query::request::SortDirection;
+use crate::query::selection::{LIST_SHARE, Selection};
+use crate::query::top_k::TopRows;
+use crate::query::walk::RankWalk;
+
+/// Rows tested at a time while a permutation is walked.
+const WALK_BLOCK_ROWS: usize = 4096;
+/// Visits granted to every walk, so that small tables are never planned twice.
+const WALK_VISITS_MIN: f64 = 65_536.0;
+/// Rows collected from a selection at a time.
+const SELECTION_BLOCK_ROWS: usize = 8192;
+/// Costs in nanoseconds of testing a row inside a zone, and of testing a row found by an index.
+const ZONE_ROW_COST: f64 = 0.4;
+const PROBE_COST: f64 = 4.0;
+/// Nanoseconds for a row when a list from an index has to be put in row order.
+const SORT_COST: f64 = 15.0;
+
+/// Where complete selections are kept between the pages of a walk.
+pub trait Selections: Sync {
+    /// The selection of a filter on a store file, built by `build` when it is not at hand.
+    ///
+    /// # Errors
+    /// What `build` says.
+    fn get(
+        &self,
+        table: mercato_format::Fingerprint,
+        filter: &str,
+        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
+    ) -> Result<Arc<Selection>, FormatError>;
+}
+
+/// Keeps nothing.
+pub struct NoSelections;
+
+impl Selections for NoSelections {
+    fn get(
+        &self,
+        _: mercato_format::Fingerprint,
+        _: &str,
+        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
+    ) -> Result<Arc<Selection>, FormatError> {
+        build().map(Arc::new)
+    }
+}
+
+/// One page of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Row numbers in the order asked for.
+    pub rows: Vec<u32>,
+    /// The cursor of the next page; `None` exactly when there is no further row.
+    pub next_cursor: Option<String>,
+    /// Matching rows in all, where an index knows.
+    pub total_rows: Option<u64>,
+    /// How the rows were counted off.
+    pub mode: PaginationMode,
+}
+
+/// Runs a plan.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, FormatError> {
+    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+    let mut rows = first_rows(plan, limit.saturating_add(1), selections)?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let next_cursor = match rows.last() {
+        Some(last) if more => Some(plan.cursor_after(*last)?),
+        _ => None,
+    };
+    Ok(Page { rows, next_cursor, total_rows: plan.total_rows(), mode: plan.mode() })
+}
+
+/// Counts the rows that a plan would return, without looking at their values.
+///
+/// # Errors
+/// As [`execute`].
+pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
+    if let (Start::Offset(offset), Some(total)) = (plan.start, plan.total_rows()) {
+        return Ok(total.saturating_sub(offset).min(plan.limit));
+    }
+    let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+    Ok(first_rows(plan, limit, selections)?.len() as u64)
+}
+
+/// Counts all rows that match the filter of a plan, whatever its page.
+///
+/// # Errors
+/// As [`execute`].
+pub fn count_matches(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
+    match plan.total_rows() {
+        Some(total) => Ok(total),
+        None => selection(plan, selections).map(|selection| selection.count()),
+    }
+}
+
+fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Result<Vec<u32>, FormatError> {
+    match plan.sort {
+        _ if matches!(plan.filter, Node::Nothing) => Ok(Vec::new()),
+        None => in_file_order(plan, wanted, selections),
+        Some(column) => sorted(plan, column, wanted, selections),
+    }
+}
+
+/// The walk in file order that begins where the plan does; an offset into filtered rows is not skipped yet.
+pub(crate) fn file_walk(plan: &Plan<'_>) -> FileWalk {
+    let after = if let Start::Row(row) = plan.start { Some(row) } else { None };
+    FileWalk::new(plan.table.row_count(), plan.direction, after)
+}
+
+fn in_file_order(
+    plan: &Plan<'_>,
+    wanted: usize,
+    selections: &dyn Selections,
+) -> Result<Vec<u32>, FormatError> {
+    let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
+    let mut walk = file_walk(plan);
+    match (&plan.filter, plan.start) {
+        (Node::All, start) => {
+            if let Start::Offset(offset) = start {
+                walk.skip_rows(offset);
+            }
+            walk.fill_all(wanted, &mut rows);
+        }
+        (_, Start::Offset(offset)) if offset > 0 => {
+            let selection = selection(plan, selections)?;
+            match plan.direction {
+                SortDirection::Ascending => selection.take_after(None, offset, wanted, &mut rows),
+                SortDirection::Descending => selection.take_before(None, offset, wanted, &mut rows),
+            }
+        }
+        (filter, _) => match cheaper_driver(filter, wanted, plan.table.row_count()) {
+            Some(driver) => by_driver(plan, driver, wanted, &mut rows)?,
+            None => walk.fill(filter, wanted, &mut rows)?,
+        },
+    }
+    Ok(rows)
+}
+
+/// The rarest indexed test, where finding rows by it costs less than going through zones until there are enough.
+fn cheaper_driver<'n, 't>(filter: &'n Node<'t>, wanted: usize, rows: u32) -> Option<&'n LeafMatcher<'t>> {
+    let driver = filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).min_by_key(|leaf| leaf.count())?;
+    let count = driver.count()?;
+    if count * LIST_SHARE > u64::from(rows) {
+        return None;
+    }
+    let tests = filter.leaf_count() as f64;
+    let scanned = (wanted as f64 / filter.density().max(1e-9)).min(rows.into());
+    let per_row = PROBE_COST * tests + if is_one_run(driver) { 0.0 } else { SORT_COST };
+    (count as f64 * per_row < scanned * ZONE_ROW_COST * tests).then_some(driver)
+}
+
+/// Whether the test's ranks hold rows in row order.
+fn is_one_run(leaf: &LeafMatcher<'_>) -> bool {
+    let one = leaf.ranks.as_deref().is_some_and(|ranks| ranks.len() <= 1);
+    let single_key = match &leaf.test {
+        crate::query::predicate::Test::Keys(keys) => keys.ranges().iter().all(|(low, high)| low == high),
+        crate::query::predicate::Test::IsNull => true,
+        _ => false,
+    };
+    one && (single_key || matches!(leaf.data.order(), mercato_format::RowOrder::FileOrder { .. }))
+}
+
+/// Rows that an index finds, tested in blocks until there are enough.
+fn by_driver(
+    plan: &Plan<'_>,
+    driver: &LeafMatcher<'_>,
+    wanted: usize,
+    rows: &mut Vec<u32>,
+) -> Result<(), FormatError> {
+    let mut found = Vec::new();
+    for ranks in driver.ranks.as_deref().unwrap_or_default() {
+        if !driver.data.order().copy_rows(ranks.clone(), &mut found) {
+            return Err(driver.damaged());
+        }
+    }
+    if !found.is_sorted() {
+        found.sort_unstable();
+    }
+    if let Start::Row(after) = plan.start {
+        let edge = found.partition_point(|row| *row <= after);
+        match plan.direction {
+            SortDirection::Ascending => drop(found.drain(..edge)),
+            SortDirection::Descending => {
+                found.truncate(edge);
+                found.pop_if(|last| *last == after);
+            }
+        }
+    }
+    if plan.direction == SortDirection::Descending {
+        found.reverse();
+    }
+    for block in found.chunks(WALK_BLOCK_ROWS) {
+        let mut block = block.to_vec();
+        plan.filter.retain(&mut block)?;
+        rows.extend(block.iter().take(wanted - rows.len()));
+        if rows.len() == wanted {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The complete selection of the plan's filter.
+pub(crate) fn selection(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Arc<Selection>, FormatError> {
+    let mut build = || Selection::of(plan.table, &plan.filter);
+    selections.get(plan.table.fingerprint(), &plan.filter_text, &mut build)
+}
+
+fn sorted(
+    plan: &Plan<'_>,
+    column: usize,
+    wanted: usize,
+    selections: &dyn Selections,
+) -> Result<Vec<u32>, FormatError> {
+    let offset = if let Start::Offset(offset) = plan.start { offset } else { 0 };
+    let indexed = plan.table.column(column)?.order().is_known();
+    if indexed {
+        let (mut walk, left) = rank_walk(plan, column)?;
+        if left == 0.0 {
+            walk.skip(offset)?;
+            let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
+            walk.fill(wanted, &mut rows)?;
+            return Ok(rows);
+        }
+        if let Some(rows) = walk_and_test(plan, walk, left, offset, wanted)? {
+            return Ok(rows);
+        }
+    }
+    if indexed && offset.saturating_add(wanted as u64) > SORTED_ROWS_MAX {
+        let selection = selection(plan, selections)?;
+        return walk_selection(rank_walk(plan, column)?.0, &selection, offset, wanted);
+    }
+    top_rows(plan, column, offset, wanted, selections)
+}
+
+/// The walk along the sort column, restricted to the ranks that the filter allows there, and the share of those rows
+/// that the rest of the filter is expected to let pass; 0 when there is nothing left to test.
+pub(crate) fn rank_walk<'t>(plan: &Plan<'t>, column: usize) -> Result<(RankWalk<'t>, f64), FormatError> {
+    let on_sort_column = plan.filter.conjuncts().find(|leaf| leaf.column == column && leaf.ranks.is_some());
+    let allowed = on_sort_column.and_then(|leaf| leaf.ranks.as_deref());
+    let mut walk = RankWalk::new(plan.table, column, plan.direction, allowed)?;
+    if let Start::Position(position) = &plan.start {
+        walk.seek(position)?;
+    }
+    let own = on_sort_column
+        .map_or(1.0, |leaf| leaf.count().unwrap_or(0) as f64 / f64::from(plan.table.row_count().max(1)));
+    let nothing_left =
+        matches!(plan.filter, Node::All) || (on_sort_column.is_some() && plan.filter.only_leaf().is_some());
+    let left = if nothing_left { 0.0 } else { (plan.filter.density() / own.max(1e-12)).clamp(1e-9, 1.0) };
+    Ok((walk, left))
+}
+
+/// Walks the permutation and tests every row; `None` when that looks dear, or turns out to be.
+fn walk_and_test(
+    plan: &Plan<'_>,
+    mut walk: RankWalk<'_>,
+    density: f64,
+    offset: u64,
+    wanted: usize,
+) -> Result<Option<Vec<u32>>, FormatError> {
+    let all_rows = f64::from(plan.table.row_count());
+    let needed = offset as f64 + wanted as f64;
+    if plan.filter.density() * all_rows <= (8.0 * needed * all_rows).sqrt() {
+        return Ok(None);
+    }
+    let mut visits_left = (4.0 * needed / density).max(WALK_VISITS_MIN);
+    let block = ((needed / density) as usize).clamp(64, WALK_BLOCK_ROWS);
+    let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
+    let mut candidates = Vec::with_capacity(block);
+    loop {
+        candidates.clear();
+        walk.fill(block, &mut candidates)?;
+        let at_end = candidates.len() < block;
+        visits_left -= candidates.len() as f64;
+        plan.filter.retain(&mut candidates)?;
+        let skipped = skip.min(candidates.len());
+        skip -= skipped;
+        rows.extend(candidates.iter().skip(skipped).take(wanted - rows.len()));
+        if rows.len() == wanted || at_end {
+            return Ok(Some(rows));
+        }
+        if visits_left < 0.0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// A page too deep to be sorted in memory: walks the permutation over a selection that is complete.
+fn walk_selection(
+    mut walk: RankWalk<'_>,
+    selection: &Selection,
+    offset: u64,
+    wanted: usize,
+) -> Result<Vec<u32>, FormatError> {
+    let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let mut rows = Vec::new();
+    let mut candidates = Vec::with_capacity(SELECTION_BLOCK_ROWS);
+    loop {
+        candidates.clear();
+        walk.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
+        let at_end = candidates.len() < SELECTION_BLOCK_ROWS;
+        candidates.retain(|row| selection.contains(*row));
+        let skipped = skip.min(candidates.len());
+        skip -= skipped;
+        rows.extend(candidates.iter().skip(skipped).take(wanted - rows.len()));
+        if rows.len() == wanted || at_end {
+            return Ok(rows);
+        }
+    }
+}
+
+/// All matches, then the first of them by selection.
+fn top_rows(
+    plan: &Plan<'_>,
+    column: usize,
+    offset: u64,
+    wanted: usize,
+    selections: &dyn Selections,
+) -> Result<Vec<u32>, FormatError> {
+    let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let position = if let Start::Position(position) = plan.start { Some(position) } else { None };
+    let most = plan.table.row_count() as usize;
+    let kept = skip.saturating_add(wanted).min(most);
+    let mut top = TopRows::new(plan.table, column, plan.direction, position, kept)?;
+    let mut block = Vec::with_capacity(SELECTION_BLOCK_ROWS);
+    if let Node::All = plan.filter {
+        let mut walk = FileWalk::new(plan.table.row_count(), SortDirection::Ascending, None);
+        loop {
+            block.clear();
+            walk.fill_all(SELECTION_BLOCK_ROWS, &mut block);
+            if block.is_empty() {
+                return Ok(top.into_rows(skip));
+            }
+            top.offer(&block)?;
+        }
+    }
+    let selection = selection(plan, selections)?;
+    let mut after = None;
+    loop {
+        block.clear();
+        selection.take_after(after, 0, SELECTION_BLOCK_ROWS, &mut block);
+        let Some(last) = block.last() else { return Ok(top.into_rows(skip)) };
+        after = Some(*last);
+        top.offer(&block)?;
+    }
+}

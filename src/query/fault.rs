@@ -1,0 +1,185 @@
+//! What is wrong with a request, told to the one who made it. Knows no status code.
+
+use std::fmt;
+
+/// Why a field is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// The body is no JSON, or no object.
+    MalformedJson,
+    /// A field that the request does not have.
+    UnknownField,
+    /// A field that occurs twice.
+    DuplicateField,
+    /// A value of another JSON type than the field takes.
+    WrongType,
+    /// A number outside its range.
+    OutOfRange,
+    /// One of a few words was expected.
+    UnknownWord,
+    /// No column has this name.
+    UnknownColumn,
+    /// A column is asked for twice.
+    DuplicateColumn,
+    /// No operator has this name.
+    UnknownOperator,
+    /// The operator does not suit the column's type.
+    OperatorNotApplicable,
+    /// The literal cannot be compared with the column.
+    TypeMismatch,
+    /// Conditions are nested too deeply.
+    FilterTooDeep,
+    /// There are too many conditions.
+    FilterTooLarge,
+    /// The column has no sort index, and is too wide or the page too deep to be sorted in memory.
+    SortNotIndexed,
+    /// The cursor is not one that this service made.
+    CursorInvalid,
+    /// The cursor belongs to another query.
+    CursorQueryMismatch,
+    /// The version that the cursor began on is gone.
+    CursorExpired,
+}
+
+impl Reason {
+    /// The word in answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::MalformedJson => "MALFORMED_JSON",
+            Reason::UnknownField => "UNKNOWN_FIELD",
+            Reason::DuplicateField => "DUPLICATE_FIELD",
+            Reason::WrongType => "WRONG_TYPE",
+            Reason::OutOfRange => "OUT_OF_RANGE",
+            Reason::UnknownWord => "UNKNOWN_VALUE",
+            Reason::UnknownColumn => "UNKNOWN_COLUMN",
+            Reason::DuplicateColumn => "DUPLICATE_COLUMN",
+            Reason::UnknownOperator => "UNKNOWN_OPERATOR",
+            Reason::OperatorNotApplicable => "OPERATOR_NOT_APPLICABLE",
+            Reason::TypeMismatch => "TYPE_MISMATCH",
+            Reason::FilterTooDeep => "FILTER_TOO_DEEP",
+            Reason::FilterTooLarge => "FILTER_TOO_LARGE",
+            Reason::SortNotIndexed => "SORT_NOT_INDEXED",
+            Reason::CursorInvalid => "CURSOR_INVALID",
+            Reason::CursorQueryMismatch => "CURSOR_QUERY_MISMATCH",
+            Reason::CursorExpired => "CURSOR_EXPIRED",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+/// One fault of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Why.
+    pub reason: Reason,
+    /// Where: RFC 6901 into the body.
+    pub pointer: String,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+    /// What would have been taken instead, where that is a short list.
+    pub allowed: Vec<String>,
+    /// The nearest name.
+    pub suggestion: Option<String>,
+}
+
+/// Names listed as allowed, at most.
+const ALLOWED_NAMES_MAX: usize = 64;
+/// Bytes of client text repeated in a message, at most.
+const QUOTED_BYTES_MAX: usize = 100;
+
+impl Fault {
+    /// A fault without list and suggestion.
+    #[must_use]
+    pub fn new(reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) -> Fault {
+        Fault {
+            reason,
+            pointer: pointer.into(),
+            message: message.into(),
+            hint: hint.into(),
+            allowed: Vec::new(),
+            suggestion: None,
+        }
+    }
+
+    /// Adds the names that would be taken, and the one nearest to what was found.
+    #[must_use]
+    pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> Fault {
+        let names: Vec<&str> = names.collect();
+        self.suggestion = nearest(found, &names).map(String::from);
+        if let Some(name) = &self.suggestion {
+            self.hint = format!("did you mean `{name}`? {}", self.hint);
+        }
+        self.allowed = names.into_iter().take(ALLOWED_NAMES_MAX).map(String::from).collect();
+        self
+    }
+
+    /// The cursor's version is not served any more.
+    #[must_use]
+    pub fn cursor_expired() -> Fault {
+        let message = "the dataset version that this cursor began on is not served any more";
+        Fault::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
+    }
+}
+
+/// The name nearest to `found` by Damerau-Levenshtein distance, if it is near at all.
+fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+    let found = found.get(..found.len().min(QUOTED_BYTES_MAX)).unwrap_or_default().to_lowercase();
+    let most = (found.chars().count() / 3).max(1);
+    names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), *name))
+        .filter(|(distance, _)| *distance <= most)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Client text for a message: shortened, without control characters.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut short: String =
+        text.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect();
+    if short.len() > QUOTED_BYTES_MAX {
+        let cut = (0..=QUOTED_BYTES_MAX).rev().find(|at| short.is_char_boundary(*at)).unwrap_or(0);
+        short.truncate(cut);
+        short.push('…');
+    }
+    format!("`{short}`")
+}
+
+/// A pointer one step further down.
+#[must_use]
+pub fn pointer_to(parent: &str, step: &str) -> String {
+    format!("{parent}/{}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        let names = ["l_orderkey", "l_partkey", "price"];
+        assert_eq!(nearest("l_orderkeys", &names), Some("l_orderkey"));
+        assert_eq!(nearest("PRICE", &names), Some("price"));
+        assert_eq!(nearest("colour", &names), None);
+    }
+
+    #[test]
+    fn pointers_escape_slash_and_tilde() {
+        assert_eq!(pointer_to("/filters", "a/b~c"), "/filters/a~1b~0c");
+    }
+
+    #[test]
+    fn quoted_text_is_short_and_printable() {
+        assert_eq!(quoted("a\nb"), "`a\u{FFFD}b`");
+        assert!(quoted(&"é".repeat(400)).len() < 120);
+    }
+}

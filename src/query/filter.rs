@@ -1,0 +1,360 @@
+//! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
+
+use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::json::Json;
+
+/// Nested `$and`, `$or`, `$not`, at most.
+pub const DEPTH_MAX: usize = 5;
+/// Conditions of one filter, at most.
+pub const CONDITIONS_MAX: usize = 100;
+/// Values of one `in` or `nin`, at most.
+pub const LIST_VALUES_MAX: usize = 10_000;
+
+/// What a condition does with its column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// Equal.
+    Eq,
+    /// Not equal, and not null.
+    Ne,
+    /// Above.
+    Gt,
+    /// Above or equal.
+    Gte,
+    /// Below.
+    Lt,
+    /// Below or equal.
+    Lte,
+    /// Equal to one of a list.
+    In,
+    /// Equal to none of a list, and not null.
+    Nin,
+    /// From the first to the second value, both included.
+    Between,
+    /// Has the text inside.
+    Contains,
+    /// Begins with the text.
+    StartsWith,
+    /// Ends with the text.
+    EndsWith,
+    /// Is null, or is not.
+    IsNull,
+}
+
+const OPERATORS: [(&str, Operator); 13] = [
+    ("eq", Operator::Eq),
+    ("ne", Operator::Ne),
+    ("gt", Operator::Gt),
+    ("gte", Operator::Gte),
+    ("lt", Operator::Lt),
+    ("lte", Operator::Lte),
+    ("in", Operator::In),
+    ("nin", Operator::Nin),
+    ("between", Operator::Between),
+    ("contains", Operator::Contains),
+    ("startsWith", Operator::StartsWith),
+    ("endsWith", Operator::EndsWith),
+    ("isNull", Operator::IsNull),
+];
+
+impl Operator {
+    /// The name in a filter.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        OPERATORS.iter().find(|(_, operator)| *operator == self).map_or("eq", |(name, _)| name)
+    }
+}
+
+/// A literal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scalar {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, as written.
+    Number(String),
+    /// A string.
+    Text(String),
+}
+
+impl Scalar {
+    /// The type in words.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Scalar::Null => "null",
+            Scalar::Bool(_) => "a boolean",
+            Scalar::Number(_) => "a number",
+            Scalar::Text(_) => "a string",
+        }
+    }
+}
+
+/// One comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition {
+    /// Where the value stands in the body.
+    pub pointer: String,
+    /// The name as written, `$$` already taken off.
+    pub name: String,
+    /// The value stood alone, so that a suffix of the name may mean a bound.
+    pub plain: bool,
+    /// The comparison.
+    pub operator: Operator,
+    /// The literals: one, two for `between`, any number for `in` and `nin`.
+    pub values: Vec<Scalar>,
+}
+
+/// A filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expression {
+    /// All hold.
+    And(Vec<Expression>),
+    /// At least one holds.
+    Or(Vec<Expression>),
+    /// Does not hold.
+    Not(Box<Expression>),
+    /// A comparison.
+    Condition(Condition),
+}
+
+impl Expression {
+    /// A text that is the same for filters that differ in the order of their keys only.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        match self {
+            Expression::Condition(condition) => {
+                let Condition { name, plain, operator, values, .. } = condition;
+                format!("{name:?} {} {plain} {values:?}", operator.name())
+            }
+            Expression::Not(inner) => format!("!({})", inner.canonical()),
+            Expression::And(parts) => joined(parts, "&"),
+            Expression::Or(parts) => joined(parts, "|"),
+        }
+    }
+}
+
+fn joined(parts: &[Expression], mark: &str) -> String {
+    let mut texts: Vec<String> = parts.iter().map(Expression::canonical).collect();
+    texts.sort_unstable();
+    format!("({})", texts.join(mark))
+}
+
+/// Reads the `filters` of a request; `None` when it has no condition.
+///
+/// # Errors
+/// All faults that can be found without a schema.
+pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression>, Vec<Fault>> {
+    let mut parser = Parser { conditions: 0, faults: Vec::new() };
+    let expression = parser.object(pointer, value, 0);
+    if parser.conditions > CONDITIONS_MAX {
+        let message = format!("expected at most {CONDITIONS_MAX} conditions, found {}", parser.conditions);
+        let hint = "use `in` for many values of one column";
+        parser.faults.insert(0, Fault::new(Reason::FilterTooLarge, pointer, message, hint));
+    }
+    match expression {
+        _ if !parser.faults.is_empty() => Err(parser.faults),
+        Some(Expression::And(parts)) if parts.is_empty() => Ok(None),
+        other => Ok(other),
+    }
+}
+
+struct Parser {
+    conditions: usize,
+    faults: Vec<Fault>,
+}
+
+impl Parser {
+    fn object(&mut self, pointer: &str, value: Json<'_>, depth: usize) -> Option<Expression> {
+        if depth > DEPTH_MAX {
+            let message = format!("conditions are nested more than {DEPTH_MAX} deep");
+            self.fault(
+                Reason::FilterTooDeep,
+                pointer,
+                message,
+                "flatten the filter: keys of one object are ANDed",
+            );
+            return None;
+        }
+        let Some(members) = value.members() else {
+            let message = format!("expected an object of conditions, found {}", value.type_name());
+            self.fault(
+                Reason::WrongType,
+                pointer,
+                message,
+                "send an object such as {\"price\": {\"gte\": 10}}",
+            );
+            return None;
+        };
+        let mut parts = Vec::with_capacity(members.len().min(CONDITIONS_MAX));
+        let mut names: Vec<&str> = Vec::new();
+        for (name, value) in &members {
+            let pointer = pointer_to(pointer, name);
+            if names.contains(&name.as_str()) {
+                let message = format!("the key {} occurs more than once", quoted(name));
+                self.fault(
+                    Reason::DuplicateField,
+                    &pointer,
+                    message,
+                    "put both operators into one object, or use `$and`",
+                );
+                continue;
+            }
+            // Names beyond the limit are refused anyway; looking only at the first keeps this loop bounded.
+            if names.len() < CONDITIONS_MAX {
+                names.push(name);
+            }
+            self.member(&pointer, name, *value, depth, &mut parts);
+        }
+        Some(if parts.len() == 1 { parts.remove(0) } else { Expression::And(parts) })
+    }
+
+    fn member(
+        &mut self,
+        pointer: &str,
+        name: &str,
+        value: Json<'_>,
+        depth: usize,
+        parts: &mut Vec<Expression>,
+    ) {
+        match (name, name.strip_prefix("$$")) {
+            ("$and", _) => parts.extend(self.list(pointer, value, depth).map(Expression::And)),
+            ("$or", _) => parts.extend(self.list(pointer, value, depth).map(Expression::Or)),
+            ("$not", _) => {
+                let inner = self.object(pointer, value, depth + 1);
+                parts.extend(inner.map(|inner| Expression::Not(Box::new(inner))));
+            }
+            (_, Some(rest)) => self.column(pointer, &format!("${rest}"), value, parts),
+            (_, None) if name.starts_with('$') => {
+                let message = format!("there is no operator {}", quoted(name));
+                let hint = "use `$and`, `$or` or `$not`; write `$$name` for a column that begins with `$`";
+                let fault = Fault::new(Reason::UnknownOperator, pointer, message, hint);
+                self.faults.push(fault.with_names(name, ["$and", "$or", "$not"].into_iter()));
+            }
+            (_, None) => self.column(pointer, name, value, parts),
+        }
+    }
+
+    fn list(&mut self, pointer: &str, value: Json<'_>, depth: usize) -> Option<Vec<Expression>> {
+        let items = value.items().unwrap_or_default();
+        if items.is_empty() || items.len() > CONDITIONS_MAX {
+            let message = match value.items() {
+                None => format!("expected a list of objects, found {}", value.type_name()),
+                Some(items) => format!("expected 1 to {CONDITIONS_MAX} objects, found {}", items.len()),
+            };
+            self.fault(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
+            return None;
+        }
+        let parts: Vec<Option<Expression>> = items
+            .into_iter()
+            .enumerate()
+            .map(|(number, item)| self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1))
+            .collect();
+        parts.into_iter().collect()
+    }
+
+    /// A column and its value: a literal, a list, or an object of operators.
+    fn column(&mut self, pointer: &str, name: &str, value: Json<'_>, parts: &mut Vec<Expression>) {
+        if let Some(members) = value.members() {
+            if members.is_empty() {
+                self.fault(
+                    Reason::WrongType,
+                    pointer,
+                    "expected at least one operator",
+                    "send for example {\"gte\": 10}",
+                );
+            }
+            for (operator, value) in members {
+                let at = pointer_to(pointer, &operator);
+                if let Some((_, found)) = OPERATORS.iter().find(|(name, _)| *name == operator) {
+                    self.condition(&at, name, *found, value, false, parts);
+                } else {
+                    let message = format!("there is no operator {}", quoted(&operator));
+                    let fault =
+                        Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
+                    self.faults.push(fault.with_names(&operator, OPERATORS.iter().map(|(name, _)| *name)));
+                }
+            }
+        } else {
+            let operator = if value.items().is_some() { Operator::In } else { Operator::Eq };
+            self.condition(pointer, name, operator, value, true, parts);
+        }
+    }
+
+    fn condition(
+        &mut self,
+        pointer: &str,
+        name: &str,
+        operator: Operator,
+        value: Json<'_>,
+        plain: bool,
+        parts: &mut Vec<Expression>,
+    ) {
+        self.conditions += 1;
+        if self.conditions > CONDITIONS_MAX {
+            return;
+        }
+        if let Some(values) = self.operands(pointer, operator, value) {
+            let condition = Condition { pointer: pointer.into(), name: name.into(), plain, operator, values };
+            parts.push(Expression::Condition(condition));
+        }
+    }
+
+    fn operands(&mut self, pointer: &str, operator: Operator, value: Json<'_>) -> Option<Vec<Scalar>> {
+        match operator {
+            Operator::In | Operator::Nin | Operator::Between => {
+                let (least, most) = if operator == Operator::Between { (2, 2) } else { (1, LIST_VALUES_MAX) };
+                let items = value.items().unwrap_or_default();
+                if items.len() < least || items.len() > most {
+                    let message = match value.items() {
+                        None => format!("expected a list, found {}", value.type_name()),
+                        Some(items) => {
+                            format!("expected a list of {least} to {most} values, found {}", items.len())
+                        }
+                    };
+                    let hint = format!("`{}` takes a list of {least} to {most} values", operator.name());
+                    self.fault(Reason::WrongType, pointer, message, hint);
+                    return None;
+                }
+                let step = |number: usize| pointer_to(pointer, &number.to_string());
+                items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(number, item)| self.scalar(&step(number), item, false))
+                    .collect()
+            }
+            Operator::Eq | Operator::Ne | Operator::IsNull => Some(vec![self.scalar(pointer, value, true)?]),
+            _ => Some(vec![self.scalar(pointer, value, false)?]),
+        }
+    }
+
+    fn scalar(&mut self, pointer: &str, value: Json<'_>, null: bool) -> Option<Scalar> {
+        match value {
+            Json::Null if null => return Some(Scalar::Null),
+            Json::Null => {
+                let hint = "null equals nothing; use {\"isNull\": true}, if need be inside `$or`";
+                self.fault(Reason::WrongType, pointer, "expected a value, found null", hint);
+                return None;
+            }
+            Json::Bool(value) => return Some(Scalar::Bool(value)),
+            Json::Number(text) => return Some(Scalar::Number(text.into())),
+            Json::String(_) => {
+                if let Some(text) = value.text() {
+                    return Some(Scalar::Text(text));
+                }
+            }
+            Json::Array(_) | Json::Object(_) => (),
+        }
+        let message = format!("expected a literal, found {}", value.type_name());
+        self.fault(Reason::WrongType, pointer, message, "send a string, a number or a boolean");
+        None
+    }
+
+    fn fault(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
+        // A filter can hold no more faults than it has conditions and lists; the first ones say enough.
+        if self.faults.len() < CONDITIONS_MAX {
+            self.faults.push(Fault::new(reason, pointer, message, hint));
+        }
+    }
+}

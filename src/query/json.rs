@@ -1,0 +1,105 @@
+//! A request body taken apart lazily: numbers keep their text, repeated names are seen, nothing is parsed twice.
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// A JSON value that is looked into one level at a time.
+#[derive(Debug, Clone, Copy)]
+pub enum Json<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, as written.
+    Number(&'a str),
+    /// A string, still escaped.
+    String(&'a RawValue),
+    /// A list.
+    Array(&'a RawValue),
+    /// An object.
+    Object(&'a RawValue),
+}
+
+/// The members of an object in order, with repeated names.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Members<'de>;
+
+            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+impl<'a> Json<'a> {
+    /// Reads a whole text.
+    ///
+    /// # Errors
+    /// What `serde_json` says of the first mistake, with line and column.
+    pub fn parse(text: &'a [u8]) -> Result<Json<'a>, serde_json::Error> {
+        serde_json::from_slice::<&RawValue>(text).map(Json::of)
+    }
+
+    fn of(raw: &'a RawValue) -> Json<'a> {
+        let text = raw.get();
+        match text.as_bytes().first() {
+            Some(b'{') => Json::Object(raw),
+            Some(b'[') => Json::Array(raw),
+            Some(b'"') => Json::String(raw),
+            Some(b't') => Json::Bool(true),
+            Some(b'f') => Json::Bool(false),
+            Some(b'n') => Json::Null,
+            _ => Json::Number(text),
+        }
+    }
+
+    /// The members of an object, in order; `None` for anything else.
+    #[must_use]
+    pub fn members(&self) -> Option<Vec<(String, Json<'a>)>> {
+        let Json::Object(raw) = self else { return None };
+        let members: Members<'a> = serde_json::from_str(raw.get()).ok()?;
+        Some(members.0.into_iter().map(|(name, value)| (name, Json::of(value))).collect())
+    }
+
+    /// The items of a list; `None` for anything else.
+    #[must_use]
+    pub fn items(&self) -> Option<Vec<Json<'a>>> {
+        let Json::Array(raw) = self else { return None };
+        let items: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+        Some(items.into_iter().map(Json::of).collect())
+    }
+
+    /// The text of a string; `None` for anything else, and for a string with half a surrogate pair.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        let Json::String(raw) = self else { return None };
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// The type in words.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "a boolean",
+            Json::Number(_) => "a number",
+            Json::String(_) => "a string",
+            Json::Array(_) => "a list",
+            Json::Object(_) => "an object",
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Literals of filters and cursors, exactly: numbers as digits and exponent, datetimes as nanoseconds.
+//! Knows no column; what a literal means for a column is said in `bounds`.
+
+use std::str::FromStr;
+
+/// A number as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decimal {
+    negative: bool,
+    /// Digits without leading zeros; empty for zero.
+    digits: Vec<u8>,
+    /// Power of ten of the last digit.
+    exponent: i64,
+}
+
+/// The largest integer not above a value, and whether it is the value itself. Clamped to 128 bits, never exact then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Floor {
+    /// The integer.
+    pub floor: i128,
+    /// Whether nothing was cut off.
+    pub exact: bool,
+}
+
+/// Digits of a literal, at most. The widest exact column has 76.
+const DIGITS_MAX: usize = 400;
+
+impl FromStr for Decimal {
+    type Err = ();
+
+    /// Reads a JSON number; a leading `+` or spaces are not taken.
+    fn from_str(text: &str) -> Result<Decimal, ()> {
+        let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().map_err(|_| ())?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let numeric = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let no_fraction = mantissa.ends_with('.');
+        if whole.is_empty()
+            || no_fraction
+            || !numeric(whole)
+            || !numeric(fraction)
+            || mantissa.len() > DIGITS_MAX
+        {
+            return Err(());
+        }
+        let digits: Vec<u8> =
+            whole.bytes().chain(fraction.bytes()).skip_while(|digit| *digit == b'0').collect();
+        let exponent = exponent.checked_sub(i64::try_from(fraction.len()).map_err(|_| ())?).ok_or(())?;
+        Ok(Decimal { negative, digits, exponent })
+    }
+}
+
+impl Decimal {
+    /// The floor of the value times ten to the `scale`.
+    #[must_use]
+    pub fn scaled_floor(&self, scale: u8) -> Floor {
+        if self.digits.is_empty() {
+            return Floor { floor: 0, exact: true };
+        }
+        let point = self.exponent.saturating_add(i64::from(scale));
+        let kept =
+            if point >= 0 { self.digits.len() } else { self.digits.len().saturating_sub(magnitude(point)) };
+        let (whole, cut) = self.digits.split_at_checked(kept).unwrap_or((&self.digits, &[]));
+        let exact = cut.iter().all(|digit| *digit == b'0');
+        let mut value: Option<i128> = Some(0);
+        for digit in whole {
+            value = value.and_then(|value| value.checked_mul(10)?.checked_add(i128::from(digit - b'0')));
+        }
+        let zeros = u32::try_from(point.max(0)).unwrap_or(u32::MAX);
+        let value = value.and_then(|value| value.checked_mul(10i128.checked_pow(zeros)?));
+        match (value, self.negative) {
+            (None, false) => Floor { floor: i128::MAX, exact: false },
+            (None, true) => Floor { floor: i128::MIN, exact: false },
+            (Some(value), false) => Floor { floor: value, exact },
+            (Some(value), true) => Floor { floor: -value - i128::from(!exact), exact },
+        }
+    }
+}
+
+fn magnitude(point: i64) -> usize {
+    usize::try_from(point.unsigned_abs()).unwrap_or(usize::MAX)
+}
+
+/// Reads RFC 3339, a date, or a date and time without a zone (then UTC); nanoseconds since 1970-01-01T00:00:00Z.
+#[must_use]
+pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
+    if !text.as_bytes().first()?.is_ascii_digit() && !text.starts_with(['-', '+']) {
+        return None;
+    }
+    if let Ok(moment) = text.parse::<jiff::Timestamp>() {
+        return Some(moment.as_nanosecond());
+    }
+    let local: jiff::civil::DateTime = text.parse().ok()?;
+    local.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp().as_nanosecond())
+}
+
+/// The floor of a count of nanoseconds in a coarser unit.
+#[must_use]
+pub fn nanoseconds_floor(nanoseconds: i128, unit_nanoseconds: i128) -> Floor {
+    let floor = nanoseconds.div_euclid(unit_nanoseconds);
+    Floor { floor, exact: nanoseconds.rem_euclid(unit_nanoseconds) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, scale: u8, floor: i128, exact: bool) {
+        let found = text.parse::<Decimal>().unwrap().scaled_floor(scale);
+        assert_eq!(found, Floor { floor, exact }, "{text} at scale {scale}");
+    }
+
+    #[test]
+    fn floors_are_exact_at_every_scale() {
+        check("901.00", 2, 90_100, true);
+        check("901.005", 2, 90_100, false);
+        check("-901.005", 2, -90_101, false);
+        check("1e3", 0, 1_000, true);
+        check("12.5e-1", 1, 12, false);
+        check("0.000", 3, 0, true);
+        check("-0", 0, 0, true);
+        check("1e400", 0, i128::MAX, false);
+        check("-1e400", 2, i128::MIN, false);
+        check("1e-400", 2, 0, false);
+        check("-1e-400", 2, -1, false);
+        check("170141183460469231731687303715884105727", 0, i128::MAX, true);
+        check("9007199254740993", 0, 9_007_199_254_740_993, true);
+    }
+
+    #[test]
+    fn what_is_no_json_number_is_refused() {
+        for text in ["", "-", "1.", ".5", "+1", " 1", "1e", "0x10", "NaN", "1_000"] {
+            assert!(text.parse::<Decimal>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn datetimes_are_read_with_and_without_zone() {
+        let second = 1_000_000_000;
+        assert_eq!(datetime_nanoseconds("1970-01-02"), Some(86_400 * second));
+        assert_eq!(datetime_nanoseconds("1970-01-01T00:00:01Z"), Some(second));
+        assert_eq!(datetime_nanoseconds("1970-01-01T01:00:00+01:00"), Some(0));
+        assert_eq!(datetime_nanoseconds("1970-01-01T00:00:00.5"), Some(second / 2));
+        for text in ["", "yesterday", "1970-13-01", "1970-01-01T25:00", "12"] {
+            assert_eq!(datetime_nanoseconds(text), None, "{text}");
+        }
+    }
+}

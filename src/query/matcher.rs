@@ -1,0 +1,175 @@
+//! A filter made ready to run on a table: each test with its column, its ranks, and what it costs.
+
+use std::ops::Range;
+
+use mercato_format::{ColumnData, FormatError, Table};
+
+use crate::query::key_set::KeySet;
+use crate::query::predicate::{Filter, Leaf, Test};
+
+/// Entries of a dictionary for which a test becomes a table look-up.
+const LOOKUP_ENTRIES_MAX: u32 = 1 << 20;
+
+/// A filter on a table.
+#[derive(Debug)]
+pub(crate) enum Node<'t> {
+    All,
+    Nothing,
+    And(Vec<Node<'t>>),
+    Or(Vec<Node<'t>>),
+    Leaf(Box<LeafMatcher<'t>>),
+}
+
+/// A test on a column.
+#[derive(Debug)]
+pub(crate) struct LeafMatcher<'t> {
+    pub(crate) table: &'t Table,
+    pub(crate) column: usize,
+    pub(crate) data: ColumnData<'t>,
+    pub(crate) test: Test,
+    /// For several ranges of codes: 1 for each code that passes.
+    pub(crate) lookup: Option<Vec<u8>>,
+    /// The matching ranks in ascending order, where the column has a sort index and the test has keys.
+    pub(crate) ranks: Option<Vec<Range<u32>>>,
+}
+
+impl<'t> Node<'t> {
+    /// Looks the filter's tests up in the indexes.
+    pub(crate) fn new(table: &'t Table, filter: &Filter) -> Result<Node<'t>, FormatError> {
+        let parts = |parts: &[Filter]| -> Result<Vec<Node<'t>>, FormatError> {
+            let mut nodes: Vec<Node<'t>> =
+                parts.iter().map(|part| Node::new(table, part)).collect::<Result<_, _>>()?;
+            nodes.sort_by_key(Node::cost);
+            Ok(nodes)
+        };
+        Ok(match filter {
+            Filter::All => Node::All,
+            Filter::Nothing => Node::Nothing,
+            Filter::And(inner) => Node::And(parts(inner)?),
+            Filter::Or(inner) => Node::Or(parts(inner)?),
+            Filter::Leaf(leaf) => Node::Leaf(Box::new(LeafMatcher::new(table, leaf)?)),
+        })
+    }
+
+    /// What is evaluated first in a conjunction: cheap tests, then tests that few rows pass.
+    fn cost(&self) -> (u32, u64) {
+        match self {
+            Node::All | Node::Nothing => (0, 0),
+            Node::And(parts) | Node::Or(parts) => {
+                (parts.iter().map(|part| part.cost().0).sum::<u32>() + 1, u64::MAX)
+            }
+            Node::Leaf(leaf) => {
+                (u32::from(matches!(leaf.test, Test::Text(_))) * 100, leaf.count().unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// The leaves that every match passes.
+    pub(crate) fn conjuncts(&self) -> impl Iterator<Item = &LeafMatcher<'t>> {
+        let parts = match self {
+            Node::And(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        parts.iter().filter_map(|part| if let Node::Leaf(leaf) = part { Some(leaf.as_ref()) } else { None })
+    }
+
+    /// The only test of the filter, if it has just one.
+    pub(crate) fn only_leaf(&self) -> Option<&LeafMatcher<'t>> {
+        if let Node::Leaf(leaf) = self { Some(leaf) } else { None }
+    }
+
+    /// Tests in all.
+    pub(crate) fn leaf_count(&self) -> u64 {
+        match self {
+            Node::All | Node::Nothing => 0,
+            Node::And(parts) | Node::Or(parts) => parts.iter().map(Node::leaf_count).sum(),
+            Node::Leaf(_) => 1,
+        }
+    }
+
+    /// The share of rows that may match: exact for one indexed test, a product or a sum for more, one half where nothing
+    /// is known.
+    pub(crate) fn density(&self) -> f64 {
+        match self {
+            Node::All => 1.0,
+            Node::Nothing => 0.0,
+            Node::And(parts) => parts.iter().map(Node::density).product(),
+            Node::Or(parts) => parts.iter().map(Node::density).sum::<f64>().min(1.0),
+            Node::Leaf(leaf) => {
+                let rows = f64::from(leaf.table.row_count().max(1));
+                leaf.count().map_or(0.5, |count| count as f64 / rows)
+            }
+        }
+    }
+}
+
+impl<'t> LeafMatcher<'t> {
+    fn new(table: &'t Table, leaf: &Leaf) -> Result<LeafMatcher<'t>, FormatError> {
+        let data = table.column(leaf.column)?;
+        let ranks = ranks_of(table, &data, &leaf.test).ok_or_else(|| table.damaged(leaf.column))?;
+        let lookup = match (&data, &leaf.test) {
+            (ColumnData::Dictionary(column), Test::Keys(keys)) if keys.ranges().len() > 1 => (column.entries
+                <= LOOKUP_ENTRIES_MAX)
+                .then(|| (0..=column.entries).map(|code| keys.contains(code.into()).into()).collect()),
+            _ => None,
+        };
+        Ok(LeafMatcher { table, column: leaf.column, data, test: leaf.test.clone(), lookup, ranks })
+    }
+
+    /// Matching rows, where the index says.
+    pub(crate) fn count(&self) -> Option<u64> {
+        self.ranks
+            .as_ref()
+            .map(|ranks| ranks.iter().map(|range| u64::from(range.end.saturating_sub(range.start))).sum())
+    }
+
+    pub(crate) fn damaged(&self) -> FormatError {
+        self.table.damaged(self.column)
+    }
+}
+
+/// The ranks of the rows that pass; the inner `None` where there is no index, the outer one when the file is damaged.
+#[expect(clippy::option_option, reason = "damage and absence of an index are different things")]
+fn ranks_of(table: &Table, data: &ColumnData<'_>, test: &Test) -> Option<Option<Vec<Range<u32>>>> {
+    if !data.order().is_known() {
+        return Some(None);
+    }
+    let rows = table.row_count();
+    let valid = match data {
+        ColumnData::Dictionary(column) => column.first_rank(column.entries)?,
+        ColumnData::Numbers(column) => column.valid_ranks(),
+        ColumnData::Texts(column) => column.valid_ranks(),
+    };
+    let ranges = match test {
+        Test::Text(_) => return Some(None),
+        Test::IsNull => std::iter::once(valid..rows).collect(),
+        Test::NotNull => std::iter::once(0..valid).collect(),
+        Test::Keys(keys) => key_ranks(data, keys)?,
+    };
+    Some(Some(
+        ranges
+            .into_iter()
+            .filter(|range: &Range<u32>| range.start < range.end && range.end <= rows)
+            .collect(),
+    ))
+}
+
+fn key_ranks(data: &ColumnData<'_>, keys: &KeySet) -> Option<Vec<Range<u32>>> {
+    let narrow = |key: u128| u32::try_from(key).ok();
+    keys.ranges()
+        .iter()
+        .map(|(low, high)| match data {
+            ColumnData::Dictionary(column) => column.ranks(narrow(*low)?..narrow(*high)?.checked_add(1)?),
+            ColumnData::Texts(_) => Some(narrow(*low)?..narrow(*high)?.checked_add(1)?),
+            ColumnData::Numbers(column) => {
+                let end = match high.checked_add(1) {
+                    Some(after) if column.width == 16 || after <= u128::from(u64::MAX) => {
+                        column.lower_bound(after, 0)?
+                    }
+                    _ => column.valid_ranks(),
+                };
+                Some(column.lower_bound(*low, 0)?..end)
+            }
+        })
+        .collect()
+}

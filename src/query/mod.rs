@@ -1,0 +1,34 @@
+//! From a request to rows: what a client may ask, what it means for a table, and which rows that are, in which order.
+//! Makes no I/O call, takes no lock, and knows no account, no socket and no clock.
+
+mod bounds;
+mod cursor;
+mod execute;
+mod fault;
+mod filter;
+mod json;
+mod key_set;
+mod literal;
+mod matcher;
+mod natural;
+mod plan;
+mod position;
+mod predicate;
+mod probe;
+mod request;
+mod resolve;
+mod selection;
+mod sort_value;
+mod stream;
+mod top_k;
+mod walk;
+mod zone_scan;
+
+pub use cursor::{Binding, CURSOR_BYTES_MAX, Cursor};
+pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute};
+pub use fault::{Fault, Reason};
+pub use filter::{CONDITIONS_MAX, DEPTH_MAX, LIST_VALUES_MAX, Scalar};
+pub use plan::{PaginationMode, Plan, QueryError, plan};
+pub use request::{LIMIT_DEFAULT, QueryRequest, SortDirection};
+pub use selection::Selection;
+pub use stream::RowStream;

@@ -1,0 +1,130 @@
+//! Walks the rows of a table in file order, or against it, zone by zone, and stops as soon as there are enough.
+
+use mercato_format::FormatError;
+use mercato_format::column::ZONE_ROWS;
+
+use crate::query::key_set::Coverage;
+use crate::query::matcher::Node;
+use crate::query::request::SortDirection;
+
+/// A walk in file order that can be continued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileWalk {
+    direction: SortDirection,
+    /// Rows still ahead: from here on, or up to here when walking backwards.
+    start: u32,
+    end: u32,
+}
+
+impl FileWalk {
+    /// A walk over rows `0..rows` behind the row `after`, in the direction.
+    pub(crate) fn new(rows: u32, direction: SortDirection, after: Option<u32>) -> FileWalk {
+        let (start, end) = match (direction, after) {
+            (_, None) => (0, rows),
+            (SortDirection::Ascending, Some(after)) => (after.saturating_add(1).min(rows), rows),
+            (SortDirection::Descending, Some(after)) => (0, after.min(rows)),
+        };
+        FileWalk { direction, start, end }
+    }
+
+    /// Leaves out rows, matching or not.
+    pub(crate) fn skip_rows(&mut self, count: u64) {
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(self.end - self.start);
+        match self.direction {
+            SortDirection::Ascending => self.start += count,
+            SortDirection::Descending => self.end -= count,
+        }
+    }
+
+    /// Appends up to `max` rows, whatever they hold.
+    pub(crate) fn fill_all(&mut self, max: usize, rows: &mut Vec<u32>) {
+        let count = u32::try_from(max).unwrap_or(u32::MAX).min(self.end - self.start);
+        match self.direction {
+            SortDirection::Ascending => rows.extend(self.start..self.start + count),
+            SortDirection::Descending => rows.extend((self.end - count..self.end).rev()),
+        }
+        self.skip_rows(count.into());
+    }
+
+    /// Appends up to `max` matching rows; fewer only at the end.
+    pub(crate) fn fill(
+        &mut self,
+        filter: &Node<'_>,
+        max: usize,
+        rows: &mut Vec<u32>,
+    ) -> Result<(), FormatError> {
+        let wanted = rows.len().saturating_add(max);
+        let mut mask = [0u8; ZONE_ROWS];
+        while rows.len() < wanted && self.start < self.end {
+            self.visit_zone(filter, wanted, &mut mask, rows)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the next zone, or the part of it that is still ahead and wanted.
+    fn visit_zone(
+        &mut self,
+        filter: &Node<'_>,
+        wanted: usize,
+        mask: &mut [u8; ZONE_ROWS],
+        rows: &mut Vec<u32>,
+    ) -> Result<(), FormatError> {
+        let ascending = self.direction == SortDirection::Ascending;
+        let zone = if ascending { self.start as usize } else { self.end as usize - 1 } / ZONE_ROWS;
+        let zone_start = u32::try_from(zone * ZONE_ROWS).unwrap_or(u32::MAX);
+        let (from, to) =
+            (self.start.max(zone_start), self.end.min(zone_start.saturating_add(ZONE_ROWS as u32)));
+        // The mask covers the zone up to the last row ahead; the table's last zone may be short, others are whole.
+        let mask = mask.get_mut(..filter.zone_rows(zone)).unwrap_or_default();
+        match filter.zone(zone, mask)? {
+            Coverage::None => self.skip_rows(u64::from(to - from)),
+            Coverage::All => {
+                let max = (wanted - rows.len()).min((to - from) as usize);
+                self.fill_all(max, rows);
+            }
+            Coverage::Some if ascending => {
+                let marks =
+                    mask.get((from - zone_start) as usize..(to - zone_start) as usize).unwrap_or_default();
+                for (row, mark) in (from..to).zip(marks) {
+                    if *mark == 1 {
+                        rows.push(row);
+                        if rows.len() == wanted {
+                            self.start = row + 1;
+                            return Ok(());
+                        }
+                    }
+                }
+                self.start = to;
+            }
+            Coverage::Some => {
+                let marks =
+                    mask.get((from - zone_start) as usize..(to - zone_start) as usize).unwrap_or_default();
+                for (row, mark) in (from..to).zip(marks).rev() {
+                    if *mark == 1 {
+                        rows.push(row);
+                        if rows.len() == wanted {
+                            self.end = row;
+                            return Ok(());
+                        }
+                    }
+                }
+                self.end = from;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Node<'_> {
+    /// Rows of a zone of the filter's table.
+    fn zone_rows(&self, zone: usize) -> usize {
+        let rows = match self {
+            Node::All | Node::Nothing => return ZONE_ROWS,
+            Node::Leaf(leaf) => leaf.table.row_count() as usize,
+            Node::And(parts) | Node::Or(parts) => {
+                return parts.iter().map(|part| part.zone_rows(zone)).min().unwrap_or(ZONE_ROWS);
+            }
+        };
+        rows.saturating_sub(zone * ZONE_ROWS).min(ZONE_ROWS)
+    }
+}

@@ -1,0 +1,243 @@
+//! From a request and a schema to a plan: all that a client can do wrong is refused here, at once.
+
+use mercato_format::{ColumnData, FormatError, Table};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::query::cursor::{Binding, Cursor, invalid};
+use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::filter::Expression;
+use crate::query::matcher::Node;
+use crate::query::position::Position;
+use crate::query::predicate::Filter;
+use crate::query::request::{QueryRequest, SortDirection};
+use crate::query::resolve::{ResolveError, column_named, resolve};
+
+/// Rows that are sorted in memory for one page, at most: a column without sort index cannot be paged deeper by offset.
+pub const SORTED_ROWS_MAX: u64 = 1_000_000;
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// The request is at fault.
+    #[error("the request does not fit the dataset: {}", .0.first().map_or("", |fault| fault.message.as_str()))]
+    Faults(Vec<Fault>),
+    /// The store file is.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// How the answer's rows were counted off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaginationMode {
+    /// By `offset`, which may be 0.
+    Offset,
+    /// By a cursor.
+    Cursor,
+}
+
+impl PaginationMode {
+    /// The word in answers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            PaginationMode::Offset => "offset",
+            PaginationMode::Cursor => "cursor",
+        }
+    }
+}
+
+/// Where the page begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Start {
+    /// So many rows from the beginning.
+    Offset(u64),
+    /// Behind a row, in file order.
+    Row(u32),
+    /// Behind a position in the order of the sort column.
+    Position(Position),
+}
+
+/// A request that fits the table.
+#[derive(Debug)]
+pub struct Plan<'t> {
+    pub(crate) table: &'t Table,
+    pub(crate) filter: Node<'t>,
+    pub(crate) filter_text: String,
+    pub(crate) sort: Option<usize>,
+    pub(crate) direction: SortDirection,
+    pub(crate) start: Start,
+    pub(crate) limit: u64,
+    columns: Vec<usize>,
+    query_hash: u64,
+}
+
+/// Plans a request. `identity` names the dataset and its version; cursors are bound to it.
+///
+/// # Errors
+/// [`QueryError::Faults`] with all faults of the request, or [`QueryError::Format`] when the file is damaged.
+pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Result<Plan<'t>, QueryError> {
+    let mut faults = Vec::new();
+    let columns = keep(named_columns(request, table), &mut faults);
+    let sort = keep(sort_column(request, table).map_err(|fault| vec![fault]), &mut faults);
+    let filter = match request.filters.as_ref().map(|filters| resolve(table, filters)) {
+        None => Filter::All,
+        Some(Ok(filter)) => filter,
+        Some(Err(ResolveError::Format(error))) => return Err(error.into()),
+        Some(Err(ResolveError::Faults(mut found))) => {
+            faults.append(&mut found);
+            Filter::Nothing
+        }
+    };
+    if !faults.is_empty() {
+        return Err(QueryError::Faults(faults));
+    }
+    let filter_text = request.filters.as_ref().map_or_else(String::new, Expression::canonical);
+    let sort = sort.flatten();
+    let query_hash = hash(identity, &filter_text, request);
+    let start = start(request, table, sort, query_hash).map_err(|fault| QueryError::Faults(vec![fault]))?;
+    Ok(Plan {
+        table,
+        filter: Node::new(table, &filter)?,
+        filter_text,
+        sort,
+        direction: request.direction,
+        start,
+        limit: request.limit,
+        columns: columns.unwrap_or_default(),
+        query_hash,
+    })
+}
+
+fn keep<T>(result: Result<T, Vec<Fault>>, faults: &mut Vec<Fault>) -> Option<T> {
+    result.map_err(|mut found| faults.append(&mut found)).ok()
+}
+
+/// The columns asked for, in their order; all of them when none is named.
+fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Vec<Fault>> {
+    if request.columns.is_empty() {
+        return Ok((0..table.columns().len()).collect());
+    }
+    let mut seen = vec![false; table.columns().len()];
+    let mut columns = Vec::with_capacity(request.columns.len());
+    let mut faults = Vec::new();
+    for (number, name) in request.columns.iter().enumerate() {
+        let pointer = pointer_to("/columns", &number.to_string());
+        match column_named(table, name, &pointer) {
+            Err(fault) => faults.push(fault),
+            Ok(column) => match seen.get_mut(column) {
+                Some(seen) if !*seen => {
+                    *seen = true;
+                    columns.push(column);
+                }
+                _ => {
+                    let message = format!("column {} is asked for more than once", quoted(name));
+                    faults.push(Fault::new(
+                        Reason::DuplicateColumn,
+                        &pointer,
+                        message,
+                        "name every column once",
+                    ));
+                }
+            },
+        }
+    }
+    if faults.is_empty() { Ok(columns) } else { Err(faults) }
+}
+
+fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, Fault> {
+    let Some(name) = &request.sort_by else { return Ok(None) };
+    let column = column_named(table, name, "/sortBy")?;
+    let data = table.column(column).map_err(|_| invalid("the store file is damaged"))?;
+    let indexed = data.order().is_known();
+    let depth = request.offset.saturating_add(request.limit);
+    if !indexed && (matches!(data, ColumnData::Texts(_)) || depth > SORTED_ROWS_MAX) {
+        let message = format!("column {} was published without a sort index", quoted(name));
+        let hint = "sort by another column, or leave the sorting out";
+        return Err(Fault::new(Reason::SortNotIndexed, "/sortBy", message, hint));
+    }
+    Ok(Some(column))
+}
+
+/// Binds cursors to dataset, version, filter and order; `limit` and `columns` may change between pages.
+fn hash(identity: &str, filter: &str, request: &QueryRequest) -> u64 {
+    let text = format!("{identity}\n{filter}\n{:?}\n{:?}", request.sort_by, request.direction);
+    xxh3_64(text.as_bytes())
+}
+
+fn start(
+    request: &QueryRequest,
+    table: &Table,
+    sort: Option<usize>,
+    query_hash: u64,
+) -> Result<Start, Fault> {
+    let Some(cursor) = &request.cursor else { return Ok(Start::Offset(request.offset)) };
+    if let Some(binding) = cursor.binding() {
+        if binding.fingerprint != table.fingerprint() {
+            return Err(Fault::cursor_expired());
+        }
+        if binding.query != query_hash {
+            let message = "the cursor belongs to another dataset, filter or order";
+            let hint = "repeat the filters, sortBy and sortDirection of the first page, or begin again without a cursor";
+            return Err(Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint));
+        }
+    }
+    if cursor.row >= table.row_count() {
+        return Err(invalid(format!(
+            "`lastId` is beyond the last row, {}",
+            i64::from(table.row_count()) - 1
+        )));
+    }
+    match sort {
+        None => Ok(Start::Row(cursor.row)),
+        Some(column) => Position::of_cursor(table, column, cursor).map(Start::Position),
+    }
+}
+
+impl<'t> Plan<'t> {
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'t Table {
+        self.table
+    }
+
+    /// Numbers of the columns asked for, in their order.
+    #[must_use]
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Rows asked for.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// How the rows are counted off.
+    #[must_use]
+    pub fn mode(&self) -> PaginationMode {
+        if matches!(self.start, Start::Offset(_)) { PaginationMode::Offset } else { PaginationMode::Cursor }
+    }
+
+    /// Rows that match in all, where an index knows it without looking at rows. Depends on schema and query only.
+    #[must_use]
+    pub fn total_rows(&self) -> Option<u64> {
+        match &self.filter {
+            Node::All => Some(self.table.row_count().into()),
+            Node::Nothing => Some(0),
+            filter => filter.only_leaf()?.count(),
+        }
+    }
+
+    /// The cursor of the page that begins behind `row`.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the row's sort value cannot be read.
+    pub fn cursor_after(&self, row: u32) -> Result<String, FormatError> {
+        let binding = Binding { fingerprint: self.table.fingerprint(), query: self.query_hash };
+        let value = match self.sort {
+            None => crate::query::filter::Scalar::Null,
+            Some(column) => crate::query::sort_value::sort_value(self.table, column, row)?,
+        };
+        Ok(Cursor::new(value, row, binding).encode())
+    }
+}

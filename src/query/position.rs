@@ -1,0 +1,131 @@
+//! Where a page begins: after the row that a cursor names, in the order of the sort column.
+
+use mercato_format::{ColumnData, Table};
+
+use crate::query::bounds::{Bound, bound_of, keys_of};
+use crate::query::cursor::{Cursor, invalid};
+use crate::query::fault::Fault;
+use crate::query::filter::{Operator, Scalar};
+use crate::query::predicate::highest_key;
+
+/// The position of a row among the keys of the sort column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The row.
+    pub(crate) row: u32,
+    /// Its place among the keys; `None` for a row without a value.
+    pub(crate) key: Option<KeyPlace>,
+}
+
+/// A value's place among the keys of a column. It need not be the value of any row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyPlace {
+    /// Keys below this are smaller than the value.
+    pub(crate) smaller_before: u128,
+    /// Keys from this on are larger; one above all keys where there is none.
+    pub(crate) larger_from: Option<u128>,
+}
+
+impl KeyPlace {
+    pub(crate) fn of_key(key: u128) -> KeyPlace {
+        KeyPlace { smaller_before: key, larger_from: key.checked_add(1) }
+    }
+
+    /// How a key compares with the value.
+    #[inline]
+    pub(crate) fn compare(&self, key: u128) -> std::cmp::Ordering {
+        if key < self.smaller_before {
+            std::cmp::Ordering::Less
+        } else if self.larger_from.is_some_and(|from| key >= from) {
+            std::cmp::Ordering::Greater
+        } else {
+            std::cmp::Ordering::Equal
+        }
+    }
+}
+
+impl Position {
+    /// The place of a row by its own value; `None` when the file is damaged.
+    pub(crate) fn of_row(data: &ColumnData<'_>, row: u32) -> Option<Position> {
+        Some(Position { row, key: row_key(data, row)?.map(KeyPlace::of_key) })
+    }
+
+    /// The place that a cursor names. A cursor of this service names a row, and the row its value; one with a bare row
+    /// number brings the value along.
+    pub(crate) fn of_cursor(table: &Table, column: usize, cursor: &Cursor) -> Result<Position, Fault> {
+        let damaged = || invalid("the store file is damaged");
+        let data = table.column(column).map_err(|_| damaged())?;
+        if cursor.binding().is_some() {
+            return Position::of_row(&data, cursor.row).ok_or_else(damaged);
+        }
+        let Some(meta) = table.columns().get(column) else { return Err(damaged()) };
+        let key = match &cursor.value {
+            Scalar::Null => None,
+            Scalar::Text(text) if text == "NaN" && meta.nan_count > 0 => {
+                Some(KeyPlace::of_key(nan_key(&data)))
+            }
+            value => {
+                let value = infinite(value);
+                let bound = bound_of(meta, value.as_ref().unwrap_or(&cursor.value), "/cursor");
+                let bound = bound.map_err(|fault| invalid(fault.message))?;
+                Some(place_of(&data, bound).ok_or_else(damaged)?)
+            }
+        };
+        Ok(Position { row: cursor.row, key })
+    }
+}
+
+/// The key of NaN in a column that holds it.
+fn nan_key(data: &ColumnData<'_>) -> u128 {
+    match data {
+        ColumnData::Dictionary(column) => u128::from(column.entries).saturating_sub(1),
+        _ => mercato_format::order::NAN_KEY.into(),
+    }
+}
+
+/// Infinities are texts in cursors, because JSON has no number for them.
+fn infinite(value: &Scalar) -> Option<Scalar> {
+    match value {
+        Scalar::Text(text) if text == "Infinity" => Some(Scalar::Number("1e999".into())),
+        Scalar::Text(text) if text == "-Infinity" => Some(Scalar::Number("-1e999".into())),
+        _ => None,
+    }
+}
+
+fn place_of(data: &ColumnData<'_>, bound: Bound) -> Option<KeyPlace> {
+    let infinite = if let Bound::Float(value) = bound { value.is_infinite().then_some(value) } else { None };
+    let bounds = [bound];
+    let end = |operator| -> Option<u128> {
+        Some(keys_of(data, operator, &bounds)?.ranges().last().map_or(0, |(_, high)| high + 1))
+    };
+    let (below, up_to) = (end(Operator::Lt)?, end(Operator::Lte)?);
+    Some(match infinite {
+        // `< Infinity` takes in all finite values, and the next key is infinity itself.
+        Some(value) if value > 0.0 => {
+            KeyPlace { smaller_before: below, larger_from: highest_key(data)?.checked_add(1) }
+        }
+        Some(_) => KeyPlace { smaller_before: 0, larger_from: Some(up_to) },
+        None => KeyPlace { smaller_before: below, larger_from: Some(up_to) },
+    })
+}
+
+/// The key of a row; the inner `None` for a row without a value, the outer one when the file is damaged. For a text
+/// column without sort index there is no key, so it is never asked for one.
+#[expect(clippy::option_option, reason = "damage and absence of a value are different things")]
+#[inline]
+pub(crate) fn row_key(data: &ColumnData<'_>, row: u32) -> Option<Option<u128>> {
+    match data {
+        ColumnData::Dictionary(column) => {
+            let code = column.codes.get(row as usize)?;
+            Some((code < column.entries).then_some(code.into()))
+        }
+        ColumnData::Texts(column) => {
+            let rank = column.ranks?.get(row as usize)?;
+            Some((rank < column.valid_ranks()).then_some(rank.into()))
+        }
+        ColumnData::Numbers(column) => {
+            let key = column.wide_order_key(row)?;
+            Some(column.is_valid(row).then_some(key))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What a client asks for, as far as it can be read without a schema. All faults of a body are found at once.
+
+use mercato_format::Fingerprint;
+
+use crate::query::cursor::Cursor;
+use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::filter::{Expression, parse_filters};
+use crate::query::json::Json;
+
+/// Rows of a page where the request does not say.
+pub const LIMIT_DEFAULT: u64 = 100;
+/// Columns that one request may name.
+pub const COLUMNS_NAMED_MAX: usize = 16_384;
+
+const FIELDS: [&str; 7] = ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor"];
+
+/// Which end of the order comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SortDirection {
+    /// Smallest first.
+    #[default]
+    Ascending,
+    /// Largest first.
+    Descending,
+}
+
+/// A request whose fields have the right shapes.
+#[derive(Debug, Clone, Default)]
+pub struct QueryRequest {
+    pub(crate) filters: Option<Expression>,
+    pub(crate) columns: Vec<String>,
+    pub(crate) limit: u64,
+    pub(crate) offset: u64,
+    pub(crate) sort_by: Option<String>,
+    pub(crate) direction: SortDirection,
+    pub(crate) cursor: Option<Cursor>,
+}
+
+impl QueryRequest {
+    /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
+    ///
+    /// # Errors
+    /// All faults of the body that can be found without a schema.
+    pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() });
+        }
+        let json = Json::parse(body).map_err(|error| vec![malformed("", &error)])?;
+        let Some(members) = json.members() else {
+            let message = format!("expected a JSON object, found {}", json.type_name());
+            return Err(vec![Fault::new(
+                Reason::MalformedJson,
+                "",
+                message,
+                "send an object such as {\"limit\": 100}",
+            )]);
+        };
+        Reader::new(limit_max).read(members)
+    }
+
+    /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
+    /// JSON list or as names separated by commas.
+    ///
+    /// # Errors
+    /// As [`QueryRequest::from_json`]; pointers are parameter names.
+    pub fn from_pairs(pairs: &[(String, String)], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
+        let mut texts: Vec<(String, String)> = Vec::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            let json = match name.as_str() {
+                "filters" => value.clone(),
+                "columns" if value.trim_start().starts_with('[') => value.clone(),
+                "columns" => serde_json::to_string(
+                    &value.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>(),
+                )
+                .unwrap_or_default(),
+                "limit" | "offset"
+                    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) =>
+                {
+                    value.clone()
+                }
+                _ => serde_json::to_string(value).unwrap_or_default(),
+            };
+            texts.push((name.clone(), json));
+        }
+        let mut members = Vec::with_capacity(texts.len());
+        for (name, text) in &texts {
+            let json =
+                Json::parse(text.as_bytes()).map_err(|error| vec![malformed(&pointer_to("", name), &error)]);
+            members.push((name.clone(), json?));
+        }
+        Reader::new(limit_max)
+            .read(members)
+            .map_err(|faults| faults.into_iter().map(parameter_fault).collect())
+    }
+
+    /// Rows asked for.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Replaces the cursor, for a stream that is resumed by its last event.
+    ///
+    /// # Errors
+    /// A fault with reason `CURSOR_INVALID`.
+    pub fn resume_at(&mut self, cursor: &str) -> Result<(), Fault> {
+        self.cursor = Some(Cursor::decode(cursor)?);
+        Ok(())
+    }
+
+    /// The version that the cursor began on, where it says so.
+    #[must_use]
+    pub fn cursor_fingerprint(&self) -> Option<Fingerprint> {
+        self.cursor.as_ref()?.binding().map(|binding| binding.fingerprint)
+    }
+}
+
+fn malformed(pointer: &str, error: &serde_json::Error) -> Fault {
+    let message = format!("this is no JSON: {error}");
+    Fault::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
+}
+
+/// A top-level pointer is a parameter's name; one into `filters` stays a pointer.
+fn parameter_fault(mut fault: Fault) -> Fault {
+    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
+        fault.pointer = name.into();
+    }
+    fault
+}
+
+struct Reader {
+    limit_max: u64,
+    request: QueryRequest,
+    faults: Vec<Fault>,
+}
+
+impl Reader {
+    fn new(limit_max: u64) -> Reader {
+        let request = QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() };
+        Reader { limit_max, request, faults: Vec::new() }
+    }
+
+    fn read(mut self, members: Vec<(String, Json<'_>)>) -> Result<QueryRequest, Vec<Fault>> {
+        let mut seen: Vec<String> = Vec::new();
+        for (name, value) in members {
+            let pointer = pointer_to("", &name);
+            if seen.contains(&name) {
+                let message = format!("the field {} occurs more than once", quoted(&name));
+                self.faults.push(Fault::new(Reason::DuplicateField, &pointer, message, "send it once"));
+            } else if !FIELDS.contains(&name.as_str()) {
+                let message = format!("there is no field {}", quoted(&name));
+                let fault = Fault::new(Reason::UnknownField, &pointer, message, "leave it out");
+                self.faults.push(fault.with_names(&name, FIELDS.into_iter()));
+            } else if !matches!(value, Json::Null)
+                && let Err(mut faults) = self.field(&name, &pointer, value)
+            {
+                self.faults.append(&mut faults);
+            }
+            seen.push(name);
+        }
+        if self.faults.is_empty() { Ok(self.request) } else { Err(self.faults) }
+    }
+
+    fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<Fault>> {
+        let one = |fault: Fault| vec![fault];
+        match name {
+            "filters" => self.request.filters = parse_filters(pointer, value)?,
+            "columns" => self.request.columns = column_names(pointer, value)?,
+            "limit" => self.request.limit = integer(pointer, value, 1, self.limit_max).map_err(one)?,
+            "offset" => self.request.offset = integer(pointer, value, 0, u64::MAX).map_err(one)?,
+            "sortBy" => {
+                self.request.sort_by = Some(text(pointer, value, "the name of a column").map_err(one)?)
+            }
+            "sortDirection" => self.request.direction = direction(pointer, value).map_err(one)?,
+            _ => {
+                let cursor = text(pointer, value, "the `nextCursor` of an answer").map_err(one)?;
+                self.request.cursor = Some(Cursor::decode(&cursor).map_err(one)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, Fault> {
+    let range = format!("send a whole number from {min} to {max}");
+    let Json::Number(number) = value else {
+        let message = format!("expected a number, found {}", value.type_name());
+        return Err(Fault::new(Reason::WrongType, pointer, message, range));
+    };
+    number.parse().ok().filter(|number| (min..=max).contains(number)).ok_or_else(|| {
+        let message = format!("expected a whole number from {min} to {max}, found {}", quoted(number));
+        Fault::new(Reason::OutOfRange, pointer, message, range)
+    })
+}
+
+fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Fault> {
+    value.text().ok_or_else(|| {
+        let message = format!("expected a string, found {}", value.type_name());
+        Fault::new(Reason::WrongType, pointer, message, format!("send {what} as a string"))
+    })
+}
+
+fn direction(pointer: &str, value: Json<'_>) -> Result<SortDirection, Fault> {
+    let word = text(pointer, value, "`asc` or `desc`")?;
+    match word.as_str() {
+        "asc" => Ok(SortDirection::Ascending),
+        "desc" => Ok(SortDirection::Descending),
+        _ => {
+            let message = format!("expected `asc` or `desc`, found {}", quoted(&word));
+            let fault = Fault::new(Reason::UnknownWord, pointer, message, "send `asc` or `desc`");
+            Err(fault.with_names(&word, ["asc", "desc"].into_iter()))
+        }
+    }
+}
+
+fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault>> {
+    let hint = "send a list of column names such as [\"id\", \"price\"]; leave it out for all columns";
+    let Some(items) = value.items() else {
+        let message = format!("expected a list, found {}", value.type_name());
+        return Err(vec![Fault::new(Reason::WrongType, pointer, message, hint)]);
+    };
+    if items.len() > COLUMNS_NAMED_MAX {
+        let message = format!("expected at most {COLUMNS_NAMED_MAX} names, found {}", items.len());
+        return Err(vec![Fault::new(Reason::OutOfRange, pointer, message, hint)]);
+    }
+    let mut names = Vec::with_capacity(items.len());
+    let mut faults = Vec::new();
+    for (number, item) in items.into_iter().enumerate() {
+        match item.text() {
+            Some(name) => names.push(name),
+            None => {
+                let message = format!("expected a string, found {}", item.type_name());
+                faults.push(Fault::new(
+                    Reason::WrongType,
+                    &pointer_to(pointer, &number.to_string()),
+                    message,
+                    hint,
+                ));
+            }
+        }
+    }
+    if faults.is_empty() { Ok(names) } else { Err(faults) }
+}

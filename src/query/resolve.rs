@@ -1,0 +1,224 @@
+//! From names and literals to columns and keys: the filter of a request against the schema of a table.
+//! Negations move to the leaves (De Morgan), where a null stays unmatched: the logic of SQL with three values.
+
+use memchr::memmem::Finder;
+use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
+
+use crate::query::bounds::{Bound, bound_of, keys_of, prefix_keys};
+use crate::query::fault::{Fault, Reason, quoted};
+use crate::query::filter::{Condition, Expression, Operator, Scalar};
+use crate::query::key_set::KeySet;
+use crate::query::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
+
+/// Why a filter could not be resolved.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// The request is at fault.
+    #[error("the filter does not fit the schema")]
+    Faults(Vec<Fault>),
+    /// The file is.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+}
+
+/// Resolves a filter.
+///
+/// # Errors
+/// All faults of the filter at once, or the damage of the file.
+pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, ResolveError> {
+    let mut resolver = Resolver { table, faults: Vec::new() };
+    let filter = resolver.expression(expression, false)?;
+    if resolver.faults.is_empty() { Ok(filter) } else { Err(ResolveError::Faults(resolver.faults)) }
+}
+
+/// Finds a column, or says which name is nearest.
+///
+/// # Errors
+/// A fault with reason `UNKNOWN_COLUMN`.
+pub fn column_named(table: &Table, name: &str, pointer: &str) -> Result<usize, Fault> {
+    table.column_index(name).ok_or_else(|| {
+        let message = format!("there is no column {}", quoted(name));
+        let hint = "the schema endpoint lists the columns";
+        let names = table.columns().iter().map(|column| column.name.as_str());
+        Fault::new(Reason::UnknownColumn, pointer, message, hint).with_names(name, names)
+    })
+}
+
+struct Resolver<'t> {
+    table: &'t Table,
+    faults: Vec<Fault>,
+}
+
+impl Resolver<'_> {
+    fn expression(&mut self, expression: &Expression, negated: bool) -> Result<Filter, FormatError> {
+        match (expression, negated) {
+            (Expression::Not(inner), _) => self.expression(inner, !negated),
+            (Expression::And(parts), false) | (Expression::Or(parts), true) => {
+                Ok(Filter::all_of(self.parts(parts, negated)?))
+            }
+            (Expression::Or(parts), false) | (Expression::And(parts), true) => {
+                Ok(Filter::any_of(self.parts(parts, negated)?))
+            }
+            (Expression::Condition(condition), _) => self.condition(condition, negated),
+        }
+    }
+
+    fn parts(&mut self, parts: &[Expression], negated: bool) -> Result<Vec<Filter>, FormatError> {
+        parts.iter().map(|part| self.expression(part, negated)).collect()
+    }
+
+    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Filter, FormatError> {
+        let (name, operator) = self.target(condition);
+        match column_named(self.table, name, &condition.pointer) {
+            Err(fault) => {
+                self.faults.push(fault);
+                Ok(Filter::Nothing)
+            }
+            Ok(column) => match self.test(column, operator, condition, negated)? {
+                Some(test) => Ok(Filter::Leaf(Leaf { column, test })),
+                None => Ok(Filter::Nothing),
+            },
+        }
+    }
+
+    /// The column that a key names, and the operator: an exact name wins over a `_min` or `_max` suffix.
+    fn target<'c>(&self, condition: &'c Condition) -> (&'c str, Operator) {
+        let name = condition.name.as_str();
+        if self.table.column_index(name).is_none() && condition.plain && condition.operator == Operator::Eq {
+            for (suffix, operator) in [("_min", Operator::Gte), ("_max", Operator::Lte)] {
+                if let Some(short) =
+                    name.strip_suffix(suffix).filter(|short| self.table.column_index(short).is_some())
+                {
+                    return (short, operator);
+                }
+            }
+        }
+        (name, condition.operator)
+    }
+
+    /// The test, or `None` after a fault.
+    fn test(
+        &mut self,
+        column: usize,
+        operator: Operator,
+        condition: &Condition,
+        negated: bool,
+    ) -> Result<Option<Test>, FormatError> {
+        let Some(meta) = self.table.columns().get(column) else { return Ok(None) };
+        match (operator, condition.values.first()) {
+            (Operator::IsNull, Some(Scalar::Bool(flag))) => return Ok(Some(null_test(*flag != negated))),
+            (Operator::IsNull, _) => {
+                let hint = "send {\"isNull\": true} or {\"isNull\": false}";
+                self.fault(Reason::TypeMismatch, condition, "`isNull` takes true or false", hint);
+                return Ok(None);
+            }
+            (Operator::Eq, Some(Scalar::Null)) => return Ok(Some(null_test(!negated))),
+            (Operator::Ne, Some(Scalar::Null)) => return Ok(Some(null_test(negated))),
+            (_, Some(Scalar::Null)) => {
+                let hint = "null has no order; use {\"isNull\": true}";
+                self.fault(Reason::TypeMismatch, condition, "expected a value, found null", hint);
+                return Ok(None);
+            }
+            _ => (),
+        }
+        let textual = matches!(operator, Operator::Contains | Operator::StartsWith | Operator::EndsWith);
+        if textual && meta.kind != ColumnKind::Text {
+            let message =
+                format!("`{}` works on strings, column {} holds none", operator.name(), quoted(&meta.name));
+            self.fault(
+                Reason::OperatorNotApplicable,
+                condition,
+                message,
+                "use a comparison such as `gte` and `lte`",
+            );
+            return Ok(None);
+        }
+        let bounds: Vec<Result<Bound, Fault>> =
+            condition.values.iter().map(|value| bound_of(meta, value, &condition.pointer)).collect();
+        match bounds.into_iter().collect::<Result<Vec<Bound>, Fault>>() {
+            Ok(bounds) => self.compare(column, operator, &bounds, negated).map(Some),
+            Err(fault) => {
+                self.faults.push(fault);
+                Ok(None)
+            }
+        }
+    }
+
+    fn compare(
+        &self,
+        column: usize,
+        operator: Operator,
+        bounds: &[Bound],
+        negated: bool,
+    ) -> Result<Test, FormatError> {
+        let data = self.table.column(column)?;
+        let damaged = || self.table.damaged(column);
+        if let ColumnData::Texts(texts) = &data {
+            let pattern = text_pattern(operator, bounds);
+            if let (TextPattern::StartsWith(prefix), true) = (&pattern, texts.ranks.is_some()) {
+                let keys = prefix_keys(texts, prefix).ok_or_else(damaged)?;
+                return Ok(Test::Keys(complement_if(&data, keys, negated)));
+            }
+            if texts.ranks.is_none() || matches!(operator, Operator::Contains | Operator::EndsWith) {
+                let opposite = matches!(operator, Operator::Ne | Operator::Nin);
+                return Ok(Test::Text(TextTest { pattern, negated: negated != opposite }));
+            }
+        }
+        let keys = match (&data, operator) {
+            (
+                ColumnData::Dictionary(dictionary),
+                Operator::Contains | Operator::StartsWith | Operator::EndsWith,
+            ) => {
+                let pattern = text_pattern(operator, bounds);
+                let fits = (0..dictionary.entries).filter(|code| {
+                    let text = dictionary.json.get(*code).and_then(mercato_format::text::json_string_text);
+                    text.is_some_and(|text| pattern.fits(&text))
+                });
+                KeySet::of_ranges(fits.map(|code| (code.into(), code.into())).collect())
+            }
+            _ => keys_of(&data, operator, bounds).ok_or_else(damaged)?,
+        };
+        Ok(Test::Keys(complement_if(&data, keys, negated)))
+    }
+
+    fn fault(&mut self, reason: Reason, condition: &Condition, message: impl Into<String>, hint: &str) {
+        self.faults.push(Fault::new(reason, &condition.pointer, message, hint));
+    }
+}
+
+fn null_test(is_null: bool) -> Test {
+    if is_null { Test::IsNull } else { Test::NotNull }
+}
+
+fn complement_if(data: &ColumnData<'_>, keys: KeySet, negated: bool) -> KeySet {
+    match highest_key(data) {
+        Some(highest) if negated => keys.complement(highest),
+        _ => keys,
+    }
+}
+
+/// The comparison as a pattern over the bytes of texts.
+fn text_pattern(operator: Operator, bounds: &[Bound]) -> TextPattern {
+    let mut texts: Vec<Vec<u8>> = bounds
+        .iter()
+        .filter_map(
+            |bound| if let Bound::Text(text) = bound { Some(text.clone().into_bytes()) } else { None },
+        )
+        .collect();
+    let second = (operator == Operator::Between && texts.len() > 1).then(|| texts.remove(1));
+    let first = texts.first().cloned().unwrap_or_default();
+    match operator {
+        Operator::Contains => TextPattern::Contains(Finder::new(&first).into_owned()),
+        Operator::StartsWith => TextPattern::StartsWith(first),
+        Operator::EndsWith => TextPattern::EndsWith(first),
+        Operator::Gt => TextPattern::Between(Some((first, false)), None),
+        Operator::Gte => TextPattern::Between(Some((first, true)), None),
+        Operator::Lt => TextPattern::Between(None, Some((first, false))),
+        Operator::Lte => TextPattern::Between(None, Some((first, true))),
+        Operator::Between => TextPattern::Between(Some((first, true)), second.map(|text| (text, true))),
+        _ => {
+            texts.sort_unstable();
+            TextPattern::OneOf(texts)
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The first rows of an order among rows that come in any order: a buffer of twice the wanted size that is halved by
+//! selection whenever it is full, and a threshold that only better rows pass (the buffer of Lucene's and tantivy's
+//! top-k collectors).
+
+use mercato_format::{ColumnData, FormatError, Table};
+
+use crate::query::position::{Position, row_key};
+use crate::query::request::SortDirection;
+
+/// Keeps the `wanted` smallest items.
+struct TopBuffer<T> {
+    items: Vec<T>,
+    wanted: usize,
+    threshold: Option<T>,
+}
+
+/// Room that a buffer begins with.
+const BUFFER_START: usize = 1024;
+
+impl<T: Ord + Copy> TopBuffer<T> {
+    fn new(wanted: usize) -> TopBuffer<T> {
+        TopBuffer {
+            items: Vec::with_capacity(wanted.saturating_mul(2).min(BUFFER_START)),
+            wanted,
+            threshold: None,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, item: T) {
+        if self.threshold.is_some_and(|threshold| item >= threshold) {
+            return;
+        }
+        self.items.push(item);
+        if self.items.len() >= self.wanted.saturating_mul(2).max(2) {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        if let Some(last) = self.wanted.checked_sub(1).filter(|last| *last < self.items.len()) {
+            let (_, kept, _) = self.items.select_nth_unstable(last);
+            self.threshold = Some(*kept);
+        }
+        self.items.truncate(self.wanted);
+    }
+
+    fn into_sorted(mut self) -> Vec<T> {
+        self.items.sort_unstable();
+        self.items.truncate(self.wanted);
+        self.items
+    }
+}
+
+/// Finds the first rows of an order.
+pub(crate) struct TopRows<'t> {
+    table: &'t Table,
+    column: usize,
+    data: ColumnData<'t>,
+    direction: SortDirection,
+    position: Option<Position>,
+    buffer: Buffer,
+}
+
+/// Items compare as the rows stand in the order: rows without a value last, ties by row.
+enum Buffer {
+    /// Code or rank, then row, in one word.
+    Narrow(TopBuffer<u64>),
+    /// Null flag, order key, then row, in one word.
+    Wide(TopBuffer<u128>),
+    /// The same for order keys of 128 bits.
+    Widest(TopBuffer<(bool, u128, u32)>),
+}
+
+impl<'t> TopRows<'t> {
+    /// Will find the first `wanted` rows behind `position`.
+    pub(crate) fn new(
+        table: &'t Table,
+        column: usize,
+        direction: SortDirection,
+        position: Option<Position>,
+        wanted: usize,
+    ) -> Result<TopRows<'t>, FormatError> {
+        let data = table.column(column)?;
+        let buffer = match &data {
+            ColumnData::Dictionary(_) | ColumnData::Texts(_) => Buffer::Narrow(TopBuffer::new(wanted)),
+            ColumnData::Numbers(numbers) if numbers.width == 8 => Buffer::Wide(TopBuffer::new(wanted)),
+            ColumnData::Numbers(_) => Buffer::Widest(TopBuffer::new(wanted)),
+        };
+        Ok(TopRows { table, column, data, direction, position, buffer })
+    }
+
+    /// Looks at rows, in any order.
+    pub(crate) fn offer(&mut self, rows: &[u32]) -> Result<(), FormatError> {
+        let descending = self.direction == SortDirection::Descending;
+        for row in rows {
+            let key = row_key(&self.data, *row).ok_or_else(|| self.table.damaged(self.column))?;
+            if self.position.is_some_and(|position| !is_behind(&position, key, *row, descending)) {
+                continue;
+            }
+            match &mut self.buffer {
+                Buffer::Narrow(buffer) => buffer.push(narrow_item(key, *row, descending)),
+                Buffer::Wide(buffer) => buffer.push(wide_item(key, *row, descending)),
+                Buffer::Widest(buffer) => {
+                    let directed = key.map_or(0, |key| if descending { !key } else { key });
+                    buffer.push((key.is_none(), directed, *row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows found, in order, without the first `skip`.
+    pub(crate) fn into_rows(self, skip: usize) -> Vec<u32> {
+        #[expect(clippy::cast_possible_truncation, reason = "the row is the low 32 bits of an item")]
+        match self.buffer {
+            Buffer::Narrow(buffer) => {
+                buffer.into_sorted().into_iter().skip(skip).map(|item| item as u32).collect()
+            }
+            Buffer::Wide(buffer) => {
+                buffer.into_sorted().into_iter().skip(skip).map(|item| item as u32).collect()
+            }
+            Buffer::Widest(buffer) => {
+                buffer.into_sorted().into_iter().skip(skip).map(|(_, _, row)| row).collect()
+            }
+        }
+    }
+}
+
+/// Codes and ranks are below the row limit, so the largest word is free for rows without a value.
+#[inline]
+fn narrow_item(key: Option<u128>, row: u32, descending: bool) -> u64 {
+    let key = key.map_or(u32::MAX, |key| {
+        let key = u32::try_from(key).unwrap_or(u32::MAX - 1);
+        if descending { u32::MAX - 1 - key } else { key }
+    });
+    u64::from(key) << 32 | u64::from(row)
+}
+
+#[inline]
+fn wide_item(key: Option<u128>, row: u32, descending: bool) -> u128 {
+    let directed = key.map_or(1 << 64, |key| if descending { u128::from(u64::MAX) - key } else { key });
+    directed << 32 | u128::from(row)
+}
+
+/// Whether a row stands behind a position.
+fn is_behind(position: &Position, key: Option<u128>, row: u32, descending: bool) -> bool {
+    match (position.key, key) {
+        (None, None) => row > position.row,
+        (None, Some(_)) => false,
+        (Some(_), None) => true,
+        (Some(place), Some(key)) => match place.compare(key) {
+            std::cmp::Ordering::Equal => row > position.row,
+            std::cmp::Ordering::Greater => !descending,
+            std::cmp::Ordering::Less => descending,
+        },
+    }
+}

@@ -1,0 +1,231 @@
+//! Walks the rows of a table in the order of a sort column, along its permutation. Descending order goes through runs
+//! of equal values backwards and through the rows of a run forward, so that ties stay in row order; rows without a
+//! value come last in both directions. Starting anywhere costs a binary search.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use mercato_format::column::partition_point;
+use mercato_format::{ColumnData, FormatError, RowOrder, Table};
+
+use crate::query::position::{KeyPlace, Position};
+use crate::query::request::SortDirection;
+
+/// Ranks still to be visited.
+#[derive(Debug, Clone)]
+enum Stretch {
+    /// From the first to the last.
+    Forward(Range<u32>),
+    /// Run by run from the last, each run forward.
+    RunsBackward(Range<u32>),
+}
+
+/// A walk that can be continued.
+#[derive(Debug, Clone)]
+pub(crate) struct RankWalk<'t> {
+    table: &'t Table,
+    column: usize,
+    data: ColumnData<'t>,
+    order: RowOrder<'t>,
+    valid: u32,
+    ahead: VecDeque<Stretch>,
+}
+
+impl<'t> RankWalk<'t> {
+    /// A walk over all ranks, or over `allowed` ranks (ascending, each made of whole runs).
+    pub(crate) fn new(
+        table: &'t Table,
+        column: usize,
+        direction: SortDirection,
+        allowed: Option<&[Range<u32>]>,
+    ) -> Result<RankWalk<'t>, FormatError> {
+        let data = table.column(column)?;
+        let nulls = table.columns().get(column).map_or(0, |meta| meta.null_count);
+        let valid = table.row_count().saturating_sub(u32::try_from(nulls).unwrap_or(u32::MAX));
+        let all = [0..valid, valid..table.row_count()];
+        let ranges = allowed.unwrap_or(&all).iter().filter(|range| range.start < range.end).cloned();
+        let ahead = match direction {
+            SortDirection::Ascending => ranges.map(Stretch::Forward).collect(),
+            SortDirection::Descending => {
+                let (values, without): (Vec<_>, Vec<_>) = ranges.partition(|range| range.start < valid);
+                let values = values.into_iter().rev().map(Stretch::RunsBackward);
+                values.chain(without.into_iter().map(Stretch::Forward)).collect()
+            }
+        };
+        Ok(RankWalk { table, column, data, order: data.order(), valid, ahead })
+    }
+
+    /// Appends up to `max` rows; fewer only at the end.
+    pub(crate) fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<(), FormatError> {
+        let mut wanted = max;
+        while wanted > 0
+            && let Some(stretch) = self.ahead.pop_front()
+        {
+            match stretch {
+                Stretch::Forward(ranks) => {
+                    let end =
+                        ranks.end.min(ranks.start.saturating_add(u32::try_from(wanted).unwrap_or(u32::MAX)));
+                    if !self.order.copy_rows(ranks.start..end, rows) {
+                        return Err(self.table.damaged(self.column));
+                    }
+                    wanted -= (end - ranks.start) as usize;
+                    self.put_back(Stretch::Forward(end..ranks.end));
+                }
+                Stretch::RunsBackward(ranks) => {
+                    let start = self.run_start(ranks.end - 1)?.max(ranks.start);
+                    self.put_back(Stretch::RunsBackward(ranks.start..start));
+                    self.put_back(Stretch::Forward(start..ranks.end));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the next `count` rows. Costs a binary search, however many they are.
+    pub(crate) fn skip(&mut self, count: u64) -> Result<(), FormatError> {
+        let mut left = count;
+        while left > 0
+            && let Some(stretch) = self.ahead.pop_front()
+        {
+            let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
+            let length = u64::from(ranks.end - ranks.start);
+            let Ok(skipped) = u32::try_from(left.min(length)) else { break };
+            left -= u64::from(skipped);
+            if u64::from(skipped) == length {
+                continue;
+            }
+            match stretch {
+                Stretch::Forward(ranks) => self.put_back(Stretch::Forward(ranks.start + skipped..ranks.end)),
+                Stretch::RunsBackward(ranks) => {
+                    let landed = ranks.end - 1 - skipped;
+                    let start = self.run_start(landed)?.max(ranks.start);
+                    let end = self.run_end(landed)?.min(ranks.end);
+                    let inside = skipped - (ranks.end - end);
+                    self.put_back(Stretch::RunsBackward(ranks.start..start));
+                    self.put_back(Stretch::Forward(start + inside..end));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out everything up to and including a position.
+    pub(crate) fn seek(&mut self, position: &Position) -> Result<(), FormatError> {
+        let run = match position.key {
+            None => self.valid..self.table.row_count(),
+            Some(place) => self.run_of(&place)?,
+        };
+        let next = partition_point(run.clone(), |rank| Some(self.order.row_at(rank)? <= position.row));
+        let next = next.ok_or_else(|| self.damaged())?;
+        let trimmed = std::mem::take(&mut self.ahead);
+        for stretch in trimmed {
+            match stretch {
+                Stretch::Forward(ranks) => {
+                    let backward = ranks.start >= self.valid && position.key.is_some();
+                    let start = if backward { ranks.start } else { ranks.start.max(next) };
+                    self.push(Stretch::Forward(start..ranks.end));
+                }
+                Stretch::RunsBackward(_) if position.key.is_none() => (),
+                Stretch::RunsBackward(ranks) => {
+                    self.push(Stretch::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
+                    self.push(Stretch::RunsBackward(ranks.start..ranks.end.min(run.start)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put_back(&mut self, stretch: Stretch) {
+        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
+        if ranks.start < ranks.end {
+            self.ahead.push_front(stretch);
+        }
+    }
+
+    fn push(&mut self, stretch: Stretch) {
+        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
+        if ranks.start < ranks.end {
+            self.ahead.push_back(stretch);
+        }
+    }
+
+    fn damaged(&self) -> FormatError {
+        self.table.damaged(self.column)
+    }
+
+    /// The ranks of the rows whose value is at a place; empty where no row has that value.
+    fn run_of(&self, place: &KeyPlace) -> Result<Range<u32>, FormatError> {
+        let first_of = |key: u128| -> Option<u32> {
+            match &self.data {
+                ColumnData::Dictionary(column) => {
+                    column.first_rank(u32::try_from(key).ok()?.min(column.entries))
+                }
+                ColumnData::Texts(column) => Some(u32::try_from(key).ok()?.min(column.valid_ranks())),
+                ColumnData::Numbers(column) => column.lower_bound(key, 0),
+            }
+        };
+        let start = first_of(place.smaller_before).ok_or_else(|| self.damaged())?;
+        let end = match (&self.data, place.larger_from) {
+            (ColumnData::Texts(_), _) if start < self.valid => {
+                // Keys of texts are first ranks of runs, so the key after this one is found by its run's end.
+                let present = place.larger_from.is_none_or(|from| from > u128::from(start));
+                if present { self.run_end(start)? } else { start }
+            }
+            (_, Some(key)) if self.key_exists(key) => first_of(key).ok_or_else(|| self.damaged())?,
+            _ => self.valid,
+        };
+        Ok(start..end.max(start))
+    }
+
+    /// Whether a key is in the key space of the column at all.
+    fn key_exists(&self, key: u128) -> bool {
+        match &self.data {
+            ColumnData::Numbers(column) => column.width == 16 || key <= u128::from(u64::MAX),
+            _ => key <= u128::from(u32::MAX),
+        }
+    }
+
+    /// The first rank of the run that a rank with a value belongs to.
+    fn run_start(&self, rank: u32) -> Result<u32, FormatError> {
+        let find = || -> Option<u32> {
+            let row = self.order.row_at(rank)?;
+            match &self.data {
+                ColumnData::Dictionary(column) => column.first_rank(column.codes.get(row as usize)?),
+                ColumnData::Texts(column) => column.ranks?.get(row as usize),
+                ColumnData::Numbers(column) => {
+                    let key = column.wide_order_key(row)?;
+                    let before = rank.checked_sub(1);
+                    let same = before.and_then(|before| column.wide_order_key(self.order.row_at(before)?));
+                    if same == Some(key) { column.lower_bound(key, 0) } else { Some(rank) }
+                }
+            }
+        };
+        find().filter(|start| *start <= rank).ok_or_else(|| self.damaged())
+    }
+
+    /// The rank after the run that a rank with a value belongs to.
+    fn run_end(&self, rank: u32) -> Result<u32, FormatError> {
+        let find = || -> Option<u32> {
+            let row = self.order.row_at(rank)?;
+            match &self.data {
+                ColumnData::Dictionary(column) => {
+                    column.first_rank(column.codes.get(row as usize)?.checked_add(1)?)
+                }
+                ColumnData::Texts(column) => {
+                    let (ranks, run) = (column.ranks?, column.ranks?.get(row as usize)?);
+                    partition_point(rank..self.valid, |rank| {
+                        Some(ranks.get(self.order.row_at(rank)? as usize)? <= run)
+                    })
+                }
+                ColumnData::Numbers(column) => {
+                    let key = column.wide_order_key(row)?;
+                    match key.checked_add(1).filter(|after| self.key_exists(*after)) {
+                        Some(after) => column.lower_bound(after, 0),
+                        None => Some(self.valid),
+                    }
+                }
+            }
+        };
+        find().filter(|end| *end > rank).ok_or_else(|| self.damaged())
+    }
+}

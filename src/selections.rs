@@ -1,0 +1,159 @@
+//! Complete selections kept between requests, so that the pages of a walk cost a scan once. Bounded by bytes, the
+//! least recently used goes first, and of requests for the same selection at the same time one builds it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use mercato_format::{Fingerprint, FormatError};
+
+use crate::query::{Selection, Selections};
+
+/// Memory of all kept selections, unless configured otherwise.
+pub const SELECTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
+/// Share of the memory that one selection may take.
+const LARGEST_SHARE: usize = 4;
+
+type Key = (Fingerprint, Box<str>);
+
+/// The selections of recent filters.
+pub struct SelectionCache {
+    bytes_max: usize,
+    state: Mutex<State>,
+    built: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<Key, Entry>,
+    bytes: usize,
+    clock: u64,
+    hits: u64,
+    misses: u64,
+}
+
+enum Entry {
+    Building,
+    Ready { selection: Arc<Selection>, bytes: usize, used: u64 },
+}
+
+/// How often a selection was at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelectionCounts {
+    /// Requests that found theirs.
+    pub hits: u64,
+    /// Requests that built theirs.
+    pub misses: u64,
+    /// Memory in use.
+    pub bytes: usize,
+}
+
+impl SelectionCache {
+    /// A cache of at most `bytes_max` bytes.
+    #[must_use]
+    pub fn new(bytes_max: usize) -> SelectionCache {
+        SelectionCache { bytes_max, state: Mutex::default(), built: Condvar::new() }
+    }
+
+    /// Figures for the metrics.
+    #[must_use]
+    pub fn counts(&self) -> SelectionCounts {
+        let state = self.lock();
+        SelectionCounts { hits: state.hits, misses: state.misses, bytes: state.bytes }
+    }
+
+    /// A panic while the lock is held leaves the state whole: every change is one assignment or one map operation.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the selection, or takes on building it.
+    fn find_or_claim(&self, key: &Key) -> Option<Arc<Selection>> {
+        let mut state = self.lock();
+        loop {
+            state.clock += 1;
+            let now = state.clock;
+            match state.entries.get_mut(key) {
+                Some(Entry::Ready { selection, used, .. }) => {
+                    *used = now;
+                    let found = Arc::clone(selection);
+                    state.hits += 1;
+                    return Some(found);
+                }
+                Some(Entry::Building) => {
+                    state = self.built.wait(state).unwrap_or_else(PoisonError::into_inner)
+                }
+                None => {
+                    state.misses += 1;
+                    state.entries.insert(key.clone(), Entry::Building);
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn keep(&self, key: Key, selection: &Arc<Selection>) {
+        let bytes = selection.memory_bytes() + key.1.len() + size_of::<Entry>();
+        let mut state = self.lock();
+        state.entries.remove(&key);
+        if bytes <= self.bytes_max / LARGEST_SHARE {
+            while state.bytes + bytes > self.bytes_max && state.evict() {}
+            state.clock += 1;
+            let used = state.clock;
+            state.bytes += bytes;
+            state.entries.insert(key, Entry::Ready { selection: Arc::clone(selection), bytes, used });
+        }
+    }
+}
+
+impl State {
+    /// Drops the entry that was not used for longest; false when there is none.
+    fn evict(&mut self) -> bool {
+        let used = |entry: &Entry| if let Entry::Ready { used, .. } = entry { Some(*used) } else { None };
+        let oldest = self
+            .entries
+            .iter()
+            .filter_map(|(key, entry)| Some((used(entry)?, key)))
+            .min_by_key(|(used, _)| *used);
+        let oldest = oldest.map(|(_, key)| key.clone());
+        let Some(Entry::Ready { bytes, .. }) = oldest.and_then(|key| self.entries.remove(&key)) else {
+            return false;
+        };
+        self.bytes -= bytes;
+        true
+    }
+}
+
+/// Gives a claim back when building fails or panics, so that others do not wait for ever.
+struct Claim<'c> {
+    cache: &'c SelectionCache,
+    key: Key,
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut state = self.cache.lock();
+        if matches!(state.entries.get(&self.key), Some(Entry::Building)) {
+            state.entries.remove(&self.key);
+        }
+        drop(state);
+        self.cache.built.notify_all();
+    }
+}
+
+impl Selections for SelectionCache {
+    fn get(
+        &self,
+        table: Fingerprint,
+        filter: &str,
+        build: &mut dyn FnMut() -> Result<Selection, FormatError>,
+    ) -> Result<Arc<Selection>, FormatError> {
+        let key = (table, filter.into());
+        if let Some(found) = self.find_or_claim(&key) {
+            return Ok(found);
+        }
+        let claim = Claim { cache: self, key };
+        let selection = Arc::new(build()?);
+        self.keep(claim.key.clone(), &selection);
+        Ok(selection)
+    }
+}

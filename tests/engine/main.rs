@@ -1,0 +1,12 @@
+//! The query engine against a naive twin over random tables and random requests.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+mod naive;
+mod requests;
+mod tables;
+mod walks;

@@ -1,0 +1,206 @@
+//! Bad requests: each kind has its reason, its pointer and a hint, and all faults of a body come at once.
+
+use mercato::query::{Fault, QueryError, QueryRequest, Reason, plan};
+use mercato_format::writer::{Column, ColumnValues, temporary_table};
+use mercato_format::{ColumnKind, Table, TimeUnit};
+
+fn table() -> Table {
+    let texts =
+        |values: &[&str]| ColumnValues::Texts(values.iter().map(|value| Some((*value).into())).collect());
+    let mut hidden = Column::new("hidden", ColumnKind::Text, texts(&["p", "q"]));
+    hidden.sort_index = false;
+    temporary_table(&[
+        Column::new("name", ColumnKind::Text, texts(&["a", "b"])),
+        Column::new(
+            "price",
+            ColumnKind::Decimal { precision: 15, scale: 2 },
+            ColumnValues::Integers(vec![Some(100), Some(250)]),
+        ),
+        Column::new("price_max", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1), Some(2)])),
+        Column::new("ratio", ColumnKind::Float, ColumnValues::Floats(vec![Some(0.5), None])),
+        Column::new("open", ColumnKind::Boolean, ColumnValues::Booleans(vec![Some(true), Some(false)])),
+        Column::new(
+            "at",
+            ColumnKind::Timestamp { unit: TimeUnit::Second },
+            ColumnValues::Integers(vec![Some(0), Some(86_400)]),
+        ),
+        Column::new("$aud", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1), Some(2)])),
+        hidden,
+    ])
+    .unwrap()
+}
+
+fn faults(body: &str) -> Vec<Fault> {
+    match QueryRequest::from_json(body.as_bytes(), 10_000) {
+        Err(faults) => faults,
+        Ok(request) => match plan(&request, &table(), "t@1") {
+            Err(QueryError::Faults(faults)) => faults,
+            other => panic!("{body}: {other:?}"),
+        },
+    }
+}
+
+#[test]
+fn each_kind_of_bad_request_has_its_reason_and_pointer() {
+    let deep = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(7), "{\"name\":\"a\"}", "}".repeat(7));
+    let cases: &[(&str, Reason, &str)] = &[
+        ("[]", Reason::MalformedJson, ""),
+        ("{\"limit\":1", Reason::MalformedJson, ""),
+        ("{\"limit\":0}", Reason::OutOfRange, "/limit"),
+        ("{\"limit\":10001}", Reason::OutOfRange, "/limit"),
+        ("{\"limit\":1.5}", Reason::OutOfRange, "/limit"),
+        ("{\"limit\":\"5\"}", Reason::WrongType, "/limit"),
+        ("{\"offset\":-1}", Reason::OutOfRange, "/offset"),
+        ("{\"offset\":18446744073709551616}", Reason::OutOfRange, "/offset"),
+        ("{\"limits\":5}", Reason::UnknownField, "/limits"),
+        ("{\"limit\":5,\"limit\":6}", Reason::DuplicateField, "/limit"),
+        ("{\"sortDirection\":\"up\"}", Reason::UnknownWord, "/sortDirection"),
+        ("{\"sortBy\":\"nmae\"}", Reason::UnknownColumn, "/sortBy"),
+        ("{\"sortBy\":\"hidden\"}", Reason::SortNotIndexed, "/sortBy"),
+        ("{\"columns\":\"name\"}", Reason::WrongType, "/columns"),
+        ("{\"columns\":[\"name\",5]}", Reason::WrongType, "/columns/1"),
+        ("{\"columns\":[\"name\",\"name\"]}", Reason::DuplicateColumn, "/columns/1"),
+        ("{\"columns\":[\"nam\"]}", Reason::UnknownColumn, "/columns/0"),
+        ("{\"filters\":[]}", Reason::WrongType, "/filters"),
+        ("{\"filters\":{\"nme\":1}}", Reason::UnknownColumn, "/filters/nme"),
+        ("{\"filters\":{\"price\":{\"gtee\":1}}}", Reason::UnknownOperator, "/filters/price/gtee"),
+        ("{\"filters\":{\"$nor\":[]}}", Reason::UnknownOperator, "/filters/$nor"),
+        ("{\"filters\":{\"$or\":[]}}", Reason::WrongType, "/filters/$or"),
+        ("{\"filters\":{\"name\":5}}", Reason::TypeMismatch, "/filters/name"),
+        ("{\"filters\":{\"price\":\"cheap\"}}", Reason::TypeMismatch, "/filters/price"),
+        ("{\"filters\":{\"ratio\":\"0.5\"}}", Reason::TypeMismatch, "/filters/ratio"),
+        ("{\"filters\":{\"open\":1}}", Reason::TypeMismatch, "/filters/open"),
+        ("{\"filters\":{\"at\":\"soon\"}}", Reason::TypeMismatch, "/filters/at"),
+        ("{\"filters\":{\"at\":{\"gte\":5}}}", Reason::TypeMismatch, "/filters/at/gte"),
+        (
+            "{\"filters\":{\"price\":{\"contains\":\"1\"}}}",
+            Reason::OperatorNotApplicable,
+            "/filters/price/contains",
+        ),
+        ("{\"filters\":{\"price\":{\"isNull\":1}}}", Reason::TypeMismatch, "/filters/price/isNull"),
+        ("{\"filters\":{\"price\":{\"gt\":null}}}", Reason::WrongType, "/filters/price/gt"),
+        ("{\"filters\":{\"price\":[]}}", Reason::WrongType, "/filters/price"),
+        ("{\"filters\":{\"price\":[1,null]}}", Reason::WrongType, "/filters/price/1"),
+        ("{\"filters\":{\"price\":{\"between\":[1]}}}", Reason::WrongType, "/filters/price/between"),
+        ("{\"filters\":{\"price\":{}}}", Reason::WrongType, "/filters/price"),
+        ("{\"filters\":{\"price\":1,\"price\":2}}", Reason::DuplicateField, "/filters/price"),
+        (&deep, Reason::FilterTooDeep, "/filters/$not/$not/$not/$not/$not/$not"),
+        ("{\"cursor\":\"???\"}", Reason::CursorInvalid, "/cursor"),
+        ("{\"cursor\":5}", Reason::WrongType, "/cursor"),
+    ];
+    for (body, reason, pointer) in cases {
+        let found = faults(body);
+        assert_eq!((found[0].reason, found[0].pointer.as_str()), (*reason, *pointer), "{body}: {found:?}");
+        assert!(!found[0].hint.is_empty() && !found[0].message.is_empty(), "{body}");
+    }
+}
+
+#[test]
+fn all_faults_of_a_body_come_at_once() {
+    let found = faults(
+        "{\"limit\":0,\"colour\":1,\"sortDirection\":\"x\",\"filters\":{\"a\":{\"b\":1},\"c\":{\"d\":2}}}",
+    );
+    assert_eq!(found.len(), 5, "{found:?}");
+    let found = faults("{\"columns\":[\"x\",\"y\"],\"sortBy\":\"z\",\"filters\":{\"u\":1,\"open\":\"no\"}}");
+    assert_eq!(found.len(), 5, "{found:?}");
+}
+
+#[test]
+fn a_misspelt_name_brings_the_nearest_one() {
+    assert_eq!(faults("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
+    assert_eq!(faults("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
+    assert_eq!(faults("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
+}
+
+#[test]
+fn limits_of_filters_hold_at_their_edges() {
+    let list = |count: usize| format!("{{\"filters\":{{\"price\":{:?}}}}}", vec![1; count]);
+    let conditions = |count: usize| {
+        let parts: Vec<&str> = vec!["{\"price\":1}"; count];
+        format!("{{\"filters\":{{\"$or\":[{}],\"name\":\"a\"}}}}", parts.join(","))
+    };
+    let accepted = |body: &str| {
+        plan(&QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(), &table(), "t@1").is_ok()
+    };
+    assert!(accepted(&list(10_000)));
+    assert_eq!(faults(&list(10_001))[0].reason, Reason::WrongType);
+    assert!(accepted(&conditions(99)));
+    assert_eq!(faults(&conditions(100))[0].reason, Reason::FilterTooLarge);
+    let nested = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(5), "{\"name\":\"a\"}", "}".repeat(5));
+    assert!(accepted(&nested));
+}
+
+#[test]
+fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
+    let table = table();
+    let rows = |body: &str| {
+        let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
+        mercato::query::execute(&plan(&request, &table, "t@1").unwrap(), &mercato::query::NoSelections)
+            .unwrap()
+            .rows
+    };
+    assert_eq!(rows("{\"filters\":{\"price_min\":2}}"), [1]);
+    assert_eq!(rows("{\"filters\":{\"price_max\":2}}"), [1], "`price_max` is a column");
+    assert_eq!(rows("{\"filters\":{\"$$aud\":2}}"), [1]);
+    assert_eq!(rows("{\"filters\":{\"price\":\"2.50\"}}"), [1]);
+    assert_eq!(rows("{\"filters\":{\"at\":{\"gte\":\"1970-01-02\"}}}"), [1]);
+    assert_eq!(rows("{\"filters\":{\"ratio\":null}}"), [1]);
+    assert_eq!(rows("{\"filters\":{\"price\":2.505}}"), [] as [u32; 0]);
+    assert_eq!(rows(""), [0, 1]);
+    assert_eq!(rows("{\"filters\":null,\"columns\":null,\"cursor\":null,\"limit\":null}"), [0, 1]);
+}
+
+#[test]
+fn a_cursor_is_bound_to_its_query_and_its_file() {
+    let table = table();
+    let plan_of = |body: &str, identity: &str| {
+        let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
+        plan(&request, &table, identity).map(|plan| plan.cursor_after(0).unwrap())
+    };
+    let cursor = plan_of("{\"sortBy\":\"price\"}", "t@1").unwrap();
+    let with = |rest: &str| format!("{{{rest}\"cursor\":\"{cursor}\"}}");
+    let reason = |body: &str, identity: &str| match plan_of(body, identity) {
+        Err(QueryError::Faults(faults)) => Some(faults[0].reason),
+        _ => None,
+    };
+    assert_eq!(reason(&with("\"sortBy\":\"price\",\"limit\":7,\"columns\":[\"name\"],"), "t@1"), None);
+    assert_eq!(
+        reason(&with("\"sortBy\":\"price\",\"sortDirection\":\"desc\","), "t@1"),
+        Some(Reason::CursorQueryMismatch)
+    );
+    assert_eq!(reason(&with(""), "t@1"), Some(Reason::CursorQueryMismatch));
+    assert_eq!(
+        reason(&with("\"sortBy\":\"price\",\"filters\":{\"name\":\"a\"},"), "t@1"),
+        Some(Reason::CursorQueryMismatch)
+    );
+    assert_eq!(reason(&with("\"sortBy\":\"price\","), "other@1"), Some(Reason::CursorQueryMismatch));
+    let other =
+        temporary_table(&[Column::new("price", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1)]))])
+            .unwrap();
+    let request = QueryRequest::from_json(with("\"sortBy\":\"price\",").as_bytes(), 100).unwrap();
+    assert_eq!(request.cursor_fingerprint(), Some(table.fingerprint()));
+    let Err(QueryError::Faults(faults)) = plan(&request, &other, "t@1") else { panic!() };
+    assert_eq!(faults[0].reason, Reason::CursorExpired);
+}
+
+#[test]
+fn the_get_form_takes_the_same_fields() {
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs: Vec<(String, String)> =
+            pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        QueryRequest::from_pairs(&pairs, 100)
+    };
+    let request = pairs(&[
+        ("filters", "{\"price\":{\"gte\":2}}"),
+        ("columns", "name,price"),
+        ("limit", "5"),
+        ("sortBy", "price"),
+    ])
+    .unwrap();
+    let table = table();
+    let plan = plan(&request, &table, "t@1").unwrap();
+    assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
+    assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
+    assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "/filters");
+    assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
+}
