@@ -42,7 +42,7 @@ pub enum Test {
     /// There is a value, be it NaN.
     NotNull,
     /// The text matches; for texts, where keys do not say.
-    Text(TextTest),
+    Text(Box<TextTest>),
 }
 
 /// A test of a text itself.
@@ -58,7 +58,7 @@ pub struct TextTest {
 #[derive(Debug, Clone)]
 pub enum TextPattern {
     /// Has it inside.
-    Contains(Finder<'static>),
+    Contains(Box<Finder<'static>>),
     /// Begins with it.
     StartsWith(Vec<u8>),
     /// Ends with it.

@@ -161,7 +161,7 @@ impl Resolver<'_> {
             }
             if texts.ranks.is_none() || matches!(operator, Operator::Contains | Operator::EndsWith) {
                 let opposite = matches!(operator, Operator::Ne | Operator::Nin);
-                return Ok(Test::Text(TextTest { pattern, negated: negated != opposite }));
+                return Ok(Test::Text(Box::new(TextTest { pattern, negated: negated != opposite })));
             }
         }
         let keys = match (&data, operator) {
@@ -208,7 +208,7 @@ fn text_pattern(operator: Operator, bounds: &[Bound]) -> TextPattern {
     let second = (operator == Operator::Between && texts.len() > 1).then(|| texts.remove(1));
     let first = texts.first().cloned().unwrap_or_default();
     match operator {
-        Operator::Contains => TextPattern::Contains(Finder::new(&first).into_owned()),
+        Operator::Contains => TextPattern::Contains(Box::new(Finder::new(&first).into_owned())),
         Operator::StartsWith => TextPattern::StartsWith(first),
         Operator::EndsWith => TextPattern::EndsWith(first),
         Operator::Gt => TextPattern::Between(Some((first, false)), None),

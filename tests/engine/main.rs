@@ -7,6 +7,7 @@
 )]
 
 mod naive;
+mod rendering;
 mod requests;
 mod tables;
 mod walks;

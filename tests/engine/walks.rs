@@ -205,7 +205,7 @@ proptest! {
     fn they_agree_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
         // The same rows over and over: long runs, many zones, several chunks.
         let rows = case.table.rows;
-        let times = if rows == 0 { 0 } else { 70_000 / rows + 1 };
+        let times = 70_000usize.checked_div(rows).map_or(0, |times| times + 1);
         for column in &mut case.table.columns {
             column.cells = column.cells.iter().cycle().take(rows * times).cloned().collect();
         }

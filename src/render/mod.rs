@@ -1,0 +1,44 @@
+//! From rows to bytes: JSON, CSV, NDJSON and server-sent events behind one row writer. Values are gathered column by
+//! column for a batch of rows, then printed row by row. Knows no status code and no socket.
+
+mod cells;
+mod csv;
+mod json;
+mod ndjson;
+mod row_writer;
+mod sse;
+
+use mercato_format::{FormatError, Table};
+
+pub use row_writer::{RenderNotes, RowWriter};
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// One JSON array of objects.
+    Json,
+    /// RFC 4180 with a header row.
+    Csv,
+    /// One JSON object a line.
+    Ndjson,
+    /// One JSON object a `data:` event.
+    Sse,
+}
+
+/// Appends rows as a complete document.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub fn render_rows(
+    format: Format,
+    table: &Table,
+    columns: &[usize],
+    rows: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<RenderNotes, FormatError> {
+    let mut writer = RowWriter::new(format, table, columns)?;
+    writer.begin(out);
+    writer.rows(rows, out)?;
+    writer.end(out);
+    Ok(writer.notes())
+}

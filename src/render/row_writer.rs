@@ -1,0 +1,116 @@
+//! Writes rows in one of the formats. A format is the bytes around the cells; the cells are the same for all.
+
+use mercato_format::{FormatError, Table};
+
+use crate::render::cells::{Cells, Printer};
+use crate::render::{Format, csv, json, ndjson, sse};
+
+/// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
+const BATCH_ROWS: usize = 512;
+
+/// Which text a cell has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CellText {
+    Json,
+    Csv,
+}
+
+/// The bytes around the cells.
+pub(crate) struct Layout {
+    /// Which text the cells have.
+    pub(crate) text: CellText,
+    /// Before everything.
+    pub(crate) begin: Vec<u8>,
+    /// Before each cell of a row, one a column.
+    pub(crate) before_cell: Vec<Vec<u8>>,
+    /// After the last cell of a row.
+    pub(crate) row_end: &'static [u8],
+    /// Between two rows.
+    pub(crate) between_rows: &'static [u8],
+    /// After everything.
+    pub(crate) end: &'static [u8],
+}
+
+/// What a client should know of the rows written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RenderNotes {
+    /// NaN and infinities that JSON shows as null.
+    pub non_finite: u64,
+}
+
+/// Writes rows of some columns of a table, batch by batch.
+pub struct RowWriter<'t> {
+    layout: Layout,
+    printers: Vec<Printer<'t>>,
+    cells: Vec<Cells<'t>>,
+    written: bool,
+    notes: RenderNotes,
+}
+
+impl<'t> RowWriter<'t> {
+    /// A writer for the columns, in their order.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] for a column that the table does not have.
+    pub fn new(format: Format, table: &'t Table, columns: &[usize]) -> Result<RowWriter<'t>, FormatError> {
+        let names =
+            columns.iter().filter_map(|column| table.columns().get(*column)).map(|meta| meta.name.as_str());
+        let layout = match format {
+            Format::Json => json::layout(names),
+            Format::Csv => csv::layout(names),
+            Format::Ndjson => ndjson::layout(names),
+            Format::Sse => sse::layout(names),
+        };
+        let printers: Vec<Printer<'t>> = columns
+            .iter()
+            .map(|column| Printer::new(table, *column, layout.text))
+            .collect::<Result<_, _>>()?;
+        let cells = printers.iter().map(Printer::empty_cells).collect();
+        Ok(RowWriter { layout, printers, cells, written: false, notes: RenderNotes::default() })
+    }
+
+    /// Appends what stands before all rows.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.layout.begin);
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the store file is damaged; what was appended by then is of no use.
+    pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
+        for batch in rows.chunks(BATCH_ROWS) {
+            for (printer, cells) in self.printers.iter().zip(&mut self.cells) {
+                self.notes.non_finite += printer.gather(batch, cells)?;
+            }
+            self.print(batch.len(), out);
+        }
+        Ok(())
+    }
+
+    /// Appends what stands after all rows.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.layout.end);
+    }
+
+    /// What a client should know of the rows so far.
+    #[must_use]
+    pub fn notes(&self) -> RenderNotes {
+        self.notes
+    }
+
+    fn print(&mut self, count: usize, out: &mut Vec<u8>) {
+        let layout = &self.layout;
+        for number in 0..count {
+            if self.written {
+                out.extend_from_slice(layout.between_rows);
+            }
+            self.written = true;
+            for (before, cells) in layout.before_cell.iter().zip(&self.cells) {
+                out.extend_from_slice(before);
+                cells.print(number, out);
+            }
+            out.extend_from_slice(layout.row_end);
+        }
+    }
+}

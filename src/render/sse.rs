@@ -1,0 +1,15 @@
+//! One JSON object a `data:` event (WHATWG HTML, "Server-sent events").
+
+use crate::render::json::keys;
+use crate::render::row_writer::{CellText, Layout};
+
+pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
+    Layout {
+        text: CellText::Json,
+        begin: Vec::new(),
+        before_cell: keys(b"data: {", names),
+        row_end: b"}\n\n",
+        between_rows: b"",
+        end: b"",
+    }
+}

@@ -1,0 +1,121 @@
+//! Every format prints every cell as a plain printer does, and what JSON and CSV readers read is what was stored.
+
+use mercato::render::{Format, RowWriter, render_rows};
+use mercato_format::ColumnKind;
+use mercato_format::print::{push_date, push_decimal, push_timestamp};
+use proptest::prelude::*;
+
+use crate::naive::{Cell, NaiveTable};
+use crate::tables;
+
+/// The cell in JSON, made with nothing but the standard library, `serde_json` and the printers of exact numbers.
+fn json(kind: ColumnKind, cell: Option<&Cell>) -> String {
+    let mut out = Vec::new();
+    match (kind, cell) {
+        (_, None) => return "null".into(),
+        (_, Some(Cell::Text(text))) => return serde_json::to_string(text).unwrap(),
+        (_, Some(Cell::Flag(flag))) => return flag.to_string(),
+        (_, Some(Cell::Float(value))) => {
+            return if value.is_finite() { serde_json::to_string(value).unwrap() } else { "null".into() };
+        }
+        (ColumnKind::Decimal { scale, .. }, Some(Cell::Number(value))) => {
+            push_decimal(&mut out, *value, scale)
+        }
+        (ColumnKind::Date, Some(Cell::Number(value))) => push_date(&mut out, i64::try_from(*value).unwrap()),
+        (ColumnKind::Timestamp { unit }, Some(Cell::Number(value))) => {
+            push_timestamp(&mut out, i64::try_from(*value).unwrap(), unit)
+        }
+        (_, Some(Cell::Number(value))) => return value.to_string(),
+    }
+    let text = String::from_utf8(out).unwrap();
+    if matches!(kind, ColumnKind::Decimal { .. }) { text } else { format!("\"{text}\"") }
+}
+
+fn csv(kind: ColumnKind, cell: Option<&Cell>) -> String {
+    match cell {
+        None => String::new(),
+        Some(Cell::Float(value)) if value.is_nan() => "NaN".into(),
+        Some(Cell::Float(value)) if value.is_infinite() => {
+            if *value > 0.0 { "Infinity" } else { "-Infinity" }.into()
+        }
+        Some(Cell::Text(text)) if text.is_empty() || text.contains([',', '"', '\r', '\n']) => {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        }
+        Some(Cell::Text(text)) => text.clone(),
+        cell => json(kind, cell).trim_matches('"').into(),
+    }
+}
+
+fn expected(format: Format, table: &NaiveTable, columns: &[usize], rows: &[u32]) -> String {
+    let cells = |row: &u32, print: fn(ColumnKind, Option<&Cell>) -> String| -> Vec<String> {
+        columns
+            .iter()
+            .map(|column| &table.columns[*column])
+            .map(|column| print(column.kind, column.cells[*row as usize].as_ref()))
+            .collect()
+    };
+    let object = |row: &u32| {
+        let names = columns.iter().map(|column| &table.columns[*column].name);
+        let members: Vec<String> =
+            names.zip(cells(row, json)).map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        format!("{{{}}}", members.join(","))
+    };
+    match format {
+        Format::Json => format!("[{}]", rows.iter().map(object).collect::<Vec<_>>().join(",")),
+        Format::Ndjson => rows.iter().map(|row| format!("{}\n", object(row))).collect(),
+        Format::Sse => rows.iter().map(|row| format!("data: {}\n\n", object(row))).collect(),
+        Format::Csv => {
+            let header: Vec<&str> =
+                columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
+            let lines = rows.iter().map(|row| format!("{}\r\n", cells(row, csv).join(",")));
+            format!("{}\r\n{}", header.join(","), lines.collect::<String>())
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(800))]
+    #[test]
+    fn every_format_prints_every_cell((table, indexed) in tables::table(60), seed in any::<u64>(), contiguous in any::<bool>()) {
+        let stored = tables::stored(&table, &indexed);
+        let columns: Vec<usize> = (0..table.columns.len()).rev().collect();
+        let count = u32::try_from(table.rows).unwrap();
+        let pick = |number: u32| (u64::from(number).wrapping_mul(seed | 1) % u64::from(count.max(1))) as u32;
+        let rows: Vec<u32> = if contiguous { (0..count).collect() } else { (0..count).map(pick).collect() };
+        for format in [Format::Json, Format::Csv, Format::Ndjson, Format::Sse] {
+            let mut out = Vec::new();
+            let notes = render_rows(format, &stored, &columns, &rows, &mut out).unwrap();
+            let found = String::from_utf8(out).unwrap();
+            prop_assert_eq!(&found, &expected(format, &table, &columns, &rows));
+            let hidden = |cell: &Option<Cell>| matches!(cell, Some(Cell::Float(value)) if !value.is_finite());
+            let cells = rows.iter().flat_map(|row| table.columns.iter().map(move |column| &column.cells[*row as usize]));
+            let non_finite = if format == Format::Csv { 0 } else { cells.filter(|cell| hidden(cell)).count() as u64 };
+            prop_assert_eq!(notes.non_finite, non_finite);
+        }
+    }
+}
+
+#[test]
+fn batches_of_any_size_give_the_same_document() {
+    use mercato_format::writer::{Column, ColumnValues, temporary_table};
+    let texts = (0..2_000).map(|row| Some(format!("row {row}"))).collect();
+    let table = temporary_table(&[
+        Column::new(
+            "n",
+            ColumnKind::Integer,
+            ColumnValues::Integers((0..2_000).map(|row| Some(row * row)).collect()),
+        ),
+        Column::new("t", ColumnKind::Text, ColumnValues::Texts(texts)),
+    ])
+    .unwrap();
+    let rows: Vec<u32> = (0..2_000).collect();
+    let mut whole = Vec::new();
+    render_rows(Format::Json, &table, &[0, 1], &rows, &mut whole).unwrap();
+    let mut pieces = Vec::new();
+    let mut writer = RowWriter::new(Format::Json, &table, &[0, 1]).unwrap();
+    writer.begin(&mut pieces);
+    rows.chunks(77).for_each(|rows| writer.rows(rows, &mut pieces).unwrap());
+    writer.end(&mut pieces);
+    assert_eq!(whole, pieces);
+    assert!(serde_json::from_slice::<serde_json::Value>(&whole).unwrap().as_array().unwrap().len() == 2_000);
+}
