@@ -82,7 +82,7 @@ pub mod access {
     /// Meters that are looked at to find one that makes room.
     pub const EVICTION_CANDIDATES: usize = 8;
     /// Requests of one subject closer together than this count as one moment.
-    pub const WINDOW_GRAIN_MILLIS: i64 = 100;
+    pub const WINDOW_GRAIN_MILLIS: i32 = 100;
     /// How often day counters and times of last use are written down.
     pub const KEEPER_INTERVAL_MILLIS: u64 = 1_000;
     /// Counters that one round of the keeper writes.

@@ -111,7 +111,7 @@ impl RateLimits {
         let refused = if self.per_day > 0 && today >= self.per_day {
             Some((RateReason::Day, self.per_day, meter.day.plus_days(1).start()))
         } else if self.per_minute > 0 && in_window >= self.per_minute {
-            Some((RateReason::Minute, self.per_minute, meter.window.next_free().unwrap_or(now)))
+            Some((RateReason::Minute, self.per_minute, meter.window.next_free(now).unwrap_or(now)))
         } else {
             None
         };
@@ -139,7 +139,7 @@ impl RateLimits {
     pub(super) fn standing(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
         let in_window = meter.window.count(now);
         let today = meter.count_today(now);
-        let window_end = meter.window.next_free().unwrap_or(now);
+        let window_end = meter.window.next_free(now).unwrap_or(now);
         let minute = (self.per_minute > 0).then(|| Standing {
             limit: self.per_minute,
             remaining: self.per_minute.saturating_sub(in_window),

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crate::clock::Moment;
 use crate::limits::access::WINDOW_GRAIN_MILLIS;
 
-const WINDOW_MILLIS: i64 = 60_000;
+const WINDOW_MILLIS: i32 = 60_000;
 
 /// The requests of one subject in the last 60 seconds.
 #[derive(Debug, Clone, Default)]
@@ -18,21 +18,32 @@ pub(super) struct Window {
     total: u32,
 }
 
+/// Requests that came within one grain: 8 bytes, since a busy subject has up to 601 of them.
+///
+/// Times are milliseconds modulo 2^32. Ages are compared as signed numbers: what lies 49 days back looks like the
+/// near future for a minute, which at worst delays one request of somebody who was away for so long.
 #[derive(Debug, Clone, Copy)]
 struct Run {
-    first: i64,
-    last: i64,
-    count: u32,
+    first: u32,
+    span: u16,
+    count: u16,
+}
+const _: () = assert!(size_of::<Run>() == 8);
+
+impl Run {
+    fn is_over(self, now: u32) -> bool {
+        let age = age(now, self.first.wrapping_add(u32::from(self.span)));
+        // A clock that was set back must not leave runs in the future that never go.
+        age >= WINDOW_MILLIS || age < -WINDOW_MILLIS
+    }
 }
 
 impl Window {
     /// How many requests count at this moment.
     pub(super) fn count(&mut self, now: Moment) -> u32 {
-        // A clock that was set back must not leave runs in the future that never go.
-        let now = now.unix_millis();
-        let is_over = |run: &Run| run.last + WINDOW_MILLIS <= now || run.first > now + WINDOW_MILLIS;
-        while let Some(run) = self.runs.front().filter(|run| is_over(run)) {
-            self.total = self.total.saturating_sub(run.count);
+        let now = wrapped(now);
+        while let Some(run) = self.runs.front().filter(|run| run.is_over(now)) {
+            self.total = self.total.saturating_sub(u32::from(run.count));
             self.runs.pop_front();
         }
         if self.runs.is_empty() && self.runs.capacity() > 0 {
@@ -43,28 +54,39 @@ impl Window {
 
     /// Counts one request.
     pub(super) fn add(&mut self, now: Moment) {
-        let now = now.unix_millis();
+        let now = wrapped(now);
         self.total = self.total.saturating_add(1);
-        match self.runs.back_mut() {
-            Some(run) if now >= run.first && now - run.first < WINDOW_GRAIN_MILLIS => {
-                run.last = run.last.max(now);
-                run.count = run.count.saturating_add(1);
+        if let Some(run) = self.runs.back_mut().filter(|run| run.count < u16::MAX) {
+            // Below zero the clock was set back by a little: the run that is there takes the request.
+            let since = age(now, run.first);
+            if since < WINDOW_GRAIN_MILLIS {
+                run.span = run.span.max(u16::try_from(since).unwrap_or(0));
+                run.count += 1;
+                return;
             }
-            // Set back by a little: the run that is there takes the request.
-            Some(run) if now < run.first => run.count = run.count.saturating_add(1),
-            _ => self.runs.push_back(Run { first: now, last: now, count: 1 }),
         }
+        self.runs.push_back(Run { first: now, span: 0, count: 1 });
     }
 
     /// When the oldest request that counts will count no more.
-    pub(super) fn next_free(&self) -> Option<Moment> {
-        self.runs.front().map(|run| Moment::from_unix_millis(run.last + WINDOW_MILLIS))
+    pub(super) fn next_free(&self, now: Moment) -> Option<Moment> {
+        let run = self.runs.front()?;
+        let age = age(wrapped(now), run.first.wrapping_add(u32::from(run.span)));
+        Some(now.plus_millis(i64::from(WINDOW_MILLIS - age)))
     }
 
     /// Memory that the window holds beside itself.
     pub(super) fn heap_bytes(&self) -> usize {
         self.runs.capacity() * size_of::<Run>()
     }
+}
+
+fn wrapped(at: Moment) -> u32 {
+    at.unix_millis() as u32
+}
+
+fn age(now: u32, then: u32) -> i32 {
+    now.wrapping_sub(then).cast_signed()
 }
 
 #[cfg(test)]
@@ -87,15 +109,16 @@ mod tests {
             let mut now = 0;
             for pause in pauses {
                 now += pause;
-                let exact = passed.iter().filter(|then| now - **then < WINDOW_MILLIS).count() as u32;
-                let strict = passed.iter().filter(|then| now - **then < WINDOW_MILLIS + WINDOW_GRAIN_MILLIS).count();
+                let minute = i64::from(WINDOW_MILLIS);
+                let exact = passed.iter().filter(|then| now - **then < minute).count() as u32;
+                let strict = passed.iter().filter(|then| now - **then < minute + i64::from(WINDOW_GRAIN_MILLIS)).count();
                 let counted = window.count(at(now));
                 prop_assert!(counted >= exact && counted <= strict as u32, "{exact} {counted} {strict}");
                 if counted < LIMIT {
                     window.add(at(now));
                     passed.push(now);
                 } else {
-                    let free = window.next_free().unwrap();
+                    let free = window.next_free(at(now)).unwrap();
                     prop_assert!(free > at(now));
                     prop_assert!(window.clone().count(free) < LIMIT);
                 }
@@ -125,5 +148,16 @@ mod tests {
         window.add(at(-500));
         assert_eq!(window.count(at(-500)), 2);
         assert_eq!(window.count(at(60_000)), 0);
+    }
+
+    #[test]
+    fn times_that_wrap_around_are_no_exception() {
+        let wrap = i64::from(u32::MAX) + 1;
+        let before = Moment::from_unix_millis(wrap * 420 - 30_000);
+        let mut window = Window::default();
+        window.add(before);
+        assert_eq!(window.next_free(before.plus_millis(50_000)), Some(before.plus_millis(60_000)));
+        assert_eq!(window.count(before.plus_millis(59_999)), 1);
+        assert_eq!(window.count(before.plus_millis(60_000)), 0);
     }
 }
