@@ -1,0 +1,167 @@
+//! The list of datasets and their headers.
+
+use crate::harness::{MANIFEST, Site, city_columns};
+
+fn site_with_three() -> Site {
+    let site = Site::with_cities();
+    for (slug, featured, tag) in [("rivers", "true", "water"), ("lakes", "false", "water")] {
+        let manifest = format!(
+            "slug = \"{slug}\"\nfeatured = {featured}\ntags = [\"{tag}\"]\n[title]\nen = \"The {slug}\"\n"
+        );
+        site.publish(slug, &manifest, "0.1.0", &city_columns(2));
+    }
+    site
+}
+
+fn slugs(json: &serde_json::Value) -> Vec<&str> {
+    json["data"]["results"].as_array().unwrap().iter().map(|item| item["slug"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_list_shows_featured_datasets_first_and_then_the_newest() {
+    let site = site_with_three();
+    let json = site.get("/api/v1/datasets").json();
+    assert_eq!(slugs(&json), ["rivers", "lakes", "cities"]);
+    assert_eq!(json["data"]["total"], 3);
+    assert_eq!((&json["data"]["limit"], &json["data"]["offset"]), (&20.into(), &0.into()));
+    assert!(json["data"]["nextOffset"].is_null());
+}
+
+#[test]
+fn an_item_has_the_fields_of_the_contract() {
+    let site = Site::with_cities();
+    let json = site.get("/api/v1/datasets").json();
+    let item = &json["data"]["results"][0];
+    let mut names: Vec<_> = item.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "currentVersion",
+            "description",
+            "featured",
+            "fileSize",
+            "license",
+            "rowCount",
+            "slug",
+            "tags",
+            "title",
+            "updatedAt"
+        ]
+    );
+    assert_eq!(
+        (&item["slug"], &item["title"], &item["license"]),
+        (&"cities".into(), &"Cities".into(), &"CC-BY-4.0".into())
+    );
+    assert_eq!((&item["rowCount"], &item["currentVersion"]), (&6.into(), &"1.0.0".into()));
+    let store = crate::harness::store_path(&site.data(), "cities", "1.0.0");
+    assert_eq!(item["fileSize"], std::fs::metadata(store).unwrap().len());
+    assert!(item["updatedAt"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
+}
+
+#[test]
+fn pages_of_the_list_follow_each_other() {
+    let site = site_with_three();
+    let answer = site.get("/api/v1/datasets?limit=2");
+    let json = answer.json();
+    assert_eq!(slugs(&json), ["rivers", "lakes"]);
+    assert_eq!(json["data"]["nextOffset"], 2);
+    assert_eq!(
+        answer.header("Link"),
+        Some(
+            "</api/v1/datasets?limit=2&offset=0>; rel=\"first\", </api/v1/datasets?limit=2&offset=2>; rel=\"next\""
+        )
+    );
+    let last = site.get("/api/v1/datasets?limit=2&offset=2").json();
+    assert_eq!(slugs(&last), ["cities"]);
+    assert!(last["data"]["nextOffset"].is_null());
+    assert!(slugs(&site.get("/api/v1/datasets?offset=18446744073709551615").json()).is_empty());
+}
+
+#[test]
+fn a_tag_narrows_the_list() {
+    let site = site_with_three();
+    let json = site.get("/api/v1/datasets?tag=water&limit=1").json();
+    assert_eq!((slugs(&json), &json["data"]["total"]), (vec!["rivers"], &2.into()));
+    assert_eq!(site.get("/api/v1/datasets?tag=nothing").json()["data"]["total"], 0);
+}
+
+#[test]
+fn a_language_picks_title_and_description_where_they_are_given() {
+    let site = Site::with_cities();
+    let title = |target: &str| site.get(target).json()["data"]["title"].as_str().unwrap().to_owned();
+    assert_eq!(title("/api/v1/datasets/cities?lang=it"), "Città");
+    assert_eq!(title("/api/v1/datasets/cities?lang=en"), "Cities");
+    assert_eq!(title("/api/v1/datasets/cities"), "Cities");
+    let json = site.get("/api/v1/datasets?lang=it").json();
+    assert_eq!(json["data"]["results"][0]["title"], "Città");
+    assert_eq!(json["data"]["results"][0]["description"], "Some cities");
+}
+
+#[test]
+fn a_header_links_to_everything_about_its_dataset() {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(7));
+    let json = site.get("/api/v1/datasets/cities").json();
+    let data = &json["data"];
+    for (field, part) in [
+        ("methodologyUrl", "methodology"),
+        ("changelogUrl", "changelog"),
+        ("schemaUrl", "schema"),
+        ("sampleUrl", "sample"),
+    ] {
+        let target = data[field].as_str().unwrap();
+        assert_eq!(target, format!("/api/v1/datasets/cities/{part}"));
+        assert_eq!(site.get(target).status, 200);
+    }
+    assert_eq!(
+        (&data["rowCount"], &data["creditsForDownload"], &data["columnCount"]),
+        (&7.into(), &7.into(), &7.into())
+    );
+    assert_eq!(data["licenseUrl"], "https://creativecommons.org/licenses/by/4.0/");
+    let versions: Vec<_> =
+        data["versions"].as_array().unwrap().iter().map(|v| v["version"].as_str().unwrap()).collect();
+    assert_eq!(versions, ["1.1.0", "1.0.0"]);
+    let formats: Vec<_> =
+        data["formats"].as_array().unwrap().iter().map(|f| f["format"].as_str().unwrap()).collect();
+    assert_eq!(formats, ["csv", "json", "ndjson"]);
+}
+
+#[test]
+fn parameters_out_of_range_or_unknown_are_refused_together() {
+    let site = Site::with_cities();
+    let answer = site.get("/api/v1/datasets?limit=0&offset=-1&lang=de&tga=x");
+    let json = answer.json();
+    assert_eq!((answer.status, &json["error"]["code"]), (400, &"BAD_REQUEST".into()));
+    let faults: Vec<_> = json["error"]["details"]["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| (fault["pointer"].as_str().unwrap(), fault["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        faults,
+        [
+            ("limit", "OUT_OF_RANGE"),
+            ("offset", "NOT_AN_INTEGER"),
+            ("lang", "UNKNOWN_VALUE"),
+            ("tga", "UNKNOWN_PARAMETER")
+        ]
+    );
+    assert_eq!(json["error"]["details"]["errors"][3]["suggestion"], "tag");
+    assert!(json["error"]["details"]["hint"].is_string());
+    assert_eq!(site.get("/api/v1/datasets?limit=101").status, 400);
+    assert_eq!(site.get("/api/v1/datasets/cities?limit=1").refusal().2, "UNKNOWN_PARAMETER");
+}
+
+#[test]
+fn what_is_no_slug_is_a_bad_request_and_an_unknown_slug_is_not_found() {
+    let site = Site::with_cities();
+    for slug in ["Cities", "a_b", "-a", "a-", &"a".repeat(65)] {
+        assert_eq!(site.get(&format!("/api/v1/datasets/{slug}")).refusal().2, "SLUG_INVALID", "{slug}");
+    }
+    for part in ["", "/schema", "/sample", "/methodology", "/changelog"] {
+        let answer = site.get(&format!("/api/v1/datasets/unknown{part}"));
+        assert_eq!(answer.refusal(), (404, "NOT_FOUND".into(), "DATASET_NOT_FOUND".into()));
+    }
+}

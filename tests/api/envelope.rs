@@ -1,0 +1,142 @@
+//! What every answer has in common.
+
+use crate::harness::{Ask, Site};
+
+#[test]
+fn a_success_has_data_and_meta_and_no_error() {
+    let site = Site::with_cities();
+    let answer = site.get("/api/v1/datasets");
+    let json = answer.json();
+    let object = json.as_object().unwrap();
+    assert_eq!(object.keys().collect::<Vec<_>>(), ["data", "meta", "success"]);
+    assert_eq!(json["success"], true);
+    let meta = &json["meta"];
+    assert_eq!(uuid::Uuid::parse_str(meta["requestId"].as_str().unwrap()).unwrap().get_version_num(), 4);
+    assert!(meta["durationMs"].is_u64());
+    let timestamp = meta["timestamp"].as_str().unwrap();
+    assert!(
+        timestamp.parse::<jiff::Timestamp>().is_ok() && timestamp.ends_with('Z') && timestamp.len() == 24
+    );
+}
+
+#[test]
+fn a_refusal_has_an_error_and_null_data() {
+    let site = Site::with_cities();
+    let json = site.get("/api/v1/datasets/nowhere").json();
+    assert_eq!(json["success"], false);
+    assert!(json["data"].is_null());
+    assert_eq!(json["error"]["code"], "NOT_FOUND");
+    assert!(json["error"]["message"].as_str().unwrap().contains("nowhere"));
+    assert!(json["error"].as_object().unwrap().contains_key("details"));
+    assert!(json["meta"]["requestId"].is_string());
+}
+
+#[test]
+fn every_answer_carries_the_same_headers() {
+    let site = Site::empty(&[]);
+    for (target, status) in
+        [("/api/v1/datasets", 200), ("/nowhere", 404), ("/healthz", 200), ("/api/v1/datasets/A", 400)]
+    {
+        let answer = site.get(target);
+        assert_eq!(answer.status, status, "{target}");
+        assert_eq!(answer.header("X-Request-Id").unwrap(), answer.json()["meta"]["requestId"]);
+        assert_eq!(
+            answer.header("RateLimit-Policy"),
+            Some("\"minute\";q=120;w=60, \"day\";q=5000;w=86400"),
+            "{target}"
+        );
+        let limit = answer.header("RateLimit").unwrap();
+        assert!(limit.starts_with("\"minute\";r=") && limit.contains(", \"day\";r="), "{limit}");
+        assert_eq!(answer.header("Access-Control-Allow-Origin"), Some("*"));
+        assert!(answer.header("Access-Control-Expose-Headers").unwrap().contains("X-Next-Cursor"));
+        assert_eq!(answer.header("X-Content-Type-Options"), Some("nosniff"));
+        assert_eq!(answer.header("Content-Type"), Some("application/json; charset=utf-8"));
+        assert_eq!(answer.header("Server"), Some("mercato"));
+        assert!(httpdate::parse_http_date(answer.header("Date").unwrap()).is_ok());
+        assert_eq!(answer.header("Content-Length"), Some(answer.body.len().to_string().as_str()));
+    }
+}
+
+#[test]
+fn request_ids_differ() {
+    let site = Site::empty(&[]);
+    let id = |answer: crate::harness::Answer| answer.header("X-Request-Id").unwrap().to_owned();
+    assert_ne!(id(site.get("/healthz")), id(site.get("/healthz")));
+}
+
+#[test]
+fn an_unknown_path_is_not_found() {
+    let site = Site::with_cities();
+    for target in
+        ["/", "/api", "/api/v1", "/api/v1/datasets/", "/api/v1/datasets/cities/nothing", "/api/v2/datasets"]
+    {
+        assert_eq!(site.get(target).refusal().1, "NOT_FOUND", "{target}");
+    }
+}
+
+#[test]
+fn a_wrong_method_is_told_which_ones_are_right() {
+    let site = Site::with_cities();
+    let answer = site.send(&Ask::new("DELETE", "/api/v1/datasets/cities"));
+    assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED".into(), "METHOD_NOT_ALLOWED".into()));
+    assert_eq!(answer.header("Allow"), Some("GET, HEAD, OPTIONS"));
+    let answer = site.send(&Ask::new("PUT", "/api/v1/datasets/cities/query").body(b"{}"));
+    assert_eq!((answer.status, answer.header("Allow")), (405, Some("GET, HEAD, POST, OPTIONS")));
+    let answer = site.send(&Ask::new("BREW", "/api/v1/datasets"));
+    assert_eq!(answer.status, 405);
+}
+
+#[test]
+fn head_answers_like_get_without_the_body() {
+    let site = Site::with_cities();
+    for target in ["/api/v1/datasets", "/api/v1/datasets/cities/sample", "/healthz", "/nowhere"] {
+        let get = site.get(target);
+        let head = site.send(&Ask::new("HEAD", target));
+        assert_eq!(head.status, get.status);
+        assert!(head.body.is_empty());
+        let length = |answer: &crate::harness::Answer| {
+            answer.header("Content-Length").unwrap().parse::<i64>().unwrap()
+        };
+        // The duration in meta may take one digit more.
+        assert!((length(&head) - length(&get)).abs() <= 3, "{target}");
+        assert_eq!(head.header("ETag"), get.header("ETag"));
+    }
+}
+
+#[test]
+fn a_browser_of_another_origin_may_ask() {
+    let site = Site::with_cities();
+    let preflight = site.send(
+        &Ask::new("OPTIONS", "/api/v1/datasets/cities/query")
+            .header("Origin", "https://example.org")
+            .header("Access-Control-Request-Method", "POST")
+            .header("Access-Control-Request-Headers", "x-api-key,content-type"),
+    );
+    assert_eq!((preflight.status, preflight.body.len()), (204, 0));
+    assert_eq!(preflight.header("Access-Control-Allow-Origin"), Some("*"));
+    assert!(preflight.header("Access-Control-Allow-Methods").unwrap().contains("POST"));
+    let headers = preflight.header("Access-Control-Allow-Headers").unwrap();
+    assert!(headers.contains("X-Api-Key") && headers.contains("Content-Type"));
+    assert_eq!(site.send(&Ask::new("OPTIONS", "/nowhere")).status, 404);
+}
+
+#[test]
+fn a_target_is_decoded_after_it_is_split() {
+    let site = Site::with_cities();
+    assert_eq!(site.get("/api/v1/datasets/%63ities").status, 200);
+    assert_eq!(site.get("http://elsewhere.test/api/v1/datasets/cities").status, 200);
+    assert_eq!(site.get("/api/v1/datasets/cities%2Fschema").refusal().2, "SLUG_INVALID");
+    assert_eq!(site.get("/api/v1/datasets/%zz").refusal().2, "TARGET_INVALID");
+    assert_eq!(site.get("/api/v1/datasets?tag=%FF").refusal().2, "TARGET_INVALID");
+}
+
+#[test]
+fn a_key_never_appears_in_an_answer() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let answer = site.query("cities", &key, r#"{"limit": 2, "colour": 1}"#);
+    assert_eq!(answer.status, 400);
+    assert!(!answer.text().contains(&key));
+    let wrong = format!("{key}x");
+    assert!(!site.query("cities", &wrong, "{}").text().contains(&wrong));
+}

@@ -1,0 +1,347 @@
+//! A server of our own on a free port over a fresh data directory, and a client that shows every byte.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mercato::catalog::publish::publish;
+use mercato::catalog::{DataDirectory, Slug};
+use mercato::clock::{Moment, SystemClock};
+use mercato::config::{CommandLine, Settings};
+use mercato::http::ListenAddress;
+use mercato::serving::{self, Running};
+use mercato_format::writer::{Column, ColumnValues, write_table};
+use mercato_format::{ColumnKind, TimeUnit};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a name in the catalog looks like when nothing else is said.
+pub const MANIFEST: &str = r#"slug = "cities"
+license = "CC-BY-4.0"
+license_url = "https://creativecommons.org/licenses/by/4.0/"
+tags = ["geo", "towns"]
+[title]
+en = "Cities"
+it = "Città"
+[description]
+en = "Some cities"
+[columns.name]
+description = "Name of the city"
+example = "Roma"
+"#;
+
+/// A running server with its data directory.
+pub struct Site {
+    running: Option<Running>,
+    folder: TempDir,
+    address: SocketAddr,
+}
+
+impl Site {
+    /// A site without request limits and with the dataset `cities`.
+    pub fn with_cities() -> Site {
+        let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+        site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
+        site
+    }
+
+    /// A site without datasets.
+    pub fn empty(flags: &[&str]) -> Site {
+        Site::over(tempfile::tempdir().unwrap(), flags)
+    }
+
+    /// A site over a folder that exists.
+    pub fn over(folder: TempDir, flags: &[&str]) -> Site {
+        let data = folder.path().to_str().unwrap().to_owned();
+        let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
+        let process = ["--charge-durability", "process", "--drain-seconds", "5"];
+        let settings = settings(fixed.iter().chain(&process).chain(flags));
+        let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
+        let address = running.public_socket().unwrap();
+        Site { running: Some(running), folder, address }
+    }
+
+    pub fn running(&self) -> &Running {
+        self.running.as_ref().unwrap()
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn admin_address(&self) -> SocketAddr {
+        match self.running().admin_address() {
+            ListenAddress::Tcp(address) => *address,
+            ListenAddress::Unix(_) => panic!("the harness listens on TCP"),
+        }
+    }
+
+    pub fn admin_token(&self) -> String {
+        std::fs::read_to_string(self.data().admin_token()).unwrap().trim().to_owned()
+    }
+
+    pub fn data(&self) -> DataDirectory {
+        DataDirectory::new(self.folder.path())
+    }
+
+    /// Publishes a version and waits until the server serves it.
+    pub fn publish(&self, slug: &str, manifest: &str, version: &str, columns: &[Column]) {
+        publish_files(&self.data(), manifest, version, columns, &[]);
+        wait_until("the publication is served", || self.serves(slug, version));
+    }
+
+    pub fn serves(&self, slug: &str, version: &str) -> bool {
+        let answer = self.get(&format!("/api/v1/datasets/{slug}"));
+        answer.status == 200 && answer.json()["data"]["currentVersion"] == version
+    }
+
+    /// An account that bought credits, and its key.
+    pub fn paying_key(&self, credits: u64) -> String {
+        let (account, key) = self.account();
+        self.running().app().ledger.buy(account, credits, None, "test", "test", now()).unwrap();
+        key
+    }
+
+    /// An account that never bought credits, and its key.
+    pub fn free_key(&self) -> String {
+        self.account().1
+    }
+
+    fn account(&self) -> (mercato::ledger::AccountId, String) {
+        let ledger = &self.running().app().ledger;
+        let account = ledger.create_account("tester", now()).unwrap();
+        let mut random = [0; mercato::ledger::KEY_RANDOM_BYTES];
+        getrandom::fill(&mut random).unwrap();
+        let key = ledger.create_key(account, "test", random, now()).unwrap();
+        (account, key.plain.reveal().to_owned())
+    }
+
+    pub fn get(&self, target: &str) -> Answer {
+        self.send(&Ask::get(target))
+    }
+
+    pub fn send(&self, ask: &Ask) -> Answer {
+        exchange(self.address, ask)
+    }
+
+    /// Posts a JSON body with a key.
+    pub fn query(&self, slug: &str, key: &str, body: &str) -> Answer {
+        self.send(&Ask::post(&format!("/api/v1/datasets/{slug}/query"), body).header("X-Api-Key", key))
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop(Duration::from_secs(5));
+        }
+    }
+}
+
+fn settings<'a>(flags: impl Iterator<Item = &'a &'a str>) -> Settings {
+    use clap::Parser;
+    let words = ["mercato", "serve"].into_iter().chain(flags.copied());
+    let mercato::config::Command::Serve(typed) = CommandLine::parse_from(words).command;
+    Settings::resolve(typed, 2).unwrap()
+}
+
+pub fn now() -> Moment {
+    use mercato::clock::Clock;
+    SystemClock.now()
+}
+
+/// Publishes without a server; `texts` are further files of the folder.
+pub fn publish_files(
+    data: &DataDirectory,
+    manifest: &str,
+    version: &str,
+    columns: &[Column],
+    texts: &[(&str, &str)],
+) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("dataset.toml"), manifest).unwrap();
+    for (name, text) in texts {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let version = semver::Version::parse(version).unwrap();
+    publish(data, folder.path(), &version, |path: &Path| write_table(path, columns).map(drop)).unwrap();
+}
+
+/// Path of the store file of a version.
+pub fn store_path(data: &DataDirectory, slug: &str, version: &str) -> std::path::PathBuf {
+    data.dataset(&Slug::parse(slug).unwrap()).store(&semver::Version::parse(version).unwrap())
+}
+
+/// A small table with one column of each kind: `id`, `name`, `area`, `height`, `capital`, `founded`, `seen`.
+pub fn city_columns(rows: i64) -> Vec<Column> {
+    let names = ["Roma", "Milano", "Napoli", "Torino", "Palermo", "Genova"];
+    let name = |row: i64| names[usize::try_from(row).unwrap() % names.len()];
+    let integers =
+        |value: &dyn Fn(i64) -> Option<i64>| ColumnValues::Integers((0..rows).map(value).collect());
+    let height = |row: i64| match row {
+        1 => Some(f64::NAN),
+        2 => None,
+        _ => Some(row as f64 + 0.5),
+    };
+    vec![
+        Column::new("id", ColumnKind::Integer, integers(&|row| Some(row + 1))),
+        Column::new(
+            "name",
+            ColumnKind::Text,
+            ColumnValues::Texts((0..rows).map(|row| Some(name(row).to_owned())).collect()),
+        ),
+        Column::new(
+            "area",
+            ColumnKind::Decimal { precision: 15, scale: 2 },
+            integers(&|row| Some(90_100 - row)),
+        ),
+        Column::new("height", ColumnKind::Float, ColumnValues::Floats((0..rows).map(height).collect())),
+        Column::new(
+            "capital",
+            ColumnKind::Boolean,
+            ColumnValues::Booleans((0..rows).map(|row| Some(row == 0)).collect()),
+        ),
+        Column::new("founded", ColumnKind::Date, integers(&|row| (row != 3).then_some(row))),
+        Column::new(
+            "seen",
+            ColumnKind::Timestamp { unit: TimeUnit::Millisecond },
+            integers(&|row| Some(1_700_000_000_123 + row * 1000)),
+        ),
+    ]
+}
+
+/// Waits for something that another thread does.
+#[track_caller]
+pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// One request.
+#[derive(Clone)]
+pub struct Ask {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Ask {
+    pub fn new(method: &str, target: &str) -> Ask {
+        Ask { method: method.to_owned(), target: target.to_owned(), headers: Vec::new(), body: None }
+    }
+
+    pub fn get(target: &str) -> Ask {
+        Ask::new("GET", target)
+    }
+
+    pub fn post(target: &str, body: &str) -> Ask {
+        Ask::new("POST", target).header("Content-Type", "application/json").body(body.as_bytes())
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Ask {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub fn without_header(mut self, name: &str) -> Ask {
+        self.headers.retain(|(present, _)| !present.eq_ignore_ascii_case(name));
+        self
+    }
+
+    pub fn body(mut self, body: &[u8]) -> Ask {
+        self.body = Some(body.to_vec());
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut head = format!("{} {} HTTP/1.1\r\nHost: mercato.test\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if let Some(body) = &self.body {
+            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        head.push_str("Connection: close\r\n\r\n");
+        [head.as_bytes(), self.body.as_deref().unwrap_or_default()].concat()
+    }
+}
+
+/// One answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(present, _)| present.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The refusal's code and, where details carry one, its reason.
+    #[track_caller]
+    pub fn refusal(&self) -> (u16, String, String) {
+        let json = self.json();
+        assert_eq!(json["success"], false);
+        assert!(json["data"].is_null());
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (self.status, word(&json["error"]["code"]), word(&json["error"]["details"]["reason"]))
+    }
+}
+
+/// Sends one request on a connection of its own and reads to the end.
+pub fn exchange(address: SocketAddr, ask: &Ask) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(&ask.bytes()).unwrap();
+    let mut wire = Vec::new();
+    stream.read_to_end(&mut wire).unwrap();
+    parse(&wire)
+}
+
+/// Splits an answer and puts chunks together.
+pub fn parse(wire: &[u8]) -> Answer {
+    let split = wire.windows(4).position(|window| window == b"\r\n\r\n").expect("an answer with a head");
+    let head = std::str::from_utf8(&wire[..split]).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let headers: Vec<(String, String)> = lines
+        .map(|line| line.split_once(": ").unwrap())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let chunked = headers.iter().any(|(name, value)| name == "Transfer-Encoding" && value == "chunked");
+    let rest = &wire[split + 4..];
+    Answer { status, headers, body: if chunked { join_chunks(rest) } else { rest.to_vec() } }
+}
+
+fn join_chunks(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|window| window == b"\r\n") {
+        let Ok(length) = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16) else { break };
+        if length == 0 {
+            return body;
+        }
+        body.extend_from_slice(&rest[end + 2..end + 2 + length]);
+        rest = &rest[end + 2 + length + 2..];
+    }
+    panic!("the body broke off after {} bytes", body.len());
+}

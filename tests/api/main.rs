@@ -1,0 +1,22 @@
+//! The API as a client meets it: over a real socket, against a server of its own for each test.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
+
+mod admin;
+mod catalog;
+mod conditional;
+mod envelope;
+mod harness;
+mod metadata;
+mod process;
+mod publishing;
+mod query;
+mod query_faults;
+mod query_formats;
+mod query_money;
+mod query_stream;

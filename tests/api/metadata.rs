@@ -1,0 +1,154 @@
+//! Schema, sample, methodology and changelog.
+
+use serde_json::Value;
+
+use crate::harness::{Ask, MANIFEST, Site, city_columns, publish_files, wait_until};
+
+fn site_with_texts() -> Site {
+    let site = Site::with_cities();
+    let changelog = "# Changes\n\n## [1.1.0] - 2026-02-01\n- more rows\n\n## [1.0.0] - 2026-01-01\n- first\n";
+    let texts = [("methodology.md", "# How\n\nBy hand.\n"), ("changelog.md", changelog)];
+    publish_files(&site.data(), MANIFEST, "1.1.0", &city_columns(250), &texts);
+    wait_until("the texts are served", || site.serves("cities", "1.1.0"));
+    site
+}
+
+#[test]
+fn the_schema_lists_the_columns_in_order_with_their_types() {
+    let site = Site::with_cities();
+    let json = site.get("/api/v1/datasets/cities/schema").json();
+    let data = &json["data"];
+    assert_eq!(data["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(data["type"], "object");
+    let columns: Vec<_> = data["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| (column["name"].as_str().unwrap(), column["type"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        columns,
+        [
+            ("id", "integer"),
+            ("name", "string"),
+            ("area", "number"),
+            ("height", "number"),
+            ("capital", "boolean"),
+            ("founded", "datetime"),
+            ("seen", "datetime")
+        ]
+    );
+    let required: Vec<_> =
+        data["required"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(required, ["id", "name", "area", "height", "capital", "founded", "seen"]);
+    assert_eq!(data["properties"]["id"]["type"], serde_json::json!(["integer", "null"]));
+    assert_eq!(data["properties"]["founded"]["format"], "date");
+    assert_eq!(data["properties"]["seen"]["format"], "date-time");
+}
+
+#[test]
+fn the_schema_describes_a_column_from_the_manifest_or_from_the_data() {
+    let site = Site::with_cities();
+    let json = site.get("/api/v1/datasets/cities/schema").json();
+    let columns = json["data"]["columns"].as_array().unwrap();
+    assert_eq!(
+        (&columns[1]["description"], &columns[1]["example"]),
+        (&"Name of the city".into(), &"Roma".into())
+    );
+    assert_eq!((&columns[0]["description"], &columns[0]["example"]), (&Value::Null, &1.into()));
+    assert_eq!(columns[0]["nullable"], true);
+    let text = site.get("/api/v1/datasets/cities/schema").text();
+    assert!(text.contains("\"example\":901.00") && text.contains("\"examples\":[901.00]"), "{text}");
+}
+
+#[test]
+fn every_row_of_the_sample_fits_the_schema() {
+    let site = Site::with_cities();
+    let schema = site.get("/api/v1/datasets/cities/schema").json();
+    let sample = site.get("/api/v1/datasets/cities/sample").json();
+    for row in sample["data"]["results"].as_array().unwrap() {
+        let row = row.as_object().unwrap();
+        for name in schema["data"]["required"].as_array().unwrap() {
+            let value = &row[name.as_str().unwrap()];
+            let types = &schema["data"]["properties"][name.as_str().unwrap()]["type"];
+            let found = match value {
+                Value::Null => "null",
+                Value::Bool(_) => "boolean",
+                Value::Number(number) if number.is_i64() && types[0] == "integer" => "integer",
+                Value::Number(_) => "number",
+                Value::String(_) => "string",
+                _ => panic!("{value}"),
+            };
+            assert!(
+                types.as_array().unwrap().iter().any(|accepted| accepted == found),
+                "{name}: {value} is not {types}"
+            );
+        }
+        assert_eq!(row.len(), 7);
+    }
+}
+
+#[test]
+fn a_sample_has_at_most_a_hundred_rows_from_the_whole_file() {
+    let site = site_with_texts();
+    let answer = site.get("/api/v1/datasets/cities/sample");
+    let json = answer.json();
+    let data = &json["data"];
+    let ids: Vec<i64> =
+        data["results"].as_array().unwrap().iter().map(|row| row["id"].as_i64().unwrap()).collect();
+    assert_eq!((ids.len(), ids[0], ids[99]), (100, 1, 248));
+    assert!(ids.windows(2).all(|pair| pair[1] - pair[0] == 2 || pair[1] - pair[0] == 3));
+    assert_eq!(
+        (&data["rowsReturned"], &data["totalRows"], &data["version"]),
+        (&100.into(), &250.into(), &"1.1.0".into())
+    );
+    assert_eq!(data["columns"][0], "id");
+    assert_eq!(answer.header("Cache-Control"), Some("public, max-age=300"));
+    assert!(answer.header("ETag").is_some());
+    assert!(json["meta"].get("credits").is_none());
+}
+
+#[test]
+fn numbers_that_json_cannot_express_are_null_with_a_warning() {
+    let site = Site::with_cities();
+    let json = site.get("/api/v1/datasets/cities/sample").json();
+    assert!(json["data"]["results"][1]["height"].is_null());
+    assert_eq!(json["meta"]["warnings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn texts_come_as_json_or_as_markdown() {
+    let site = site_with_texts();
+    let json = site.get("/api/v1/datasets/cities/methodology").json();
+    assert_eq!(
+        (&json["data"]["markdown"], &json["data"]["version"]),
+        (&"# How\n\nBy hand.\n".into(), &"1.1.0".into())
+    );
+    assert!(json["data"]["updatedAt"].is_string());
+    assert!(json["data"].get("entries").is_none());
+    let raw = site.send(&Ask::get("/api/v1/datasets/cities/methodology").header("Accept", "text/markdown"));
+    assert_eq!(
+        (raw.text().as_str(), raw.header("Content-Type")),
+        ("# How\n\nBy hand.\n", Some("text/markdown; charset=utf-8"))
+    );
+    let refused = site.send(&Ask::get("/api/v1/datasets/cities/methodology").header("Accept", "image/png"));
+    assert_eq!(refused.refusal().1, "NOT_ACCEPTABLE");
+}
+
+#[test]
+fn a_changelog_is_cut_into_its_versions() {
+    let site = site_with_texts();
+    let json = site.get("/api/v1/datasets/cities/changelog").json();
+    let entries = json["data"]["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!((&entries[0]["version"], &entries[0]["date"]), (&"1.1.0".into(), &"2026-02-01".into()));
+    assert_eq!(entries[1]["markdown"], "- first");
+}
+
+#[test]
+fn a_dataset_without_texts_answers_with_empty_ones() {
+    let site = Site::with_cities();
+    assert_eq!(site.get("/api/v1/datasets/cities/methodology").json()["data"]["markdown"], "");
+    let json = site.get("/api/v1/datasets/cities/changelog").json();
+    assert_eq!(json["data"]["entries"], serde_json::json!([]));
+}

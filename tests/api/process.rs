@@ -1,0 +1,135 @@
+//! The program itself: how it starts, logs and ends.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use mercato::catalog::DataDirectory;
+use serde_json::Value;
+
+use crate::harness::{Ask, MANIFEST, city_columns, exchange, publish_files, wait_until};
+
+struct Program {
+    child: Child,
+    log: BufReader<ChildStdout>,
+    address: SocketAddr,
+    _folder: tempfile::TempDir,
+}
+
+impl Program {
+    fn start() -> Program {
+        let folder = tempfile::tempdir().unwrap();
+        publish_files(&DataDirectory::new(folder.path()), MANIFEST, "1.0.0", &city_columns(6), &[]);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--admin",
+                "127.0.0.1:0",
+                "--drain-seconds",
+                "5",
+                "--data",
+            ])
+            .arg(folder.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stdout.take().unwrap());
+        let listening = read_line(&mut log);
+        assert_eq!(listening["message"], "listening");
+        let address = listening["address"].as_str().unwrap().parse().unwrap();
+        Program { child, log, address, _folder: folder }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn read_line(log: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    log.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+}
+
+#[test]
+fn a_signal_ends_the_program_in_order() {
+    for signal in ["TERM", "INT"] {
+        let mut program = Program::start();
+        assert_eq!(exchange(program.address, &Ask::get("/healthz")).status, 200);
+        program.signal(signal);
+        assert_eq!(program.child.wait().unwrap().code(), Some(0), "{signal}");
+        let mut rest = String::new();
+        program.log.read_to_string(&mut rest).unwrap();
+        assert!(rest.lines().last().unwrap().contains("\"message\":\"stopped\""), "{rest}");
+        wait_until("nobody listens", || TcpStream::connect(program.address).is_err());
+    }
+}
+
+#[test]
+fn a_request_that_runs_is_finished_before_the_end() {
+    let mut program = Program::start();
+    let mut stream = TcpStream::connect(program.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    // The body is complete only after the signal.
+    let head = "POST /api/v1/datasets/cities/query HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\nConnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    program.signal("TERM");
+    std::thread::sleep(Duration::from_millis(300));
+    stream.write_all(&[b' '; 2000]).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert_eq!(program.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn each_request_is_one_json_line_without_the_key() {
+    let mut program = Program::start();
+    let key = format!("mk_{}", "z".repeat(40));
+    let target = format!("/api/v1/datasets/cities?api_key={key}");
+    let answer = exchange(program.address, &Ask::get(&target).header("X-Api-Key", &key));
+    assert_eq!(answer.status, 400);
+    let answer = exchange(program.address, &Ask::get("/api/v1/datasets/cities"));
+    let mut lines = Vec::new();
+    for _ in 0..2 {
+        lines.push(read_line(&mut program.log));
+    }
+    assert!(lines.iter().all(|line| !line.to_string().contains(&key)));
+    let line = &lines[1];
+    assert_eq!(line["request_id"], answer.header("X-Request-Id").unwrap());
+    assert_eq!((&line["route"], &line["status"]), (&"/api/v1/datasets/{slug}".into(), &200.into()));
+    assert_eq!((&line["method"], &line["dataset"]), (&"GET".into(), &"cities".into()));
+    assert!(line["duration_us"].is_u64());
+    program.signal("TERM");
+    program.child.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_be_used_ends_the_program_with_one_line() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_mercato")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, text) = run(&["serve"]);
+    assert_eq!(
+        (code, text.as_str()),
+        (Some(2), "mercato: --data is required; give it as a flag or in the configuration file\n")
+    );
+    assert_eq!(run(&["serve", "--nonsense"]).0, Some(2));
+    let (code, text) = run(&["serve", "--data", "/proc/nowhere"]);
+    assert_eq!((code, text.lines().count()), (Some(1), 1), "{text}");
+    assert!(text.starts_with("mercato: cannot start: "));
+}

@@ -1,0 +1,152 @@
+//! Publications while the server runs, and damaged files.
+
+use std::fs;
+
+use mercato::catalog::publish::{PublishError, publish, rollback, unpublish};
+use mercato::catalog::{CatalogError, Slug};
+use mercato_format::writer::write_table;
+use semver::Version;
+
+use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
+
+fn slug() -> Slug {
+    Slug::parse("cities").unwrap()
+}
+
+#[test]
+fn a_new_version_is_served_without_a_restart() {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
+    assert_eq!(site.get("/api/v1/datasets/cities").json()["data"]["rowCount"], 9);
+}
+
+#[test]
+fn a_walk_ends_on_the_version_on_which_it_began() {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    let first = site.query("cities", &key, r#"{"limit": 4}"#);
+    let cursor = first.json()["data"]["nextCursor"].as_str().unwrap().to_owned();
+    site.publish("cities", MANIFEST, "2.0.0", &city_columns(50));
+    let second = site.query("cities", &key, &format!(r#"{{"limit": 4, "cursor": "{cursor}"}}"#));
+    assert_eq!((second.status, second.header("X-Dataset-Version")), (200, Some("1.0.0")));
+    assert_eq!(second.json()["data"]["rowsReturned"], 2);
+    assert!(second.json()["data"]["nextCursor"].is_null());
+    assert_eq!(site.query("cities", &key, "{}").header("X-Dataset-Version"), Some("2.0.0"));
+}
+
+#[test]
+fn a_walk_on_a_version_that_is_gone_is_told_to_begin_again() {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    let first = site.query("cities", &key, r#"{"limit": 4}"#).json();
+    for (minor, rows) in [(1, 7), (2, 8), (3, 9)] {
+        site.publish("cities", MANIFEST, &format!("1.{minor}.0"), &city_columns(rows));
+    }
+    assert!(!store_path(&site.data(), "cities", "1.0.0").exists());
+    let body = format!(r#"{{"cursor": {}}}"#, first["data"]["nextCursor"]);
+    assert_eq!(
+        site.query("cities", &key, &body).refusal(),
+        (400, "BAD_REQUEST".into(), "CURSOR_EXPIRED".into())
+    );
+}
+
+#[test]
+fn versions_only_go_up_and_never_change() {
+    let site = Site::with_cities();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("dataset.toml"), MANIFEST).unwrap();
+    let columns = city_columns(3);
+    let attempt = |version: &str| {
+        let version = Version::parse(version).unwrap();
+        publish(&site.data(), folder.path(), &version, |path| write_table(path, &columns).map(drop))
+    };
+    assert!(matches!(attempt("1.0.0"), Err(PublishError::Catalog(CatalogError::VersionExists { .. }))));
+    assert!(matches!(attempt("0.9.0"), Err(PublishError::Catalog(CatalogError::VersionNotGreater { .. }))));
+    assert_eq!(attempt("1.0.1").unwrap().rows, 3);
+}
+
+#[test]
+fn a_publication_that_fails_changes_nothing() {
+    let site = Site::with_cities();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("dataset.toml"), MANIFEST.replace("Cities", "Changed")).unwrap();
+    let failed = publish(&site.data(), folder.path(), &Version::new(2, 0, 0), |path| {
+        fs::write(path, b"half a file")?;
+        Err(std::io::Error::other("the disk is full"))
+    });
+    assert!(matches!(failed, Err(PublishError::Store(_))));
+    let damaged = publish(&site.data(), folder.path(), &Version::new(2, 0, 0), |path| {
+        fs::write(path, b"no store file")
+    });
+    assert!(matches!(damaged, Err(PublishError::Catalog(CatalogError::Store { .. }))));
+    site.running().app().catalog.reload().unwrap();
+    let json = site.get("/api/v1/datasets/cities").json();
+    assert_eq!(
+        (&json["data"]["currentVersion"], &json["data"]["title"]),
+        (&"1.0.0".into(), &"Cities".into())
+    );
+}
+
+#[test]
+fn an_older_version_can_be_made_current_until_the_next_publication() {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
+    rollback(&site.data(), &slug(), &Version::new(1, 0, 0)).unwrap();
+    wait_until("the older version is served", || site.serves("cities", "1.0.0"));
+    assert!(matches!(
+        rollback(&site.data(), &slug(), &Version::new(3, 0, 0)),
+        Err(CatalogError::NoSuchVersion { .. })
+    ));
+    site.publish("cities", MANIFEST, "1.2.0", &city_columns(10));
+}
+
+#[test]
+fn what_is_taken_down_is_not_found_and_can_come_back() {
+    let site = Site::with_cities();
+    unpublish(&site.data(), &slug()).unwrap();
+    wait_until("the dataset is gone", || site.get("/api/v1/datasets/cities").status == 404);
+    assert_eq!(site.get("/api/v1/datasets").json()["data"]["total"], 0);
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
+}
+
+#[test]
+fn a_manifest_can_withhold_its_dataset() {
+    let site = Site::with_cities();
+    let withheld = format!("published = false\n{MANIFEST}");
+    crate::harness::publish_files(&site.data(), &withheld, "1.1.0", &city_columns(9), &[]);
+    wait_until("the dataset is gone", || site.get("/api/v1/datasets/cities").status == 404);
+}
+
+#[test]
+fn a_damaged_store_file_takes_only_its_own_dataset_out_of_service() {
+    let site = Site::with_cities();
+    site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(2));
+    let path = store_path(&site.data(), "rivers", "1.0.0");
+    let good = fs::read(&path).unwrap();
+    let replace = |bytes: &[u8]| {
+        let beside = path.with_extension("damaged");
+        fs::write(&beside, bytes).unwrap();
+        fs::rename(&beside, &path).unwrap();
+    };
+    replace(&good[..good.len() / 2]);
+    wait_until("the damage is noticed", || site.get("/api/v1/datasets/rivers").status == 503);
+    let answer = site.get("/api/v1/datasets/rivers");
+    assert_eq!(answer.refusal(), (503, "UNAVAILABLE".into(), "DATASET_QUARANTINED".into()));
+    assert!(answer.header("Retry-After").is_some());
+    assert!(!answer.text().contains(path.parent().unwrap().to_str().unwrap()));
+    let ready = site.get("/readyz");
+    let json = ready.json();
+    assert_eq!((ready.status, &json["data"]["datasets"]["quarantined"]), (200, &1.into()));
+    assert_eq!(json["data"]["datasets"]["damaged"], serde_json::json!(["rivers"]));
+    assert_eq!(site.get("/api/v1/datasets/cities").status, 200);
+    assert_eq!(site.get("/api/v1/datasets").json()["data"]["total"], 1);
+    replace(&good);
+    wait_until("the repair is noticed", || site.get("/api/v1/datasets/rivers").status == 200);
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_quarantines_its_dataset() {
+    let site = Site::with_cities();
+    fs::write(site.data().dataset(&slug()).file("dataset.toml"), "slug = \n").unwrap();
+    wait_until("the damage is noticed", || site.get("/api/v1/datasets/cities").status == 503);
+}

@@ -1,0 +1,134 @@
+//! Requests that are refused, and what they are told.
+
+use crate::harness::{Answer, Ask, Site};
+
+#[track_caller]
+fn faults(answer: &Answer) -> Vec<(String, String)> {
+    assert_eq!(answer.refusal().1, "BAD_REQUEST", "{}", answer.text());
+    let json = answer.json();
+    let details = &json["error"]["details"];
+    let errors = details["errors"].as_array().unwrap();
+    assert_eq!((&details["reason"], &details["pointer"]), (&errors[0]["reason"], &errors[0]["pointer"]));
+    let word = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    errors
+        .iter()
+        .map(|fault| {
+            assert!(!word(&fault["hint"]).is_empty() && !word(&fault["message"]).is_empty());
+            (word(&fault["pointer"]), word(&fault["reason"]))
+        })
+        .collect()
+}
+
+fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+    list.iter().map(|(pointer, reason)| ((*pointer).to_owned(), (*reason).to_owned())).collect()
+}
+
+#[test]
+fn every_fault_of_a_body_is_reported_at_once() {
+    let site = Site::with_cities();
+    let body = r#"{"limit": 10001, "colums": ["id"], "sortDirection": "up"}"#;
+    let mut found = faults(&site.query("cities", &site.paying_key(10), body));
+    found.sort();
+    assert_eq!(
+        found,
+        pairs(&[
+            ("/colums", "UNKNOWN_FIELD"),
+            ("/limit", "OUT_OF_RANGE"),
+            ("/sortDirection", "UNKNOWN_VALUE")
+        ])
+    );
+}
+
+#[test]
+fn a_misspelt_column_is_told_the_nearest_name() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    for (body, pointer) in [
+        (r#"{"filters": {"nmae": "Roma"}}"#, "/filters/nmae"),
+        (r#"{"columns": ["id", "nmae"]}"#, "/columns/1"),
+        (r#"{"sortBy": "nmae"}"#, "/sortBy"),
+    ] {
+        let answer = site.query("cities", &key, body);
+        assert_eq!(faults(&answer), pairs(&[(pointer, "UNKNOWN_COLUMN")]), "{body}");
+        assert_eq!(answer.json()["error"]["details"]["suggestion"], "name", "{body}");
+    }
+}
+
+#[test]
+fn a_number_out_of_range_is_refused_and_never_clamped() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    for body in [
+        r#"{"limit": 0}"#,
+        r#"{"limit": 10001}"#,
+        r#"{"limit": -1}"#,
+        r#"{"limit": 1e30}"#,
+        r#"{"offset": -1}"#,
+    ] {
+        assert_eq!(site.query("cities", &key, body).refusal().1, "BAD_REQUEST", "{body}");
+    }
+}
+
+#[test]
+fn a_body_that_is_no_json_object_is_refused() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    for body in ["{", "[]", "null", "{}{}", "\u{feff}{}", "{\"limit\": 1,}"] {
+        assert_eq!(site.query("cities", &key, body).refusal().0, 400, "{body}");
+    }
+}
+
+#[test]
+fn a_cursor_of_another_query_or_of_no_query_is_refused() {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    let first = site.query("cities", &key, r#"{"limit": 2, "sortBy": "name"}"#).json();
+    let cursor = first["data"]["nextCursor"].as_str().unwrap();
+    let reason = |body: String| site.query("cities", &key, &body).refusal().2;
+    assert_eq!(reason(format!(r#"{{"sortBy": "id", "cursor": "{cursor}"}}"#)), "CURSOR_QUERY_MISMATCH");
+    assert_eq!(reason(r#"{"cursor": "not base64 at all!"}"#.into()), "CURSOR_INVALID");
+    assert_eq!(reason(format!(r#"{{"cursor": "{}"}}"#, "A".repeat(5000))), "CURSOR_INVALID");
+}
+
+#[test]
+fn post_takes_no_parameters_and_get_only_those_that_exist() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let post = Ask::post("/api/v1/datasets/cities/query?limit=3", "{}").header("X-Api-Key", &key);
+    assert_eq!(site.send(&post).refusal().2, "UNKNOWN_PARAMETER");
+    let get = Ask::get("/api/v1/datasets/cities/query?limt=3").header("X-Api-Key", &key);
+    assert_eq!(site.send(&get).status, 400);
+}
+
+#[test]
+fn a_body_of_another_type_is_not_read() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let ask = Ask::post("/api/v1/datasets/cities/query", "limit=3").header("X-Api-Key", &key);
+    let form = ask
+        .clone()
+        .without_header("Content-Type")
+        .header("Content-Type", "application/x-www-form-urlencoded");
+    assert_eq!(site.send(&form).refusal(), (415, "UNSUPPORTED_MEDIA_TYPE".into(), "MEDIA_TYPE".into()));
+    let compressed = Ask::post("/api/v1/datasets/cities/query", "{}")
+        .header("X-Api-Key", &key)
+        .header("Content-Encoding", "gzip");
+    assert_eq!(site.send(&compressed).refusal().2, "CONTENT_ENCODING");
+    let bare = Ask::post("/api/v1/datasets/cities/query", "{}")
+        .header("X-Api-Key", &key)
+        .without_header("Content-Type");
+    assert_eq!(site.send(&bare).status, 200);
+}
+
+#[test]
+fn a_body_above_the_limit_or_without_a_length_is_refused() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let body = format!(r#"{{"limit": 1{}}}"#, " ".repeat(1024 * 1024));
+    let answer = site.query("cities", &key, &body);
+    assert_eq!(answer.refusal(), (413, "PAYLOAD_TOO_LARGE".into(), "BODY_TOO_LARGE".into()));
+    let fits = format!(r#"{{"limit": 1{}}}"#, " ".repeat(1024 * 1024 - 12));
+    assert_eq!(site.query("cities", &key, &fits).status, 200);
+    let no_length = Ask::new("POST", "/api/v1/datasets/cities/query").header("X-Api-Key", &key);
+    assert_eq!(site.send(&no_length).status, 411);
+}

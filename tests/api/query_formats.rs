@@ -1,0 +1,79 @@
+//! Pages as CSV and NDJSON.
+
+use crate::harness::{Answer, Ask, Site};
+
+fn ask(site: &Site, accept: &str, body: &str) -> Answer {
+    let key = site.paying_key(100);
+    let ask =
+        Ask::post("/api/v1/datasets/cities/query", body).header("X-Api-Key", &key).header("Accept", accept);
+    site.send(&ask)
+}
+
+#[test]
+fn csv_carries_in_headers_what_json_says_in_fields() {
+    let site = Site::with_cities();
+    let answer = ask(&site, "text/csv", r#"{"columns": ["id", "name", "height"], "limit": 3}"#);
+    assert_eq!(answer.text(), "id,name,height\r\n1,Roma,0.5\r\n2,Milano,NaN\r\n3,Napoli,\r\n");
+    assert!(answer.header("Content-Type").unwrap().starts_with("text/csv"));
+    let header = |name| answer.header(name).unwrap_or("absent").to_owned();
+    assert_eq!(header("X-Rows-Returned"), "3");
+    assert_eq!(header("X-Pagination-Mode"), "offset");
+    assert_eq!(header("X-Total-Rows"), "6");
+    assert_eq!(header("X-Dataset-Version"), "1.0.0");
+    assert_eq!((header("X-Credits-Charged"), header("X-Credits-Remaining")), ("3".into(), "97".into()));
+    assert!(answer.header("X-Next-Cursor").is_some());
+    assert_eq!(header("Vary"), "Accept");
+}
+
+#[test]
+fn ndjson_is_one_object_a_line() {
+    let site = Site::with_cities();
+    let answer = ask(&site, "application/x-ndjson", r#"{"columns": ["id", "name"], "limit": 6}"#);
+    assert_eq!(answer.header("Content-Type"), Some("application/x-ndjson"));
+    let text = answer.text();
+    assert_eq!(text.lines().count(), 6);
+    assert_eq!(text.lines().next(), Some(r#"{"id":1,"name":"Roma"}"#));
+    assert!(text.ends_with('\n'));
+    assert_eq!(answer.header("X-Next-Cursor"), None);
+}
+
+#[test]
+fn the_cursor_of_a_header_leads_on() {
+    let site = Site::with_cities();
+    let first = ask(&site, "text/csv", r#"{"columns": ["id"], "limit": 4}"#);
+    let cursor = first.header("X-Next-Cursor").unwrap();
+    let second =
+        ask(&site, "text/csv", &format!(r#"{{"columns": ["id"], "limit": 4, "cursor": "{cursor}"}}"#));
+    assert_eq!(second.text(), "id\r\n5\r\n6\r\n");
+    assert_eq!(second.header("X-Pagination-Mode"), Some("cursor"));
+}
+
+#[test]
+fn the_accept_header_decides_by_quality() {
+    let site = Site::with_cities();
+    for (accept, expected) in [
+        ("*/*", "application/json"),
+        ("application/json;q=0.1, application/jsonl;q=0.2", "application/x-ndjson"),
+        ("application/csv", "text/csv"),
+        ("text/html, */*;q=0.1", "application/json"),
+    ] {
+        let answer = ask(&site, accept, r#"{"limit": 1}"#);
+        assert!(answer.header("Content-Type").unwrap().starts_with(expected), "{accept}");
+    }
+}
+
+#[test]
+fn a_type_that_is_not_offered_is_not_acceptable_and_costs_nothing() {
+    let site = Site::with_cities();
+    let answer = ask(&site, "application/xml", "{}");
+    assert_eq!(answer.refusal(), (406, "NOT_ACCEPTABLE".into(), "NOT_ACCEPTABLE".into()));
+    assert!(answer.json()["error"]["details"]["allowed"].as_array().unwrap().contains(&"text/csv".into()));
+    assert_eq!(answer.header("X-Credits-Charged"), None);
+}
+
+#[test]
+fn a_fault_is_json_whatever_was_accepted() {
+    let site = Site::with_cities();
+    let answer = ask(&site, "text/csv", r#"{"limit": 0}"#);
+    assert_eq!(answer.refusal().1, "BAD_REQUEST");
+}

@@ -1,0 +1,128 @@
+//! Keys, credits and limits as a client meets them.
+
+use crate::harness::{Ask, Site};
+
+#[test]
+fn a_query_without_a_valid_key_is_unauthorized() {
+    let site = Site::with_cities();
+    let target = "/api/v1/datasets/cities/query";
+    let without = site.send(&Ask::post(target, "{}"));
+    assert_eq!(without.refusal(), (401, "UNAUTHORIZED".into(), "API_KEY_MISSING".into()));
+    assert!(without.header("WWW-Authenticate").is_some());
+    for wrong in ["", "mk_short", "Bearer x", &"k".repeat(200)] {
+        assert_eq!(site.query("cities", wrong, "{}").refusal().0, 401, "{wrong}");
+    }
+    let mut guessed = site.paying_key(1);
+    guessed.replace_range(10..11, if guessed.as_bytes()[10] == b'a' { "b" } else { "a" });
+    assert_eq!(site.query("cities", &guessed, "{}").refusal().0, 401);
+}
+
+#[test]
+fn a_public_path_needs_no_key_and_ignores_a_wrong_one() {
+    let site = Site::with_cities();
+    assert_eq!(site.send(&Ask::get("/api/v1/datasets").header("X-Api-Key", "mk_wrong")).status, 200);
+}
+
+#[test]
+fn a_revoked_key_stops_at_once() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).status, 200);
+    let ledger = &site.running().app().ledger;
+    let account = ledger.accounts().remove(0).id();
+    let id = ledger.keys(account)[0].id;
+    ledger.revoke_key(id, crate::harness::now()).unwrap();
+    assert_eq!(site.query("cities", &key, "{}").refusal().2, "API_KEY_REVOKED");
+}
+
+#[test]
+fn rows_cost_credits_and_no_rows_cost_none() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let credits = |body: &str| site.query("cities", &key, body).json()["meta"]["credits"].clone();
+    assert_eq!(credits(r#"{"limit": 4}"#), serde_json::json!({"charged": 4, "remaining": 6}));
+    assert_eq!(credits(r#"{"filters": {"id": 99}}"#), serde_json::json!({"charged": 0, "remaining": 6}));
+}
+
+#[test]
+fn a_query_is_paid_whole_or_not_at_all() {
+    let site = Site::with_cities();
+    let key = site.paying_key(5);
+    let answer = site.query("cities", &key, "{}");
+    assert_eq!(answer.refusal(), (402, "NO_CREDITS".into(), "INSUFFICIENT_CREDITS".into()));
+    let json = answer.json();
+    let details = &json["error"]["details"];
+    assert_eq!(
+        (&details["required"], &details["available"], &details["shortfall"]),
+        (&6.into(), &5.into(), &1.into())
+    );
+    let spent = site.query("cities", &key, r#"{"limit": 5}"#);
+    assert_eq!(spent.header("X-Credits-Remaining"), Some("0"));
+    assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).refusal().0, 402);
+}
+
+#[test]
+fn a_free_account_has_a_hundred_queries_a_month() {
+    let site = Site::with_cities();
+    let key = site.free_key();
+    for number in 0..100 {
+        let answer = site.query("cities", &key, r#"{"limit": 1}"#);
+        assert_eq!((answer.status, answer.header("X-Credits-Charged")), (200, Some("0")), "{number}");
+    }
+    let answer = site.query("cities", &key, r#"{"limit": 1}"#);
+    assert_eq!(answer.refusal(), (402, "NO_CREDITS".into(), "FREE_PLAN_EXHAUSTED".into()));
+    assert!(answer.json()["error"]["details"]["resetAt"].is_string());
+}
+
+#[test]
+fn the_same_idempotency_key_is_charged_once() {
+    let site = Site::with_cities();
+    let key = site.paying_key(20);
+    let ask = |body: &str| {
+        let ask = Ask::post("/api/v1/datasets/cities/query", body);
+        site.send(&ask.header("X-Api-Key", &key).header("Idempotency-Key", "order-1"))
+    };
+    let first = ask(r#"{"limit": 3}"#);
+    assert_eq!((first.status, first.header("X-Credits-Remaining")), (200, Some("17")));
+    let again = ask(r#"{"limit": 3}"#);
+    assert_eq!((again.status, again.header("X-Credits-Remaining")), (200, Some("17")));
+    assert_eq!(again.header("Idempotent-Replayed"), Some("true"));
+    assert_eq!(again.json()["data"], first.json()["data"]);
+    let other = ask(r#"{"limit": 4}"#);
+    assert_eq!(other.refusal(), (422, "UNPROCESSABLE".into(), "IDEMPOTENCY_KEY_REUSED".into()));
+    let bad = Ask::post("/api/v1/datasets/cities/query", "{}").header("X-Api-Key", &key);
+    assert_eq!(
+        site.send(&bad.header("Idempotency-Key", &"x".repeat(256))).refusal().2,
+        "IDEMPOTENCY_KEY_INVALID"
+    );
+}
+
+#[test]
+fn a_query_with_faults_costs_nothing() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    assert_eq!(site.query("cities", &key, r#"{"limit": 0}"#).status, 400);
+    assert_eq!(site.query("nowhere", &key, "{}").status, 404);
+    assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).header("X-Credits-Remaining"), Some("9"));
+}
+
+#[test]
+fn the_request_after_the_last_allowed_one_is_told_when_to_come_back() {
+    let site = Site::empty(&["--requests-per-minute", "5", "--requests-per-day", "100"]);
+    for number in 0..5 {
+        let answer = site.get("/api/v1/datasets");
+        assert_eq!(answer.status, 200);
+        assert!(answer.header("RateLimit").unwrap().starts_with(&format!("\"minute\";r={}", 4 - number)));
+    }
+    let refused = site.get("/api/v1/datasets");
+    assert_eq!(refused.refusal(), (429, "RATE_LIMITED".into(), "MINUTE_RATE_EXCEEDED".into()));
+    let seconds: u64 = refused.header("Retry-After").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&seconds));
+    let json = refused.json();
+    let details = &json["error"]["details"];
+    assert_eq!((&details["limit"], &details["scope"]), (&5.into(), &"address".into()));
+    assert!(details["resetAt"].is_string());
+    assert_eq!(site.get("/healthz").status, 200);
+    let key = site.free_key();
+    assert_eq!(site.send(&Ask::get("/api/v1/datasets").header("X-Api-Key", &key)).status, 200);
+}

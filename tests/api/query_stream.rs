@@ -1,0 +1,179 @@
+//! Streams of rows.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, wait_until};
+
+const TARGET: &str = "/api/v1/datasets/cities/query/stream";
+
+fn site_with_rows(rows: i64) -> Site {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(rows));
+    site
+}
+
+fn ask(key: &str, body: &str) -> Ask {
+    Ask::post(TARGET, body).header("X-Api-Key", key)
+}
+
+/// Blocks between blank lines.
+fn events(answer: &Answer) -> Vec<String> {
+    answer.text().split_terminator("\n\n").map(ToOwned::to_owned).collect()
+}
+
+fn data(events: &[String]) -> Vec<Value> {
+    let lines = events.iter().flat_map(|event| event.lines());
+    lines
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|json| serde_json::from_str(json).unwrap())
+        .collect()
+}
+
+fn end_of(events: &[String]) -> Value {
+    serde_json::from_str(events.last().unwrap().strip_prefix(": end ").unwrap()).unwrap()
+}
+
+fn id_lines(events: &[String]) -> Vec<(usize, &str)> {
+    events
+        .iter()
+        .enumerate()
+        .filter_map(|(at, event)| Some((at + 1, event.lines().find_map(|line| line.strip_prefix("id: "))?)))
+        .collect()
+}
+
+fn credits(site: &Site) -> u64 {
+    site.running().app().ledger.accounts()[0].credits()
+}
+
+#[test]
+fn every_data_line_is_a_row_and_the_end_is_a_comment() {
+    let site = site_with_rows(2500);
+    let key = site.paying_key(10_000);
+    let answer = site.send(&ask(&key, r#"{"limit": 100000, "columns": ["id"]}"#));
+    assert_eq!((answer.status, answer.header("Content-Type")), (200, Some("text/event-stream")));
+    assert_eq!(answer.header("X-Accel-Buffering"), Some("no"));
+    assert_eq!(answer.header("X-Dataset-Version"), Some("1.1.0"));
+    let events = events(&answer);
+    let rows = data(&events);
+    let ids: Vec<i64> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+    assert_eq!(ids, (1..=2500).collect::<Vec<_>>());
+    let places: Vec<usize> = id_lines(&events).iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, [1, 1000, 2000, 2500]);
+    let end = end_of(&events);
+    assert_eq!(
+        (&end["rowsReturned"], &end["creditsCharged"], &end["nextCursor"]),
+        (&2500.into(), &2500.into(), &Value::Null)
+    );
+    assert_eq!(credits(&site), 7500);
+}
+
+#[test]
+fn a_stream_is_resumed_by_the_last_event_or_by_a_cursor() {
+    let site = site_with_rows(50);
+    let key = site.paying_key(1000);
+    let first = events(&site.send(&ask(&key, r#"{"limit": 20, "sortBy": "name", "columns": ["id"]}"#)));
+    let end = end_of(&first);
+    let last_id = id_lines(&first).last().unwrap().1.to_owned();
+    assert_eq!(end["nextCursor"], last_id.as_str());
+    let body = r#"{"limit": 100, "sortBy": "name", "columns": ["id"]}"#;
+    let by_event = events(&site.send(&ask(&key, body).header("Last-Event-ID", &last_id)));
+    let with_cursor =
+        format!(r#"{{"limit": 100, "sortBy": "name", "columns": ["id"], "cursor": "{last_id}"}}"#);
+    let by_cursor = events(&site.send(&ask(&key, &with_cursor)));
+    assert_eq!(data(&by_event), data(&by_cursor));
+    let mut all: Vec<i64> =
+        data(&first).iter().chain(&data(&by_event)).map(|row| row["id"].as_i64().unwrap()).collect();
+    all.sort_unstable();
+    assert_eq!(all, (1..=50).collect::<Vec<_>>());
+    assert!(end_of(&by_event)["nextCursor"].is_null());
+}
+
+#[test]
+fn a_summary_tells_the_end_as_an_event_too() {
+    let site = site_with_rows(3);
+    let key = site.paying_key(10);
+    let ask = Ask::post(&format!("{TARGET}?summary=1"), "{}").header("X-Api-Key", &key);
+    let events = events(&site.send(&ask));
+    assert!(events[3].starts_with(": end {"));
+    assert!(events[4].starts_with("event: end\ndata: {\"rowsReturned\":3"), "{}", events[4]);
+}
+
+#[test]
+fn ndjson_is_bare_rows() {
+    let site = site_with_rows(700);
+    let key = site.paying_key(1000);
+    let answer = site.send(&ask(&key, r#"{"limit": 1000}"#).header("Accept", "application/x-ndjson"));
+    assert_eq!(answer.header("Content-Type"), Some("application/x-ndjson"));
+    let lines: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[699]["id"]), (700, &700.into()));
+    assert_eq!(credits(&site), 300);
+}
+
+#[test]
+fn a_stream_without_rows_ends_at_once_and_costs_nothing() {
+    let site = site_with_rows(3);
+    let key = site.paying_key(10);
+    let events = events(&site.send(&ask(&key, r#"{"filters": {"id": 99}}"#)));
+    assert_eq!(events.len(), 1);
+    assert_eq!((&end_of(&events)["rowsReturned"], credits(&site)), (&0.into(), 10));
+}
+
+#[test]
+fn what_can_be_refused_is_refused_before_the_first_byte() {
+    let site = site_with_rows(50);
+    let key = site.paying_key(10);
+    assert_eq!(site.send(&Ask::post(TARGET, "{}")).status, 401);
+    assert_eq!(site.send(&ask(&key, r#"{"limit": 1000001}"#)).refusal().2, "OUT_OF_RANGE");
+    assert_eq!(site.send(&ask(&key, "{}")).refusal().2, "INSUFFICIENT_CREDITS");
+    assert_eq!(site.send(&ask(&key, "{}").header("Accept", "text/csv")).refusal().0, 406);
+    assert_eq!(
+        site.send(&ask(&key, r#"{"limit": 5}"#).header("Last-Event-ID", "junk")).refusal().2,
+        "CURSOR_INVALID"
+    );
+    let free = site.free_key();
+    assert_eq!(site.send(&ask(&free, r#"{"limit": 10001}"#)).refusal().2, "FREE_PLAN_ROW_LIMIT");
+    assert_eq!(credits(&site), 10);
+}
+
+#[test]
+fn the_first_rows_arrive_while_the_rest_is_still_to_come_and_a_client_that_leaves_pays_what_it_got() {
+    let site = site_with_rows(200_000);
+    let key = site.paying_key(1_000_000);
+    let body = r#"{"limit": 200000}"#;
+    let mut stream = TcpStream::connect(site.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let head = format!(
+        "POST {TARGET} HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut seen = Vec::new();
+    let mut piece = [0; 4096];
+    while !seen.windows(6).any(|window| window == b"data: ") {
+        let length = stream.read(&mut piece).unwrap();
+        assert!(length > 0);
+        seen.extend_from_slice(&piece[..length]);
+    }
+    assert_eq!(credits(&site), 800_000, "the whole is set aside while the stream runs");
+    stream.shutdown(Shutdown::Both).unwrap();
+    drop(stream);
+    wait_until("the rest comes back", || credits(&site) > 800_000);
+    assert!(credits(&site) < 1_000_000);
+}
+
+#[test]
+fn an_old_client_gets_rows_without_chunks() {
+    let site = site_with_rows(3);
+    let key = site.paying_key(10);
+    let mut stream = TcpStream::connect(site.address()).unwrap();
+    let head = format!("POST {TARGET} HTTP/1.0\r\nX-Api-Key: {key}\r\nContent-Length: 2\r\n\r\n{{}}");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(!answer.contains("Transfer-Encoding"));
+    assert!(answer.contains("\r\n\r\nid: ") && answer.ends_with("}\n\n"), "{answer}");
+}
