@@ -1,2 +1,47 @@
-//! The server program.
-fn main() {}
+//! The server program: reads what was typed, starts the log and the server, and waits for the signal to end.
+//!
+//! Knows nothing of what the parts do.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use mercato::clock::SystemClock;
+use mercato::config::{Command, CommandLine, Settings, TypedFlags};
+use mercato::{logging, serving};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+const EXIT_FAILED: u8 = 1;
+const EXIT_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let Command::Serve(typed) = CommandLine::parse().command;
+    match serve(typed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, reason)) => {
+            eprintln!("mercato: {reason}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn serve(typed: TypedFlags) -> Result<(), (u8, String)> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let settings = Settings::resolve(typed, cores).map_err(|error| (EXIT_USAGE, error.to_string()))?;
+    let failed = |what: &'static str| move |error: &dyn Display| (EXIT_FAILED, format!("{what}: {error}"));
+    // Asked for before any other thread starts, so that no signal is missed.
+    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(|error| failed("signals")(&error))?;
+    let _log = logging::start(std::io::stdout()).map_err(|error| failed("log")(&error))?;
+    let running =
+        serving::start(&settings, Arc::new(SystemClock)).map_err(|error| failed("cannot start")(&error))?;
+    let signal = signals.forever().next().unwrap_or_default();
+    tracing::info!(signal, "stopping");
+    // A second signal ends the program at once.
+    drop(signal_hook::flag::register_conditional_shutdown(SIGTERM, 1, Arc::new(true.into())));
+    drop(signal_hook::flag::register_conditional_shutdown(SIGINT, 1, Arc::new(true.into())));
+    let complete = running.stop(settings.drain);
+    tracing::info!(complete, "stopped");
+    Ok(())
+}

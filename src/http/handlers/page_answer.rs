@@ -23,16 +23,20 @@ pub(super) fn write(
             write_page_tail(page, buffer.sink());
             Ok((Response::enveloped(buffer), notes))
         }
-        Format::Csv | Format::Ndjson => {
+        other => {
             let mut buffer = AnswerBuffer::with_capacity(reserve);
             let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
-            let content_type = if format == Format::Csv {
-                "text/csv; charset=utf-8; header=present"
-            } else {
-                "application/x-ndjson"
-            };
-            Ok((with_page_headers(Response::raw(content_type, buffer), page), notes))
+            Ok((with_page_headers(Response::raw(content_type(other), buffer), page), notes))
         }
+    }
+}
+
+const fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Json => "application/json; charset=utf-8",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+        Format::Ndjson => "application/x-ndjson",
+        Format::Sse => "text/event-stream",
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
+use serde::Serialize;
 
 use super::dataset_answer::out_of_service;
 use crate::catalog::{Catalog, DatasetVersion, FormatError};
@@ -20,7 +20,7 @@ use crate::limits::http::{
     STREAM_FIRST_ROWS, STREAM_ID_INTERVAL_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX,
 };
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Format, render_rows};
+use crate::render::{Format, RowWriter};
 
 /// How rows are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,15 @@ pub(super) struct RowEvents {
     pub(super) reservation: Reservation,
     pub(super) request_id: String,
     pub(super) _slot: Slot,
+}
+
+/// What the end says.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct End<'a> {
+    rows_returned: u64,
+    next_cursor: Option<&'a str>,
+    credits_charged: u64,
 }
 
 /// Why a stream ended early.
@@ -88,7 +97,10 @@ impl RowEvents {
             }
         })?;
         let mut stream = RowStream::new(&plan)?;
-        let mut framer = Framer { plan: &plan, format: self.format, lines: Vec::new(), frame: Vec::new() };
+        let with_ids = self.format != StreamFormat::Ndjson;
+        let format = if with_ids { Format::Sse } else { Format::Ndjson };
+        let writer = RowWriter::new(format, table, plan.columns())?;
+        let mut framer = Framer { plan: &plan, writer, with_ids, frame: Vec::new() };
         let (mut rows, mut held) = (Vec::new(), Vec::new());
         let mut piece = STREAM_FIRST_ROWS;
         let mut last = None;
@@ -102,7 +114,7 @@ impl RowEvents {
             let ready = held.len().saturating_sub(keep);
             framer.frame(held.get(..ready).unwrap_or_default(), *delivered, ended)?;
             held.drain(..ready);
-            let idle = last_sent.elapsed() >= STREAM_PING_INTERVAL && self.format != StreamFormat::Ndjson;
+            let idle = last_sent.elapsed() >= STREAM_PING_INTERVAL && with_ids;
             if ready > 0 {
                 sink.send(&framer.frame)?;
                 last_sent = Instant::now();
@@ -130,7 +142,8 @@ impl RowEvents {
             }
         };
         let credits = receipt.charged;
-        let end = json!({"rowsReturned": rows, "nextCursor": next_cursor, "creditsCharged": credits});
+        let end = End { rows_returned: rows, next_cursor, credits_charged: credits };
+        let end = serde_json::to_string(&end).unwrap_or_default();
         let sent = match self.format {
             StreamFormat::Ndjson => Ok(()),
             StreamFormat::Events { summary: false } => sink.send(format!(": end {end}\n\n").as_bytes()),
@@ -169,11 +182,11 @@ fn next_cursor(
     }
 }
 
-/// Prints rows and puts the frame of the format around each.
+/// Prints rows and puts event ids before those that carry one.
 struct Framer<'p, 't> {
     plan: &'p Plan<'t>,
-    format: StreamFormat,
-    lines: Vec<u8>,
+    writer: RowWriter<'t>,
+    with_ids: bool,
     frame: Vec<u8>,
 }
 
@@ -181,30 +194,55 @@ impl Framer<'_, '_> {
     /// Fills `frame` with these rows, the first of which is number `before + 1` of the stream.
     fn frame(&mut self, rows: &[u32], before: u64, last: bool) -> Result<(), FormatError> {
         self.frame.clear();
-        let sink = if self.format == StreamFormat::Ndjson { &mut self.frame } else { &mut self.lines };
-        sink.clear();
-        if rows.is_empty() {
-            return Ok(());
+        if !self.with_ids {
+            return self.writer.rows(rows, &mut self.frame);
         }
-        render_rows(Format::Ndjson, self.plan.table(), self.plan.columns(), rows, sink)?;
-        if self.format == StreamFormat::Ndjson {
-            return Ok(());
-        }
+        let mut rest = rows;
         let mut number = before;
-        let mut rows = rows.iter().peekable();
-        for line in self.lines.split_inclusive(|byte| *byte == b'\n') {
-            let Some(row) = rows.next() else { break };
-            number = number.saturating_add(1);
-            let is_last = last && rows.peek().is_none();
-            if number == 1 || number.is_multiple_of(STREAM_ID_INTERVAL_ROWS) || is_last {
+        while !rest.is_empty() {
+            let plain = rows_before_id(number, rest.len(), last);
+            let (head, tail) = rest.split_at(plain.min(rest.len()));
+            self.writer.rows(head, &mut self.frame)?;
+            number = number.saturating_add(head.len().try_into().unwrap_or(u64::MAX));
+            if let Some((marked, others)) = tail.split_first() {
                 self.frame.extend_from_slice(b"id: ");
-                self.frame.extend_from_slice(self.plan.cursor_after(*row)?.as_bytes());
+                self.frame.extend_from_slice(self.plan.cursor_after(*marked)?.as_bytes());
                 self.frame.push(b'\n');
+                self.writer.rows(&[*marked], &mut self.frame)?;
+                number = number.saturating_add(1);
+                rest = others;
+            } else {
+                rest = tail;
             }
-            self.frame.extend_from_slice(b"data: ");
-            self.frame.extend_from_slice(line);
-            self.frame.push(b'\n');
         }
         Ok(())
+    }
+}
+
+/// How many of the next `count` rows come before the first that carries an id: the first row of the stream, every
+/// thousandth, and the last one.
+fn rows_before_id(before: u64, count: usize, last: bool) -> usize {
+    if before == 0 {
+        return 0;
+    }
+    let to_interval =
+        STREAM_ID_INTERVAL_ROWS.saturating_sub(before % STREAM_ID_INTERVAL_ROWS).saturating_sub(1);
+    let to_interval = usize::try_from(to_interval).unwrap_or(usize::MAX);
+    if last { to_interval.min(count.saturating_sub(1)) } else { to_interval.min(count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_before_id;
+
+    #[test]
+    fn ids_stand_on_the_first_every_thousandth_and_the_last_row() {
+        assert_eq!(rows_before_id(0, 10, false), 0);
+        assert_eq!(rows_before_id(1, 10, false), 10);
+        assert_eq!(rows_before_id(1, 10, true), 9);
+        assert_eq!(rows_before_id(998, 10, false), 1);
+        assert_eq!(rows_before_id(999, 10, false), 0);
+        assert_eq!(rows_before_id(1000, 10, false), 10);
+        assert_eq!(rows_before_id(1000, 1, true), 0);
     }
 }

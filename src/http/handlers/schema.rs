@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
 
 use super::sample::spaced_rows;
 use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType};
@@ -13,17 +13,37 @@ use crate::render::{Format, render_rows};
 
 /// The document that is answered as `data`.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct SchemaDocument {
     #[serde(rename = "$schema")]
     schema: &'static str,
     title: String,
     r#type: &'static str,
-    properties: Map<String, Value>,
+    #[serde(serialize_with = "in_order")]
+    properties: Vec<(String, Property)>,
     required: Vec<String>,
-    #[serde(rename = "additionalProperties")]
     additional_properties: bool,
     version: String,
     columns: Vec<ColumnLine>,
+}
+
+/// One property of the JSON Schema.
+#[derive(Serialize)]
+struct Property {
+    r#type: PropertyType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    examples: Option<[Box<RawValue>; 1]>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PropertyType {
+    Always(&'static str),
+    OrNull([&'static str; 2]),
 }
 
 #[derive(Serialize)]
@@ -39,14 +59,14 @@ struct ColumnLine {
 pub(super) fn document(dataset: &Dataset) -> Result<SchemaDocument, FormatError> {
     let columns = dataset.current.table.columns();
     let examples = examples_from_data(&dataset.current)?;
-    let mut properties = Map::new();
+    let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
     for column in columns {
         let note = dataset.manifest.columns.get(&column.name);
         let description = note.and_then(|note| note.description.clone());
         let noted = note.and_then(|note| note.example.as_ref()).and_then(raw_example);
         let example = noted.or_else(|| examples.get(&column.name).cloned());
-        properties.insert(column.name.clone(), property(column, description.as_deref(), example.as_deref()));
+        properties.push((column.name.clone(), property(column, description.clone(), example.clone())));
         lines.push(ColumnLine {
             name: column.name.clone(),
             r#type: column.kind.logical().name(),
@@ -67,28 +87,28 @@ pub(super) fn document(dataset: &Dataset) -> Result<SchemaDocument, FormatError>
     })
 }
 
-fn property(column: &ColumnMeta, description: Option<&str>, example: Option<&RawValue>) -> Value {
-    let logical = column.kind.logical();
-    let name = match logical {
+fn property(column: &ColumnMeta, description: Option<String>, example: Option<Box<RawValue>>) -> Property {
+    let name = match column.kind.logical() {
         LogicalType::Datetime => "string",
         other => other.name(),
     };
     // Numbers that JSON cannot express print as null, so a column of doubles may hold null in any case.
     let nullable = column.nullable || matches!(column.kind, ColumnKind::Float);
-    let mut property = Map::new();
-    property.insert("type".to_owned(), if nullable { json!([name, "null"]) } else { json!(name) });
-    match column.kind {
-        ColumnKind::Date => drop(property.insert("format".to_owned(), json!("date"))),
-        ColumnKind::Timestamp { .. } => drop(property.insert("format".to_owned(), json!("date-time"))),
-        _ => {}
+    Property {
+        r#type: if nullable { PropertyType::OrNull([name, "null"]) } else { PropertyType::Always(name) },
+        format: match column.kind {
+            ColumnKind::Date => Some("date"),
+            ColumnKind::Timestamp { .. } => Some("date-time"),
+            _ => None,
+        },
+        description,
+        examples: example.map(|example| [example]),
     }
-    if let Some(description) = description {
-        property.insert("description".to_owned(), json!(description));
-    }
-    if let Some(example) = example.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok()) {
-        property.insert("examples".to_owned(), json!([example]));
-    }
-    Value::Object(property)
+}
+
+/// A JSON object whose members stand in the order of the columns.
+fn in_order<S: Serializer>(properties: &[(String, Property)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(properties.iter().map(|(name, property)| (name, property)))
 }
 
 fn raw_example(example: &toml::Value) -> Option<Box<RawValue>> {
