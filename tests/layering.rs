@@ -1,6 +1,6 @@
 //! The layers of the house, read from the sources: a new arrow is a visible line in the table below.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
