@@ -14,8 +14,8 @@ pub mod ledger {
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.
     pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
-    /// How often a store that has failed is tried again.
-    pub const RECOVERY_RETRY_MILLIS: u64 = 1_000;
+    /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.
+    pub const RECOVERY_RETRY_MILLIS: u64 = 250;
     /// How often the progress of open reservations is written down.
     pub const PROGRESS_NOTE_MILLIS: u64 = 200;
     /// Reservations that may be open at one time.

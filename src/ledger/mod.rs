@@ -19,6 +19,8 @@ mod counter;
 mod directory;
 mod entry;
 mod error;
+#[cfg(test)]
+mod faults;
 mod hold;
 mod id;
 mod key_record;
@@ -109,7 +111,16 @@ impl Ledger {
     /// Reservations that a stop left open are settled: the rows that were last noted as delivered are sold, the rest
     /// comes back. Refuses when the records contradict each other or when something acknowledged is missing.
     pub fn open(path: &Path, options: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
-        let store: Box<dyn Store> = Box::new(SledStore::open(path)?);
+        Ledger::start(path, Box::new(SledStore::open(path)?), options, now)
+    }
+
+    /// Takes the books up from a store and starts the ledger thread.
+    fn start(
+        path: &Path,
+        store: Box<dyn Store>,
+        options: LedgerOptions,
+        now: Moment,
+    ) -> Result<Ledger, OpenError> {
         let (watermark, expected) = open_watermark(path)?;
         let directory = Arc::<Directory>::default();
         let loaded = Books::load(path, store, Arc::clone(&directory), &HashMap::new(), now);
