@@ -52,6 +52,7 @@ pub enum BooksCommand {
         /// UTC days, today included.
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
         days: u32,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -60,6 +61,7 @@ pub enum BooksCommand {
         /// The folder that receives the file.
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -85,11 +87,13 @@ pub enum AccountCommand {
         /// Its name.
         #[arg(long)]
         name: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
     /// List all accounts.
     List {
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -98,6 +102,7 @@ pub enum AccountCommand {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -123,6 +128,7 @@ pub enum CreditsCommand {
         /// A remark.
         #[arg(long, default_value = "")]
         note: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -137,6 +143,7 @@ pub enum CreditsCommand {
         /// A remark.
         #[arg(long, default_value = "")]
         note: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -153,6 +160,7 @@ pub enum KeyCommand {
         /// What its owner calls it.
         #[arg(long, default_value = "")]
         label: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -161,6 +169,7 @@ pub enum KeyCommand {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -169,6 +178,7 @@ pub enum KeyCommand {
         /// The key's id, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
         key: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -183,6 +193,7 @@ pub enum KeyCommand {
         /// What its owner calls it; the old label when absent.
         #[arg(long, default_value = "")]
         label: String,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -193,6 +204,7 @@ pub enum KeyCommand {
 pub enum LedgerCommand {
     /// Add up every entry again and compare the sums with the balances.
     Verify {
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
@@ -207,6 +219,7 @@ pub enum LedgerCommand {
         /// The file; standard output when absent.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Where the books are.
         #[command(flatten)]
         place: Place,
     },
