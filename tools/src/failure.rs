@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use mercato::catalog::CatalogError;
 use mercato_format::FormatError;
 
 /// Why a command stopped.
@@ -50,6 +51,28 @@ pub enum Failure {
         column: String,
         /// What is wrong.
         source: FormatError,
+    },
+    /// The catalog refused, or its files cannot be read or written.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// The books cannot be opened or written.
+    #[error("books in {directory}: cannot {action}: {reason}")]
+    Books {
+        /// Where they are.
+        directory: String,
+        /// What was attempted.
+        action: &'static str,
+        /// What the books said.
+        reason: String,
+    },
+    /// The server did not start.
+    #[error("server: {0}")]
+    Start(String),
+    /// A signal ended the command before it was done.
+    #[error("{file}: ended by a signal; nothing was written")]
+    Cancelled {
+        /// What was to be written.
+        file: String,
     },
     /// The command line asks for something that cannot be.
     #[error("{0}")]

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use mercato_tools::commands::{convert, inspect, verify};
+use mercato_tools::books::{self, BooksCommand};
+use mercato_tools::commands::{convert, datasets, demo, export, inspect, publish, verify};
 use mercato_tools::failure::Failure;
 
 /// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
@@ -30,15 +31,27 @@ Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 w
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::DemoArguments),
     Convert(convert::ConvertArguments),
     Inspect(inspect::InspectArguments),
     Verify(verify::VerifyArguments),
+    Export(export::ExportArguments),
+    Publish(publish::PublishArguments),
+    Unpublish(publish::UnpublishArguments),
+    Rollback(publish::RollbackArguments),
+    Datasets(datasets::DatasetsArguments),
+    #[command(flatten)]
+    Books(BooksCommand),
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads standard output has seen enough, as `head` does.
+        Err(Failure::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
             eprintln!("mercato-tools: {}", failure.one_line());
             ExitCode::from(failure.exit_code())
@@ -49,8 +62,15 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {
+        Command::Demo(command) => demo::run(command, json),
         Command::Convert(command) => convert::run(command, json),
         Command::Inspect(command) => inspect::run(command, json),
         Command::Verify(command) => verify::run(command, json),
+        Command::Export(command) => export::run(command),
+        Command::Publish(command) => publish::run(command, json),
+        Command::Unpublish(command) => publish::run_unpublish(command, json),
+        Command::Rollback(command) => publish::run_rollback(command, json),
+        Command::Datasets(command) => datasets::run(command, json),
+        Command::Books(command) => books::run(command, json),
     }
 }

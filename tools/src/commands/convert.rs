@@ -1,8 +1,11 @@
 //! `convert IN.parquet`. Knows how options are written; what they mean is the converter's.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::{print_json, print_text};
 use crate::convert::{Conversion, SortIndex, convert};
@@ -48,17 +51,25 @@ pub struct ConversionOptions {
 }
 
 impl ConversionOptions {
-    /// A conversion by these options.
-    #[must_use]
-    pub fn conversion(&self, input: &Path, output: &Path) -> Conversion {
+    /// A conversion by these options, which SIGINT and SIGTERM end without leaving anything behind.
+    ///
+    /// # Errors
+    /// When the signals cannot be waited for.
+    pub fn conversion(&self, input: &Path, output: &Path) -> Result<Conversion, Failure> {
         let defaults = Conversion::new(input, output);
-        Conversion {
+        for signal in [SIGINT, SIGTERM] {
+            // A second signal ends the program at once.
+            flag::register_conditional_default(signal, Arc::clone(&defaults.cancelled))
+                .and_then(|_| flag::register(signal, Arc::clone(&defaults.cancelled)))
+                .map_err(Failure::io(output, "wait for signals while writing"))?;
+        }
+        Ok(Conversion {
             sort_index: self.sort_index.clone(),
             drop: self.drop.clone(),
             memory_limit: self.memory_limit,
             threads: self.threads.map_or(defaults.threads, usize::from),
             ..defaults
-        }
+        })
     }
 }
 
@@ -68,7 +79,7 @@ impl ConversionOptions {
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
-    let report = convert(&arguments.options.conversion(&arguments.input, &output))?;
+    let report = convert(&arguments.options.conversion(&arguments.input, &output)?)?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }
 }
 

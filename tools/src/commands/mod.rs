@@ -1,7 +1,11 @@
 //! One file for each command: its arguments, what it does, what it prints. Knows no exit code.
 
 pub mod convert;
+pub mod datasets;
+pub mod demo;
+pub mod export;
 pub mod inspect;
+pub mod publish;
 pub mod verify;
 
 use std::io::{self, Write};

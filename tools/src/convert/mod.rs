@@ -19,6 +19,8 @@ mod space;
 mod texts;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
@@ -65,6 +67,8 @@ pub struct Conversion {
     pub threads: usize,
     /// Whether a progress bar may be shown.
     pub progress: bool,
+    /// Set from elsewhere to end the conversion before it is done.
+    pub cancelled: Arc<AtomicBool>,
 }
 
 impl Conversion {
@@ -79,6 +83,7 @@ impl Conversion {
             memory_limit: 2 * 1024 * 1024 * 1024,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             progress: true,
+            cancelled: Arc::default(),
         }
     }
 }
@@ -203,6 +208,9 @@ impl Run<'_> {
         let mut feeder = Feeder::default();
         let (begun, mut feeding) = (Instant::now(), std::time::Duration::ZERO);
         reader::read_column(self.plan, column, |batch| {
+            if self.conversion.cancelled.load(Ordering::Relaxed) {
+                return Err(Failure::Cancelled { file: self.conversion.output.display().to_string() });
+            }
             let before = Instant::now();
             let fed = feeder.feed(&mut builder, column, &batch.array, batch.nulls.as_ref());
             feeding += before.elapsed();

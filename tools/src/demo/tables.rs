@@ -99,6 +99,21 @@ impl Table {
         }
     }
 
+    /// The columns.
+    #[must_use]
+    pub fn schema(self) -> SchemaRef {
+        match self {
+            Table::LineItem => LineItemArrow::schema_ref(),
+            Table::Orders => OrderArrow::schema_ref(),
+            Table::Customer => CustomerArrow::schema_ref(),
+            Table::Part => PartArrow::schema_ref(),
+            Table::PartSupp => PartSuppArrow::schema_ref(),
+            Table::Supplier => SupplierArrow::schema_ref(),
+            Table::Nation => NationArrow::schema_ref(),
+            Table::Region => RegionArrow::schema_ref(),
+        }
+    }
+
     fn batches(self, scale: f64) -> Box<dyn RecordBatchReader + Send> {
         match self {
             Table::LineItem => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, 1, 1))),

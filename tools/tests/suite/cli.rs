@@ -2,18 +2,22 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
+use arrow::array::{ArrayRef, Int64Array};
+use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
 use crate::files;
 
-fn run(folder: &Path, arguments: &[&str]) -> Output {
+pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mercato-tools")).current_dir(folder).args(arguments).output().unwrap()
 }
 
 /// Runs a command that must succeed and prints one JSON document.
-fn json(folder: &Path, arguments: &[&str]) -> Value {
+pub fn json(folder: &Path, arguments: &[&str]) -> Value {
     let output = run(folder, arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -21,7 +25,7 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
 }
 
 /// Runs a command that must fail with `code` and one line that holds all of `words`.
-fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
+pub fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
     let output = run(folder, arguments);
     let reason = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {reason}");
@@ -34,7 +38,7 @@ fn refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
     }
 }
 
-fn names(folder: &Path) -> Vec<String> {
+pub fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -87,6 +91,30 @@ fn verify_and_inspect_tell_what_a_file_holds() {
     assert!(inspected["sourceSchema"].as_str().unwrap().contains("REPEATED"), "{inspected}");
     let people = run(folder.path(), &["inspect", "small.mcol"]);
     assert!(String::from_utf8(people.stdout).unwrap().contains("decimal(15,2)"));
+}
+
+#[test]
+fn export_prints_every_row_in_each_format() {
+    let folder = tempfile::tempdir().unwrap();
+    files::small(folder.path());
+    json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box", "--drop", "tags"]);
+    let export = |format: &str| {
+        let output = run(folder.path(), &["export", "small.mcol", "--format", format]);
+        assert!(output.status.success() && output.stderr.is_empty());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let csv = export("csv");
+    let lines: Vec<_> = csv.split("\r\n").collect();
+    assert_eq!((lines[0], lines.len()), ("id,flag,text,amount,day,at", 14));
+    assert_eq!(lines[1], "0,true,alpha,-3.00,1967-07-15,1970-01-01T00:00:00.000000Z");
+    assert_eq!(lines[3].split(',').nth(2), Some("\"\""), "the empty text is quoted: {}", lines[3]);
+    let rows: Vec<Value> = export("ndjson").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((rows.len(), &rows[3]["text"], &rows[1]["flag"]), (12, &Value::Null, &Value::Null));
+    let array: Vec<Value> = serde_json::from_str(&export("json")).unwrap();
+    assert_eq!(array, rows);
+    let written = run(folder.path(), &["export", "small.mcol", "--format", "csv", "--output", "small.csv"]);
+    assert!(written.status.success() && written.stdout.is_empty());
+    assert_eq!(fs::read_to_string(folder.path().join("small.csv")).unwrap(), csv);
 }
 
 #[test]
@@ -143,6 +171,35 @@ fn dropping_a_struct_drops_its_columns() {
     assert_eq!(report["columns"].as_array().unwrap().len(), 6);
     let report = json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box.x"]);
     assert_eq!(report["columns"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn a_signal_ends_a_conversion_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = 3_000_000_i64;
+    let columns: Vec<(&str, ArrayRef)> = ["a", "b", "c", "d"]
+        .map(|name| {
+            let values = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
+            (name, Arc::new(Int64Array::from_iter_values(values)) as ArrayRef)
+        })
+        .into();
+    files::write(&folder.path().join("big.parquet"), columns, WriterProperties::builder().build());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_mercato-tools"))
+        .current_dir(folder.path())
+        .args(["convert", "big.parquet"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while names(folder.path()).len() == 1 {
+        assert!(child.try_wait().unwrap().is_none(), "the conversion ended before its file appeared");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("signal"));
+    assert_eq!(names(folder.path()), ["big.parquet"]);
 }
 
 #[test]

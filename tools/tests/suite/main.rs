@@ -1,6 +1,11 @@
 //! Black-box tests of the tools: the command line, round trips of every type, and hostile input.
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+#![expect(clippy::indexing_slicing, reason = "a test that meets a missing element has failed")]
 
+mod annotations;
 mod cli;
 mod corrupt;
 mod files;
+mod publish;
+mod read_back;
+mod round_trip;

@@ -1,0 +1,159 @@
+//! `demo`: from nothing to a server with data, and commands to paste. Knows no table.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::{print_json, print_text};
+use crate::demo::{Customer, Offered, prepare, start};
+use crate::failure::Failure;
+
+/// How long requests that run may take to finish after SIGINT.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Generate the TPC-H tables as Parquet, publish them, create an account with credits and a key, and serve.
+///
+/// Prints curl commands that work as pasted, and serves until Ctrl-C. A second run on the same directory uses
+/// what is there.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mercato-tools demo
+  mercato-tools demo --data /tmp/demo --scale 1 --listen 0.0.0.0:9000
+  mercato-tools demo --data /tmp/demo --no-serve --json")]
+pub struct DemoArguments {
+    /// Where everything is kept.
+    #[arg(long, value_name = "DIR", default_value = "mercato-demo")]
+    pub data: PathBuf,
+    /// Scale factor of TPC-H: 1 is six million order lines, 860 MB of tables before compression.
+    #[arg(long, value_name = "FACTOR", default_value = "0.1", value_parser = parse_scale)]
+    pub scale: f64,
+    /// Where the public API listens.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Where the operator's side listens, `ADDR:PORT` or `unix:PATH`.
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", default_value = "127.0.0.1:8081")]
+    pub admin: String,
+    /// Prepare everything and end; `mercato serve --data DIR` serves it.
+    #[arg(long)]
+    pub no_serve: bool,
+}
+
+/// Runs the command until SIGINT or SIGTERM.
+///
+/// # Errors
+/// See [`prepare`] and [`start`].
+pub fn run(arguments: &DemoArguments, json: bool) -> Result<(), Failure> {
+    let (offered, customer) = prepare(&arguments.data, arguments.scale)?;
+    if arguments.no_serve {
+        return announce(arguments, arguments.listen, &offered, &customer, json);
+    }
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM]).map_err(Failure::io(&arguments.data, "wait for signals of"))?;
+    let running = start(arguments.data.clone(), arguments.listen, &arguments.admin)?;
+    let address = running.public_socket().unwrap_or(arguments.listen);
+    announce(arguments, address, &offered, &customer, json)?;
+    let _ = signals.forever().next();
+    running.stop(DRAIN);
+    Ok(())
+}
+
+fn announce(
+    arguments: &DemoArguments,
+    address: SocketAddr,
+    offered: &[Offered],
+    customer: &Customer,
+    json: bool,
+) -> Result<(), Failure> {
+    let url = format!("http://{}", reachable(address));
+    if json {
+        return print_json(&serde_json::json!({
+            "data": arguments.data,
+            "url": url,
+            "serving": !arguments.no_serve,
+            "datasets": offered,
+            "account": customer.account,
+            "key": customer.key,
+        }));
+    }
+    for dataset in offered {
+        let made = if dataset.new { "made" } else { "found" };
+        print_text(&format!(
+            "{:16} {:>10} rows {:>12} bytes  {made}",
+            dataset.slug, dataset.rows, dataset.bytes
+        ))?;
+    }
+    if arguments.no_serve {
+        let data = arguments.data.display();
+        print_text(&format!("\nServe it with:\n\n  mercato serve --data {data} --listen {address}"))?;
+    }
+    print_text(&commands(&url, &customer.key))?;
+    if arguments.no_serve {
+        return Ok(());
+    }
+    print_text("Serving; Ctrl-C ends it.")
+}
+
+/// An address that a client on this machine can reach.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], v4.port())),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => {
+            SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, v6.port()))
+        }
+        other => other,
+    }
+}
+
+fn commands(url: &str, key: &str) -> String {
+    let api = format!("{url}/api/v1/datasets");
+    format!(
+        "
+What is there (no key needed):
+
+  curl -s '{api}'
+  curl -s '{api}/tpch-lineitem'
+  curl -s '{api}/tpch-lineitem/schema'
+  curl -s '{api}/tpch-orders/sample'
+
+The newest heavy lines that went by air, as JSON; data.nextCursor goes back as \"cursor\" for the next page:
+
+  curl -s '{api}/tpch-lineitem/query' -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' \\
+    -d '{{\"filters\":{{\"l_shipmode\":\"AIR\",\"l_quantity_min\":45}},\"sortBy\":\"l_shipdate\",\"sortDirection\":\"desc\",\"limit\":5}}'
+
+The customers with the largest balance, as CSV:
+
+  curl -s '{api}/tpch-customer/query' -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -H 'Accept: text/csv' \\
+    -d '{{\"columns\":[\"c_name\",\"c_acctbal\",\"c_mktsegment\"],\"sortBy\":\"c_acctbal\",\"sortDirection\":\"desc\",\"limit\":10}}'
+"
+    )
+}
+
+fn parse_scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(scale) if (0.001..=100.0).contains(&scale) => Ok(scale),
+        _ => Err("expected a number from 0.001 to 100".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_name_an_address_that_can_be_reached() {
+        assert_eq!(reachable(SocketAddr::from(([0, 0, 0, 0], 80))).to_string(), "127.0.0.1:80");
+        assert_eq!(reachable(SocketAddr::from(([10, 0, 0, 1], 80))).to_string(), "10.0.0.1:80");
+    }
+
+    #[test]
+    fn a_scale_outside_its_bounds_is_refused() {
+        assert_eq!(parse_scale("0.1"), Ok(0.1));
+        for wrong in ["0", "-1", "1000", "x", "NaN"] {
+            assert!(parse_scale(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `export FILE.mcol`: every row as CSV, NDJSON or JSON, the same bytes that a download gives. Knows no digit of
+//! any format; the server's renderer prints.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use mercato::render::{Format, RowWriter};
+use mercato_format::Table;
+
+use crate::failure::Failure;
+use crate::progress;
+
+/// Rows that are printed at a time.
+const BATCH_ROWS: u32 = 8_192;
+
+/// Print every row of a store file, the same bytes that a download gives.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  mercato-tools export sales.mcol --format csv --output sales.csv
+  mercato-tools export sales.mcol --format ndjson | jq .amount | head")]
+pub struct ExportArguments {
+    /// The store file.
+    #[arg(value_name = "FILE.mcol")]
+    pub file: PathBuf,
+    /// How rows are printed.
+    #[arg(long, value_enum)]
+    pub format: ExportFormat,
+    /// Where to; standard output without it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How rows are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// RFC 4180 with a header row.
+    Csv,
+    /// One JSON object a line.
+    Ndjson,
+    /// One JSON array.
+    Json,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the file cannot be opened or is damaged, or the output cannot be written.
+pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
+    let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
+    table.advise_sequential();
+    match &arguments.output {
+        None => export(arguments, &table, &mut io::stdout().lock(), Path::new("standard output")),
+        Some(path) => {
+            let folder =
+                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let mut file =
+                tempfile::NamedTempFile::new_in(folder).map_err(Failure::io(folder, "create a file in"))?;
+            export(arguments, &table, file.as_file_mut(), path)?;
+            give_usual_mode(file.as_file(), path)?;
+            file.persist(path).map_err(|error| Failure::io(path, "put into place")(error.error))?;
+            Ok(())
+        }
+    }
+}
+
+/// Temporary files are for their owner only; an export is an ordinary file.
+fn give_usual_mode(file: &File, path: &Path) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(Failure::io(path, "set the mode of"))
+}
+
+fn export(
+    arguments: &ExportArguments,
+    table: &Table,
+    out: &mut impl Write,
+    place: &Path,
+) -> Result<(), Failure> {
+    let format = match arguments.format {
+        ExportFormat::Csv => Format::Csv,
+        ExportFormat::Ndjson => Format::Ndjson,
+        ExportFormat::Json => Format::Json,
+    };
+    let damaged = || Failure::store(&arguments.file);
+    let columns: Vec<usize> = (0..table.columns().len()).collect();
+    let mut writer = RowWriter::new(format, table, &columns).map_err(damaged())?;
+    let bar = progress::bar("export", u64::from(table.row_count()), "rows");
+    let (mut text, mut rows, mut first) = (Vec::new(), Vec::new(), 0);
+    writer.begin(&mut text);
+    while first < table.row_count() {
+        let end = table.row_count().min(first.saturating_add(BATCH_ROWS));
+        rows.clear();
+        rows.extend(first..end);
+        writer.rows(&rows, &mut text).map_err(damaged())?;
+        out.write_all(&text).map_err(Failure::io(place, "write"))?;
+        text.clear();
+        bar.inc(u64::from(end - first));
+        first = end;
+    }
+    writer.end(&mut text);
+    out.write_all(&text).map_err(Failure::io(place, "write"))?;
+    bar.finish_and_clear();
+    out.flush().map_err(Failure::io(place, "write"))
+}

@@ -1,0 +1,84 @@
+//! The account of the demo: created once, with credits and a key that is kept beside the data so that a second
+//! run prints the same commands. Knows no dataset.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use mercato::catalog::DataDirectory;
+use mercato::clock::{Clock, Moment, SystemClock};
+use mercato::ledger::{KEY_RANDOM_BYTES, KeyHash, Ledger, LedgerOptions};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// Credits of the demo account.
+const CREDITS: u64 = 100_000_000;
+const NAME: &str = "Demo customer";
+const FILE: &str = "demo/account.json";
+
+/// The account and its key.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Customer {
+    /// Id of the account.
+    pub account: String,
+    /// The key in the clear; it belongs to a demonstration.
+    pub key: String,
+}
+
+/// The account of an earlier run where the books still know its key, else a new one.
+///
+/// # Errors
+/// When the books cannot be opened or written, or the file beside the data cannot be written.
+pub fn find_or_create(data: &DataDirectory) -> Result<Customer, Failure> {
+    let now = SystemClock.now();
+    let directory = data.ledger();
+    let failed = |action: &'static str| {
+        let directory = directory.display().to_string();
+        move |reason: String| Failure::Books { directory, action, reason }
+    };
+    let ledger = Ledger::open(&directory, LedgerOptions::default(), now)
+        .map_err(|error| failed("open them")(error.to_string()))?;
+    let path = data.root().join(FILE);
+    let known = read(&path).filter(|customer| is_known(&ledger, customer));
+    let customer = match known {
+        Some(customer) => customer,
+        None => {
+            let customer = create(&ledger, now).map_err(failed("create an account in them"))?;
+            keep(&path, &customer)?;
+            customer
+        }
+    };
+    ledger.shutdown();
+    Ok(customer)
+}
+
+fn read(path: &Path) -> Option<Customer> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+fn is_known(ledger: &Ledger, customer: &Customer) -> bool {
+    KeyHash::of_presented(&customer.key).is_some()
+        && ledger.accounts().iter().any(|account| account.id().to_string() == customer.account)
+}
+
+fn create(ledger: &Ledger, now: Moment) -> Result<Customer, String> {
+    let mut random = [0; KEY_RANDOM_BYTES];
+    getrandom::fill(&mut random).map_err(|error| error.to_string())?;
+    let account = ledger.create_account(NAME, now).map_err(|error| error.to_string())?;
+    ledger
+        .buy(account, CREDITS, Some(0), "demo", "credits to try with", now)
+        .map_err(|error| error.to_string())?;
+    let key = ledger.create_key(account, "demo", random, now).map_err(|error| error.to_string())?;
+    Ok(Customer { account: account.to_string(), key: key.plain.reveal().to_owned() })
+}
+
+/// Keeps the key where only the owner of the files can read it.
+fn keep(path: &Path, customer: &Customer) -> Result<(), Failure> {
+    let text =
+        serde_json::to_vec_pretty(customer).map_err(|error| Failure::io(path, "write")(error.into()))?;
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
+    file.and_then(|mut file| file.write_all(&text)).map_err(Failure::io(path, "write"))
+}
