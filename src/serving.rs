@@ -77,6 +77,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     });
     let watcher = watch(catalog)?;
     let admin = listen(&admin_address(&settings.admin), ADMIN_WORKER_COUNT, admin_service(Arc::clone(&app)))?;
+    std::fs::write(directory.admin_address(), format!("{}\n", admin.address()))
+        .map_err(|error| part("admin address", &error))?;
     let public_address = ListenAddress::Tcp(settings.listen);
     let public = listen(&public_address, settings.workers, public_service(Arc::clone(&app), &limits))?;
     let datasets = app.catalog.snapshot();

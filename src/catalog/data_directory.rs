@@ -60,6 +60,11 @@ impl DataDirectory {
         self.root.join("admin.token")
     }
 
+    /// Where the admin listener of the last server is, so that the tools find it.
+    pub fn admin_address(&self) -> PathBuf {
+        self.root.join("admin.address")
+    }
+
     /// Folder of one dataset.
     pub fn dataset(&self, slug: &Slug) -> DatasetFolder {
         DatasetFolder { path: self.datasets().join(slug.as_str()) }

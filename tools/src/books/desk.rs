@@ -50,7 +50,9 @@ impl Desk {
         let folder = DataDirectory::new(&place.data).ledger();
         match Ledger::open(&folder, LedgerOptions::default(), SystemClock.now()) {
             Ok(ledger) => Ok(Desk::Here(Box::new(ledger), place.clone())),
-            Err(OpenError::Store(StoreError::Locked { .. })) => Desk::of_server(place, ADMIN_DEFAULT),
+            Err(OpenError::Store(StoreError::Locked { .. })) => {
+                Desk::of_server(place, &announced(&place.data))
+            }
             Err(error) => Err(books_failure(&place.data, "open them", error.to_string())),
         }
     }
@@ -87,10 +89,19 @@ impl Desk {
         match inspect(&folder) {
             Ok(report) => to_value(&place.data, &Verification::of(&report)),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Desk::of_server(place, ADMIN_DEFAULT)?.carry_out(&Order::Verify {})
+                Desk::of_server(place, &announced(&place.data))?.carry_out(&Order::Verify {})
             }
             Err(error) => Err(books_failure(&place.data, "read them", error.to_string())),
         }
+    }
+}
+
+/// The address that the server of a data directory wrote down.
+fn announced(data: &Path) -> String {
+    let found = std::fs::read_to_string(DataDirectory::new(data).admin_address()).unwrap_or_default();
+    match found.trim() {
+        "" => ADMIN_DEFAULT.to_owned(),
+        address => address.to_owned(),
     }
 }
 

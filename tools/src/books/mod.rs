@@ -27,7 +27,7 @@ pub struct Place {
     /// The server's data directory.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// The admin listener of a running server. Default: 127.0.0.1:8081 when a server has the books open.
+    /// The admin listener of a running server. Default: where the server that has the books open says it is.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
 }
