@@ -9,6 +9,7 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
+use crate::ledger::Health;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
@@ -20,9 +21,22 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let snapshot = app.catalog.snapshot();
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let books = app.ledger.stats();
+    let serves = u64::from(app.ledger.health() == Health::Serving);
+    let (addresses, address_bytes) = app.gate.tracked_addresses();
     let text = app.metrics.render(&[
         ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
         ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
+        ("mercato_ledger_serving", "1 while the books can be written.", serves),
+        ("mercato_ledger_entries", "Entries in the books.", books.entries),
+        ("mercato_ledger_operations", "Operations on the books since the start.", books.operations),
+        ("mercato_ledger_batches", "Batches in which they were written.", books.batches),
+        ("mercato_ledger_queue_depth", "Operations that wait for the books.", count(books.queue_depth)),
+        ("mercato_ledger_open_reservations", "Streams that hold credits.", books.open_reservations),
+        ("mercato_accounts", "Accounts.", count(books.accounts)),
+        ("mercato_keys", "Keys, revoked ones included.", count(books.keys)),
+        ("mercato_tracked_addresses", "Client addresses whose requests are counted.", count(addresses)),
+        ("mercato_tracked_address_bytes", "Memory that they take.", count(address_bytes)),
     ]);
     Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
 }
