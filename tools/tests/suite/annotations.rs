@@ -61,7 +61,7 @@ fn int96_takes_the_finest_unit_that_holds_its_range() {
     let folder = tempfile::tempdir().unwrap();
     let schema = "message m { required int96 near; required int96 far; }";
     let near = vec![int96(2_440_588, 1), int96(2_440_587, 86_399_999_999_999)];
-    let far = vec![int96(2_440_588, 1_500), int96(2_440_588 + 2_932_896, 0)];
+    let far = vec![int96(2_440_588, 1_500), int96(2_440_588 + 2_932_897, 0)];
     let rows = converted(&write(folder.path(), schema, vec![Leaf::Int96(near), Leaf::Int96(far)]));
     assert_eq!(rows[0]["near"], "\"1970-01-01T00:00:00.000000001Z\"");
     assert_eq!(rows[1]["near"], "\"1969-12-31T23:59:59.999999999Z\"");

@@ -106,7 +106,7 @@ fn export_prints_every_row_in_each_format() {
     let csv = export("csv");
     let lines: Vec<_> = csv.split("\r\n").collect();
     assert_eq!((lines[0], lines.len()), ("id,flag,text,amount,day,at", 14));
-    assert_eq!(lines[1], "0,true,alpha,-3.00,1967-07-15,1970-01-01T00:00:00.000000Z");
+    assert_eq!(lines[1], "0,true,alpha,-3.00,1967-07-16,1970-01-01T00:00:00.000000Z");
     assert_eq!(lines[3].split(',').nth(2), Some("\"\""), "the empty text is quoted: {}", lines[3]);
     let rows: Vec<Value> = export("ndjson").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((rows.len(), &rows[3]["text"], &rows[1]["flag"]), (12, &Value::Null, &Value::Null));
