@@ -10,9 +10,34 @@ fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
+/// Whether a test holds for any byte. Looks at all of them, so that the loop runs on whole vectors of bytes.
+#[inline]
+pub(crate) fn any_byte(text: &[u8], test: impl Fn(u8) -> bool) -> bool {
+    text.iter().fold(false, |found, byte| found | test(*byte))
+}
+
+/// Bytes of the JSON string of `text`, with its quotes.
+#[must_use]
+pub fn json_string_len(text: &[u8]) -> usize {
+    if !any_byte(text, needs_escape) {
+        return text.len() + 2;
+    }
+    let escape = |byte: &u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0C => 2,
+        byte if *byte < 0x20 => 6,
+        _ => 1,
+    };
+    text.iter().map(escape).sum::<usize>() + 2
+}
+
 /// Appends the JSON string of `text`, with its quotes. Only what RFC 8259 demands is escaped.
 pub fn push_json_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    if !any_byte(text, needs_escape) {
+        out.extend_from_slice(text);
+        out.push(b'"');
+        return;
+    }
     let mut rest = text;
     while let Some(at) = rest.iter().position(|byte| needs_escape(*byte)) {
         let (clean, tail) = rest.split_at(at);
@@ -48,7 +73,7 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
 #[must_use]
 pub fn json_string_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = json.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if !inner.contains(&b'\\') {
+    if memchr::memchr(b'\\', inner).is_none() {
         return Some(Cow::Borrowed(inner));
     }
     let mut out = Vec::with_capacity(inner.len());
@@ -83,7 +108,7 @@ fn unescape(after_backslash: &[u8]) -> Option<(u8, usize)> {
 /// Whether a CSV field must be quoted: it is empty (an unquoted empty field is NULL) or has a comma, a quote or a line end.
 #[must_use]
 pub fn csv_needs_quotes(text: &[u8]) -> bool {
-    text.is_empty() || text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\r' | b'\n'))
+    text.is_empty() || any_byte(text, |byte| byte == b',' || byte == b'"' || byte == b'\r' || byte == b'\n')
 }
 
 /// Appends a text as a CSV field.
@@ -134,6 +159,7 @@ mod tests {
         fn escaping_and_unescaping_give_the_text_back(text in any::<String>()) {
             let mut json = Vec::new();
             push_json_string(&mut json, text.as_bytes());
+            prop_assert_eq!(json_string_len(text.as_bytes()), json.len());
             let text_again = json_string_text(&json).unwrap();
             prop_assert_eq!(text_again.as_ref(), text.as_bytes());
         }

@@ -7,14 +7,14 @@ use crate::column::{RowOrder, Texts, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::section::SectionKind;
-use crate::text::{csv_needs_quotes, json_string_text, push_json_string};
+use crate::text::{any_byte, csv_needs_quotes, json_string_text, push_json_string};
 
 /// The text of a JSON string, if it is UTF-8 and escaped exactly as the format asks.
 pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
     let text = json_string_text(json)?;
     std::str::from_utf8(&text).ok()?;
     let exact = match &text {
-        Cow::Borrowed(text) => text.iter().all(|byte| *byte >= 0x20 && *byte != b'"'),
+        Cow::Borrowed(text) => !any_byte(text, |byte| byte < 0x20 || byte == b'"'),
         Cow::Owned(text) => {
             let mut again = Vec::with_capacity(json.len());
             push_json_string(&mut again, text);

@@ -59,8 +59,8 @@ impl ColumnBuilder {
     #[must_use]
     pub fn new(spec: ColumnSpec, options: BuildOptions) -> ColumnBuilder {
         let values = match spec.kind {
-            ColumnKind::Text => Values::Texts(TextSource::new(options.share(4), &options.spill_directory)),
-            _ => Values::Numbers(NumberValues::new(Spool::new(options.share(4), &options.spill_directory))),
+            ColumnKind::Text => Values::Texts(TextSource::new(options.share(3), &options.spill_directory)),
+            _ => Values::Numbers(NumberValues::new(Spool::new(options.share(3), &options.spill_directory))),
         };
         ColumnBuilder { spec, options, values }
     }
@@ -169,9 +169,9 @@ impl ColumnBuilder {
     pub fn finish(mut self) -> Result<ColumnSegment, FormatError> {
         let rows = self.row_count();
         let directory = self.options.spill_directory.clone();
-        let mut set = SectionSet::new(self.options.share(6), &directory);
+        let mut set = SectionSet::new(self.options.share(2), &directory);
         let mut meta = empty_meta(&self.spec);
-        let (index, memory) = (self.options.sort_index, self.options.share(8) * 3);
+        let (index, memory) = (self.options.sort_index, self.options.share(8) * 5);
         let reason = match &mut self.values {
             Values::Texts(texts) => {
                 meta.null_count = texts.null_count;
@@ -256,7 +256,7 @@ impl NumberValues {
 
     /// Rewrites what came so far with 16 bytes a number.
     fn widen(&mut self, options: &BuildOptions) -> Result<(), FormatError> {
-        let mut wide = Spool::new(options.share(4), &options.spill_directory);
+        let mut wide = Spool::new(options.share(3), &options.spill_directory);
         self.spool.read(8, &mut |piece| {
             piece
                 .as_chunks::<8>()

@@ -159,7 +159,7 @@ fn place_window(
     let mut next = runs.to_vec();
     let mut placed = vec![0u32; (window.end - window.start) as usize];
     let mut row = 0u32;
-    read_uints(codes, width, &mut |code| {
+    read_uints(codes, width, |code| {
         if let Some(rank) = next.get_mut(code as usize) {
             if let Some(slot) = rank.checked_sub(window.start).and_then(|at| placed.get_mut(at as usize)) {
                 *slot = row;

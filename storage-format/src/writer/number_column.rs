@@ -43,21 +43,28 @@ pub(crate) struct NumberStats {
 }
 
 impl NumberSource<'_> {
-    /// Calls back with every row in order: its stored number, or `None` for null.
-    fn read(&self, take: &mut dyn FnMut(Option<i128>) -> Result<(), FormatError>) -> Result<(), FormatError> {
+    /// Calls back with every row in order: its stored number, or `None` for null. One loop a width, so that the
+    /// closure is compiled into it.
+    fn read(&self, mut take: impl FnMut(Option<i128>) -> Result<(), FormatError>) -> Result<(), FormatError> {
         let mut row = 0u64;
+        let all_valid = self.validity.null_count() == 0;
         self.spool.read(self.width, &mut |piece| {
-            for bytes in piece.chunks_exact(self.width) {
-                let mut word = [if self.width == 8 && bytes.last().is_some_and(|byte| byte >> 7 == 1) {
-                    0xFF
-                } else {
-                    0
-                }; 16];
-                crate::layout::put(&mut word, 0, bytes);
-                take(self.validity.get(row).then(|| i128::from_le_bytes(word)))?;
-                row += 1;
+            let start = row;
+            row += (piece.len() / self.width) as u64;
+            let narrow = piece.as_chunks::<8>().0;
+            if self.width == 16 {
+                let wide = piece.as_chunks::<16>().0.iter().zip(start..);
+                return wide.into_iter().try_for_each(|(word, row)| {
+                    take(self.validity.get(row).then(|| i128::from_le_bytes(*word)))
+                });
             }
-            Ok(())
+            if all_valid {
+                return narrow.iter().try_for_each(|word| take(Some(i64::from_le_bytes(*word).into())));
+            }
+            let mut rows = narrow.iter().zip(start..);
+            rows.try_for_each(|(word, row)| {
+                take(self.validity.get(row).then(|| i64::from_le_bytes(*word).into()))
+            })
         })
     }
 
@@ -125,7 +132,7 @@ fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'sta
     });
     let mut seen = Seen::for_range(source);
     let mut full = false;
-    source.read(&mut |value| {
+    source.read(|value| {
         if let (Some(value), false) = (value, full) {
             full = seen.insert(source, value) > most;
         }
@@ -142,7 +149,7 @@ fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'sta
 /// A set of numbers: bits over a small range, else a hash set.
 enum Seen {
     Bits { bits: Vec<u64>, count: usize },
-    Hash(HashSet<i128>),
+    Hash(HashSet<i128, foldhash::fast::FixedState>),
 }
 
 impl Seen {
@@ -152,7 +159,7 @@ impl Seen {
             let words = usize::try_from(range / 64 + 1).unwrap_or(1);
             return Seen::Bits { bits: vec![0; words], count: 0 };
         }
-        Seen::Hash(HashSet::new())
+        Seen::Hash(HashSet::default())
     }
 
     fn insert(&mut self, source: &NumberSource<'_>, value: i128) -> usize {
@@ -237,7 +244,7 @@ fn write_dictionary(
     };
     let finder = CodeFinder::new(source, entries);
     dictionary::write(set, meta, parts, sort_index, sort_memory, &|take| {
-        source.read(&mut |value| take(value.map_or(null_code, |value| finder.code(source, value))))
+        source.read(|value| take(value.map_or(null_code, |value| finder.code(source, value))))
     })
 }
 
@@ -249,7 +256,7 @@ fn double(stored: i128) -> f64 {
 /// From a number to its code.
 enum CodeFinder {
     Table(Vec<u32>),
-    Hash(HashMap<i128, u32>),
+    Hash(HashMap<i128, u32, foldhash::fast::FixedState>),
 }
 
 impl CodeFinder {
@@ -314,7 +321,7 @@ fn write_packed(set: &mut SectionSet<'_>, source: &NumberSource<'_>) -> Result<(
     let mut chunks: Vec<u8> = Vec::new();
     let mut zones = ZoneBuilder::new();
     let mut pending: Vec<Option<i128>> = Vec::with_capacity(CHUNK_ROWS);
-    source.read(&mut |value| {
+    source.read(|value| {
         match value {
             None => zones.null(),
             Some(value) if source.kind == ColumnKind::Float && double(value).is_nan() => zones.nan(),
@@ -373,7 +380,7 @@ fn write_order(
     let mut order = OrderWriter::new(set, source, rows);
     if source.stats.in_file_order {
         meta.sort_index = SortIndex::FileOrder;
-        source.read(&mut |value| value.map_or(Ok(()), |value| order.run(source.key(value), 1)))?;
+        source.read(|value| value.map_or(Ok(()), |value| order.run(source.key(value), 1)))?;
     } else {
         meta.sort_index = SortIndex::Permutation;
         if source.width == 16 {
@@ -444,7 +451,7 @@ fn sort_rows<K: OrderKey + TryFrom<u128> + Into<u128>>(
     let weight = (source.validity.rows() - source.validity.null_count()) * pair_bytes;
     let scan = |take: &mut dyn FnMut(u32, K, u64)| {
         let mut row = 0u32;
-        source.read(&mut |value| {
+        source.read(|value| {
             if let Some(value) = value
                 && let Ok(key) = narrow(source.key(value))
             {

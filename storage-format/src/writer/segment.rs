@@ -84,8 +84,10 @@ impl<'a> SectionSet<'a> {
         SectionSet { sections: Vec::new(), memory_max, directory }
     }
 
+    /// Room for a section, with the memory that the sections so far leave.
     pub(crate) fn spool(&self) -> Spool {
-        Spool::new(self.memory_max, self.directory)
+        let used: u64 = self.sections.iter().map(|section| section.bytes.memory_bytes()).sum();
+        Spool::new(self.memory_max.saturating_sub(used), self.directory)
     }
 
     /// Adds a section of items of one width (0: of no fixed width).
@@ -167,16 +169,21 @@ impl UintWriter {
 /// Takes one number after the other.
 pub(crate) type TakeUint<'a> = dyn FnMut(u32) -> Result<(), FormatError> + 'a;
 
-/// Reads back what a [`UintWriter`] wrote.
-pub(crate) fn read_uints(spool: &Spool, width: u16, take: &mut TakeUint<'_>) -> Result<(), FormatError> {
-    let width = usize::from(width);
-    spool.read(width, &mut |piece| {
-        for item in piece.chunks_exact(width) {
-            let mut word = [0u8; 4];
-            crate::layout::put(&mut word, 0, item);
-            take(u32::from_le_bytes(word))?;
-        }
-        Ok(())
+/// Reads back what a [`UintWriter`] wrote. One loop a width, so that the closure is compiled into it.
+pub(crate) fn read_uints(
+    spool: &Spool,
+    width: u16,
+    mut take: impl FnMut(u32) -> Result<(), FormatError>,
+) -> Result<(), FormatError> {
+    spool.read(usize::from(width), &mut |piece| match width {
+        1 => piece.iter().try_for_each(|byte| take(u32::from(*byte))),
+        2 => piece.as_chunks::<2>().0.iter().try_for_each(|item| take(u32::from(u16::from_le_bytes(*item)))),
+        3 => piece
+            .as_chunks::<3>()
+            .0
+            .iter()
+            .try_for_each(|[a, b, c]| take(u32::from_le_bytes([*a, *b, *c, 0]))),
+        _ => piece.as_chunks::<4>().0.iter().try_for_each(|item| take(u32::from_le_bytes(*item))),
     })
 }
 

@@ -32,12 +32,12 @@ pub(crate) fn write(
         _ => {
             source.stop_interning()?;
             meta.storage = Storage::Texts;
-            write_texts(set, meta, source)?;
             if sort_index {
                 write_order(set, meta, source, sort_memory)?;
             } else {
                 set.add_zones(&zones_without_ranks(source)?)?;
             }
+            write_texts(set, meta, source)?;
             Ok("texts seldom repeat".into())
         }
     }
@@ -117,26 +117,10 @@ fn write_texts(
 
 /// The largest offset inside a chunk, which decides the width of offsets.
 fn longest_chunk(source: &TextSource) -> Result<u32, FormatError> {
-    let (mut longest, mut current, mut row) = (0u64, 0u64, 0usize);
-    let mut json = Vec::new();
-    source.read_texts(&mut |text| {
-        if row.is_multiple_of(CHUNK_ROWS) {
-            current = 0;
-        }
-        json.clear();
-        match text {
-            Some(text) => push_json_string(&mut json, text),
-            None => json.extend_from_slice(b"null"),
-        }
-        current += json.len() as u64;
-        longest = longest.max(current);
-        row += 1;
-        Ok(())
-    })?;
-    u32::try_from(longest).map_err(|_| FormatError::LimitExceeded {
+    u32::try_from(source.chunk_bytes_max).map_err(|_| FormatError::LimitExceeded {
         what: format!("bytes of text in {CHUNK_ROWS} rows"),
         limit: u32::MAX.into(),
-        found: longest,
+        found: source.chunk_bytes_max,
         remedy: "shorten the texts or drop the column",
     })
 }
@@ -233,7 +217,7 @@ fn write_ranks(
 fn ranks_of_window(order: &Order<'_>, start: u32, end: u32) -> Result<Vec<u32>, FormatError> {
     let mut window = vec![order.valid; (end - start) as usize];
     let (mut rank, mut run) = (0u32, 0u32);
-    read_uints(order.permutation, order.width, &mut |row| {
+    read_uints(order.permutation, order.width, |row| {
         if rank < order.valid {
             if order.run_starts.bit(u64::from(rank)) {
                 run = rank;

@@ -12,7 +12,7 @@ const GOES_ON: u64 = 8;
 /// Levels sorted by keys; deeper ties are compared byte by byte.
 const KEY_LEVELS_MAX: usize = 8;
 /// Memory that a text needs beside its own bytes while it is sorted.
-const ENTRY_BYTES: u64 = 56;
+const ENTRY_BYTES: u64 = 40;
 /// Bytes of text sorted at once, so that positions fit 32 bits.
 const PARTITION_BYTES_MAX: u64 = u32::MAX as u64;
 

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
+use crate::numbers::CHUNK_ROWS;
+use crate::text::json_string_len;
 use crate::writer::segment::read_uints;
 use crate::writer::spool::Spool;
 
@@ -27,6 +29,9 @@ pub(crate) struct TextSource {
     pub(crate) rows: u64,
     pub(crate) null_count: u64,
     pub(crate) text_bytes: u64,
+    /// Bytes of the JSON forms of the chunk with the most, and of the present one.
+    pub(crate) chunk_bytes_max: u64,
+    chunk_bytes: u64,
     pub(crate) in_file_order: bool,
     last: Vec<u8>,
     seen_null: bool,
@@ -35,7 +40,7 @@ pub(crate) struct TextSource {
 /// Distinct texts and their provisional codes, in order of first appearance.
 #[derive(Default)]
 pub(crate) struct Interner {
-    codes: HashMap<Box<[u8]>, u32>,
+    codes: HashMap<Box<[u8]>, u32, foldhash::fast::FixedState>,
     bytes: u64,
 }
 
@@ -49,6 +54,8 @@ impl TextSource {
             rows: 0,
             null_count: 0,
             text_bytes: 0,
+            chunk_bytes_max: 0,
+            chunk_bytes: 0,
             in_file_order: true,
             last: Vec::new(),
             seen_null: false,
@@ -57,6 +64,11 @@ impl TextSource {
 
     pub(crate) fn push(&mut self, text: Option<&[u8]>) -> Result<(), FormatError> {
         self.note_order(text);
+        if self.rows.is_multiple_of(CHUNK_ROWS as u64) {
+            self.chunk_bytes = 0;
+        }
+        self.chunk_bytes += text.map_or(4, json_string_len) as u64;
+        self.chunk_bytes_max = self.chunk_bytes_max.max(self.chunk_bytes);
         self.rows += 1;
         self.null_count += u64::from(text.is_none());
         self.text_bytes += text.map_or(0, <[u8]>::len) as u64;
@@ -95,7 +107,7 @@ impl TextSource {
         };
         let texts = interner.into_texts();
         let mut spool = Spool::new(self.memory_max, &self.directory);
-        read_uints(&self.spool, 4, &mut |code| {
+        read_uints(&self.spool, 4, |code| {
             push_text(&mut spool, texts.get(code as usize).map(|text| &**text))
         })?;
         self.spool = spool;
@@ -117,7 +129,7 @@ impl TextSource {
         &self,
         take: &mut dyn FnMut(Option<u32>) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
-        read_uints(&self.spool, 4, &mut |code| take((code != NULL_CODE).then_some(code)))
+        read_uints(&self.spool, 4, |code| take((code != NULL_CODE).then_some(code)))
     }
 
     /// Calls back with the text of every row, `None` for null. Only after interning has stopped.
