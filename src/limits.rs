@@ -143,8 +143,8 @@ pub mod http {
 
     /// Room that an answer buffer keeps free in front of its body for the head.
     pub const HEAD_ROOM_BYTES: usize = 2048;
-    /// Bytes that a page answer reserves for each row before rendering.
-    pub const ROW_SIZE_BYTES_GUESS: usize = 256;
+    /// Bytes of a cell beside the name of its column, as a page answer reserves them before rendering.
+    pub const CELL_SIZE_BYTES_GUESS: usize = 20;
     /// Most bytes reserved for a page before rendering.
     pub const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
@@ -168,6 +168,8 @@ pub mod log {
 
     /// Lines that may wait to be written; further ones are counted and dropped.
     pub const LINES_QUEUED_MAX: usize = 16 * 1024;
+    /// How long lines are gathered before they are written together.
+    pub const GATHER_PAUSE: Duration = Duration::from_millis(5);
     /// How long the end of the program waits for the last lines.
     pub const FLUSH_WAIT: Duration = Duration::from_secs(1);
 }

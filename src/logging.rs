@@ -6,13 +6,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::limits::log::{FLUSH_WAIT, LINES_QUEUED_MAX};
+use crate::limits::log::{FLUSH_WAIT, GATHER_PAUSE, LINES_QUEUED_MAX};
 
 /// The writing thread; dropping this writes what waits, for a bounded time.
 pub struct LogGuard {
@@ -61,26 +60,34 @@ impl Drop for LogGuard {
     }
 }
 
-/// Writes lines as they come and flushes when none waits.
+/// Writes the lines that wait, then rests a moment: a busy server wakes this thread seldom, not once a line.
 fn write_lines(waiting: &Receiver<Line>, dropped: &AtomicU64, output: impl Write) {
     let mut output = io::BufWriter::with_capacity(64 * 1024, output);
-    while let Ok(Line::Text(line)) = waiting.recv() {
-        let mut outcome = output.write_all(&line);
+    while let Ok(first) = waiting.recv() {
+        thread::sleep(GATHER_PAUSE);
+        let mut ended = false;
+        for line in std::iter::once(first).chain(waiting.try_iter()) {
+            match line {
+                Line::Text(line) => keep_going(output.write_all(&line)),
+                Line::End => ended = true,
+            }
+        }
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            outcome = outcome.and_then(|()| {
-                writeln!(output, r#"{{"level":"WARN","message":"{lost} log lines were dropped"}}"#)
-            });
+            keep_going(writeln!(output, r#"{{"level":"WARN","message":"{lost} log lines were dropped"}}"#));
         }
-        if waiting.is_empty() {
-            outcome = outcome.and_then(|()| output.flush());
-        }
-        if outcome.is_err() {
-            // Nobody reads the log; keep taking lines, so that the queue stays short.
-            thread::sleep(Duration::from_millis(10));
+        keep_going(output.flush());
+        if ended {
+            return;
         }
     }
-    let _nobody_left_to_tell = output.flush();
+}
+
+/// Nobody reads the log any more: there is nobody to tell, and requests go on.
+fn keep_going(outcome: io::Result<()>) {
+    if outcome.is_err() {
+        thread::sleep(GATHER_PAUSE);
+    }
 }
 
 #[derive(Clone)]

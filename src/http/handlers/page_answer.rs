@@ -3,7 +3,7 @@
 use crate::catalog::{FormatError, Table};
 use crate::http::buffer::AnswerBuffer;
 use crate::http::response::Response;
-use crate::limits::http::{PAGE_RESERVE_BYTES_MAX, ROW_SIZE_BYTES_GUESS};
+use crate::limits::http::{CELL_SIZE_BYTES_GUESS, PAGE_RESERVE_BYTES_MAX};
 use crate::query::Page;
 use crate::render::{Format, RenderNotes, render_rows};
 
@@ -14,7 +14,7 @@ pub(super) fn write(
     columns: &[usize],
     page: &Page,
 ) -> Result<(Response, RenderNotes), FormatError> {
-    let reserve = page.rows.len().saturating_mul(ROW_SIZE_BYTES_GUESS).min(PAGE_RESERVE_BYTES_MAX);
+    let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
     match format {
         Format::Json => {
             let mut buffer = Response::begin_envelope(reserve);
@@ -29,6 +29,13 @@ pub(super) fn write(
             Ok((with_page_headers(Response::raw(content_type(other), buffer), page), notes))
         }
     }
+}
+
+/// About how long a row is in JSON, so that the buffer seldom moves while it grows.
+fn row_size(table: &Table, columns: &[usize]) -> usize {
+    let names =
+        columns.iter().filter_map(|column| table.columns().get(*column)).map(|column| column.name.len());
+    names.map(|length| length.saturating_add(CELL_SIZE_BYTES_GUESS)).sum()
 }
 
 const fn content_type(format: Format) -> &'static str {
