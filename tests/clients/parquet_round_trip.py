@@ -106,6 +106,7 @@ def scaled(value, scale):
 
 
 def moment(units, unit):
+    units, unit = stored(units, unit)
     per_second, digits = UNITS[unit]
     second, fraction = divmod(units, per_second)
     shown = (datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=second)).strftime("%m-%dT%H:%M:%S")
@@ -113,7 +114,13 @@ def moment(units, unit):
     return f"{year:04}-{shown}" + (f".{fraction:0{digits}}" if digits else "") + "Z"
 
 
+def stored(units, unit):
+    """Parquet has no unit of seconds: pyarrow writes milliseconds and remembers the seconds in a schema of its own."""
+    return (units * 1000, "ms") if unit == "s" else (units, unit)
+
+
 def time_of_day(units, unit):
+    units, unit = stored(units, unit)
     per_second, digits = UNITS[unit]
     second, fraction = divmod(units, per_second)
     return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}" + (f".{fraction:0{digits}}" if digits else "")

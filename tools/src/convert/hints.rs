@@ -110,7 +110,7 @@ impl Walk<'_> {
     fn int96_unit(&self, leaf: usize) -> TimeUnit {
         match self.reading {
             Reading::Int96Seconds => TimeUnit::Second,
-            _ => self.int96_units.get(&leaf).copied().unwrap_or(TimeUnit::Microsecond),
+            _ => self.int96_units.get(&leaf).copied().unwrap_or(TimeUnit::Nanosecond),
         }
     }
 }

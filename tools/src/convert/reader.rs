@@ -138,7 +138,7 @@ fn longest_entry(plan: &Plan, chunk: &ColumnChunkMetaData, rows: u64) -> parquet
 }
 
 /// Takes the only child of each of `depth` structs and gathers the nulls on the way.
-pub(super) fn unwrap_structs(array: &ArrayRef, depth: usize) -> Option<(ArrayRef, Option<NullBuffer>)> {
+fn unwrap_structs(array: &ArrayRef, depth: usize) -> Option<(ArrayRef, Option<NullBuffer>)> {
     let mut array = Arc::clone(array);
     let mut nulls = array.nulls().cloned();
     for _ in 0..depth {
