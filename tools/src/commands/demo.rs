@@ -128,6 +128,11 @@ The customers with the largest balance, as CSV:
 
   curl -s '{api}/tpch-customer/query' -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -H 'Accept: text/csv' \\
     -d '{{\"columns\":[\"c_name\",\"c_acctbal\",\"c_mktsegment\"],\"sortBy\":\"c_acctbal\",\"sortDirection\":\"desc\",\"limit\":10}}'
+
+A thousand orders as server-sent events, and what all of it has cost:
+
+  curl -sN '{api}/tpch-orders/query/stream' -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -d '{{\"limit\":1000}}'
+  curl -s '{url}/api/v1/account' -H 'X-Api-Key: {key}'
 "
     )
 }
