@@ -68,15 +68,15 @@ fn write_lines(waiting: &Receiver<Line>, dropped: &AtomicU64, output: impl Write
         let mut ended = false;
         for line in std::iter::once(first).chain(waiting.try_iter()) {
             match line {
-                Line::Text(line) => keep_going(output.write_all(&line)),
+                Line::Text(line) => keep_going(&output.write_all(&line)),
                 Line::End => ended = true,
             }
         }
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            keep_going(writeln!(output, r#"{{"level":"WARN","message":"{lost} log lines were dropped"}}"#));
+            keep_going(&writeln!(output, r#"{{"level":"WARN","message":"{lost} log lines were dropped"}}"#));
         }
-        keep_going(output.flush());
+        keep_going(&output.flush());
         if ended {
             return;
         }
@@ -84,7 +84,7 @@ fn write_lines(waiting: &Receiver<Line>, dropped: &AtomicU64, output: impl Write
 }
 
 /// Nobody reads the log any more: there is nobody to tell, and requests go on.
-fn keep_going(outcome: io::Result<()>) {
+fn keep_going(outcome: &io::Result<()>) {
     if outcome.is_err() {
         thread::sleep(GATHER_PAUSE);
     }

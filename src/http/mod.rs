@@ -15,6 +15,7 @@ mod listener;
 mod metrics;
 mod negotiation;
 pub mod parameters;
+mod queue;
 pub mod response;
 pub mod router;
 mod routes;

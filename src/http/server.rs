@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 
 use super::listener::{ListenAddress, listen};
+use super::queue::BoundedQueue;
 use super::service::Service;
 use crate::limits::http::{ACCEPT_POLL, QUEUE_DEPTH_PER_WORKER, SHED_QUEUE_DEPTH};
 
@@ -32,16 +33,17 @@ impl Server {
         let (listener, taken) = listen(address)?;
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let workers = workers.max(1);
-        let (queue, requests) = bounded::<Queued>(workers.saturating_mul(QUEUE_DEPTH_PER_WORKER));
-        let (overflow, refused) = bounded::<Queued>(SHED_QUEUE_DEPTH);
+        let queue = Arc::new(BoundedQueue::<Queued>::new(workers.saturating_mul(QUEUE_DEPTH_PER_WORKER)));
+        let overflow = Arc::new(BoundedQueue::<Queued>::new(SHED_QUEUE_DEPTH));
         let (alive, running) = bounded::<()>(0);
         for number in 0..workers {
-            let (requests, service, alive) = (requests.clone(), Arc::clone(&service), alive.clone());
+            let (queue, service, alive) = (Arc::clone(&queue), Arc::clone(&service), alive.clone());
             spawn(&format!("worker-{number}"), move || {
-                work(&requests, |raw, at| service.answer(raw, at));
+                work(&queue, |raw, at| service.answer(raw, at));
                 drop(alive);
             })?;
         }
+        let refused = Arc::clone(&overflow);
         spawn("refuse", move || {
             work(&refused, |raw, at| service.refuse_busy(raw, at));
             drop(alive);
@@ -86,8 +88,8 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
 fn accept(
     server: &tiny_http::Server,
     stopping: &AtomicBool,
-    queue: &Sender<Queued>,
-    overflow: &Sender<Queued>,
+    queue: &BoundedQueue<Queued>,
+    overflow: &BoundedQueue<Queued>,
 ) {
     while !stopping.load(Ordering::Acquire) {
         match server.recv_timeout(ACCEPT_POLL) {
@@ -102,17 +104,19 @@ fn accept(
     while let Ok(Some(raw)) = server.try_recv() {
         dispatch(raw, queue, overflow);
     }
+    queue.close();
+    overflow.close();
 }
 
-fn dispatch(raw: tiny_http::Request, queue: &Sender<Queued>, overflow: &Sender<Queued>) {
-    if let Err(TrySendError::Full(refused)) = queue.try_send((raw, Instant::now())) {
+fn dispatch(raw: tiny_http::Request, queue: &BoundedQueue<Queued>, overflow: &BoundedQueue<Queued>) {
+    if let Err(refused) = queue.try_push((raw, Instant::now())) {
         // A full overflow makes the acceptor wait, which holds back the listener as a whole.
-        drop(overflow.send(refused));
+        drop(overflow.push(refused));
     }
 }
 
-fn work(requests: &Receiver<Queued>, answer: impl Fn(tiny_http::Request, Instant)) {
-    while let Ok((raw, queued_at)) = requests.recv() {
+fn work(queue: &BoundedQueue<Queued>, answer: impl Fn(tiny_http::Request, Instant)) {
+    while let Some((raw, queued_at)) = queue.pop() {
         answer(raw, queued_at);
     }
 }
