@@ -3,7 +3,8 @@
 //!
 //! 1. no filter, or one on the sort column alone: a slice of the permutation;
 //! 2. file order: rows found by the rarest indexed test where that is cheaper, else zone by zone until `k` are found;
-//! 3. sorted, `F > √(8·k·N)`: walk the permutation and test each row, for at most four times the visits expected;
+//! 3. sorted: walk the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
+//!    most four times the visits expected;
 //! 4. sorted, else: all matches, then the first `k` by selection.
 //!
 //! No way costs more for a deeper page, except an `offset` into filtered rows.
@@ -29,6 +30,10 @@ const SELECTION_BLOCK_ROWS: usize = 8192;
 /// Costs in nanoseconds of testing a row inside a zone, and of testing a row found by an index.
 const ZONE_ROW_COST: f64 = 0.4;
 const PROBE_COST: f64 = 4.0;
+/// Nanoseconds for a row visited along a permutation and tested: rows lie far apart.
+const VISIT_COST: f64 = 20.0;
+/// Nanoseconds for a match whose sort key is fetched and compared.
+const TOP_ROW_COST: f64 = 10.0;
 /// Nanoseconds for a row when a list from an index has to be put in row order.
 const SORT_COST: f64 = 15.0;
 
@@ -277,9 +282,8 @@ fn walk_and_test(
     offset: u64,
     wanted: usize,
 ) -> Result<Option<Vec<u32>>, FormatError> {
-    let all_rows = f64::from(plan.table.row_count());
     let needed = offset as f64 + wanted as f64;
-    if plan.filter.density() * all_rows <= (8.0 * needed * all_rows).sqrt() {
+    if needed / density * VISIT_COST > all_matches_cost(plan) {
         return Ok(None);
     }
     let mut visits_left = (4.0 * needed / density).max(WALK_VISITS_MIN);
@@ -303,6 +307,17 @@ fn walk_and_test(
             return Ok(None);
         }
     }
+}
+
+/// Nanoseconds, about, for finding all matches and the sort key of each.
+fn all_matches_cost(plan: &Plan<'_>) -> f64 {
+    let rows = f64::from(plan.table.row_count());
+    let tests = plan.filter.leaf_count() as f64;
+    let rarest = plan.filter.conjuncts().filter_map(LeafMatcher::count).min();
+    let by_index = rarest.filter(|count| count * LIST_SHARE <= u64::from(plan.table.row_count()));
+    let find = by_index
+        .map_or(rows * ZONE_ROW_COST * tests, |count| count as f64 * (PROBE_COST * tests + SORT_COST));
+    find + plan.filter.density() * rows * TOP_ROW_COST
 }
 
 /// A page too deep to be sorted in memory: walks the permutation over a selection that is complete.
