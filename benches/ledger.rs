@@ -16,6 +16,8 @@ use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, Ledg
 const CLIENTS: [usize; 3] = [1, 8, 64];
 const CREDITS: u64 = 1_000_000_000_000;
 const TRACKED_ADDRESSES: u32 = 65_536;
+const ENTRIES_TO_OPEN: usize = 1_000_000;
+const CHARGES_AT_ONCE: usize = 4_096;
 
 fn charging(criterion: &mut Criterion) {
     for (name, durability) in [("process", ChargeDurability::Process), ("power", ChargeDurability::Power)] {
@@ -24,6 +26,7 @@ fn charging(criterion: &mut Criterion) {
         let folder = tempfile::tempdir_in(".").unwrap();
         let ledger = Ledger::open(folder.path(), LedgerOptions { durability }, SystemClock.now()).unwrap();
         let account = rich_account(&ledger);
+        latency_of_one_client(name, &ledger, &account);
         for clients in CLIENTS {
             group.bench_with_input(
                 BenchmarkId::new("group_commit", clients),
@@ -50,6 +53,20 @@ fn charging(criterion: &mut Criterion) {
         }
         group.finish();
     }
+}
+
+/// What one client waits for one charge: the mean hides that some wait for the disk.
+fn latency_of_one_client(name: &str, ledger: &Ledger, account: &AccountHandle) {
+    let mut micros: Vec<u128> = (0..5_000)
+        .map(|_| {
+            let start = Instant::now();
+            ledger.submit_charge(order(account)).unwrap().wait().unwrap();
+            start.elapsed().as_micros()
+        })
+        .collect();
+    micros.sort_unstable();
+    let at = |share: usize| micros.get(micros.len() * share / 1_000).copied().unwrap_or_default();
+    println!("latency: {name}, one client: p50 {} µs, p90 {} µs, p99 {} µs", at(500), at(900), at(990));
 }
 
 /// Has so many clients make so many charges together, and says how long that took.
@@ -159,6 +176,31 @@ fn memory_of_addresses(ledger: &Arc<Ledger>) {
     }
 }
 
+/// How long the books take to open, and how much of the disk they take.
+fn opening(_: &mut Criterion) {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let options = LedgerOptions { durability: ChargeDurability::Process };
+    let ledger = Ledger::open(folder.path(), options, SystemClock.now()).unwrap();
+    let account = rich_account(&ledger);
+    for _ in 0..ENTRIES_TO_OPEN / CHARGES_AT_ONCE {
+        let tickets: Vec<_> =
+            (0..CHARGES_AT_ONCE).map(|_| ledger.submit_charge(order(&account)).unwrap()).collect();
+        tickets.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+    }
+    drop(ledger);
+    let start = Instant::now();
+    let ledger = Ledger::open(folder.path(), options, SystemClock.now()).unwrap();
+    let (elapsed, entries) = (start.elapsed(), ledger.stats().entries);
+    drop(ledger);
+    let files = std::fs::read_dir(folder.path()).unwrap().map_while(Result::ok);
+    let bytes: u64 = files.map_while(|file| file.metadata().ok()).map(|about| about.len()).sum();
+    println!(
+        "open: {entries} entries in {elapsed:?}, {} MB on the disk, {} bytes an entry",
+        bytes >> 20,
+        bytes / entries
+    );
+}
+
 fn rich_account(ledger: &Ledger) -> AccountHandle {
     let now = SystemClock.now();
     let id = ledger.create_account("bench", now).unwrap();
@@ -177,5 +219,5 @@ fn order(account: &AccountHandle) -> ChargeOrder {
     }
 }
 
-criterion_group!(benches, charging, letting_in);
+criterion_group!(benches, charging, letting_in, opening);
 criterion_main!(benches);
