@@ -14,6 +14,8 @@ pub mod ledger {
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.
     pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
+    /// The longest silence of the ledger thread while work waits; a longer one means that it is stuck.
+    pub const STALL_MILLIS_MAX: u64 = 30_000;
     /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.
     pub const RECOVERY_RETRY_MILLIS: u64 = 250;
     /// How often the progress of open reservations is written down.

@@ -155,7 +155,7 @@ impl Ledger {
 
     /// Whether the books can be written.
     pub fn health(&self) -> Health {
-        self.queue.status.health()
+        self.queue.health()
     }
 
     /// Finishes what was handed in, writes and syncs it, and ends the ledger thread.

@@ -4,13 +4,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
 use super::ticket::{Operation, Ticket};
-use crate::limits::ledger::QUEUE_OPERATIONS_MAX;
+use crate::limits::ledger::{QUEUE_OPERATIONS_MAX, STALL_MILLIS_MAX};
 
 /// What is sent to the ledger thread.
 pub(super) enum Message {
@@ -56,6 +57,17 @@ impl Queue {
         drop(self.sender.send(Message::Stop));
     }
 
+    /// Whether the books can be written. A thread that lets work wait without a sign of life is taken for stuck.
+    pub(super) fn health(&self) -> Health {
+        let silence = self.status.silence_millis();
+        if self.depth() > 0 && silence > STALL_MILLIS_MAX {
+            return Health::NeedsRestart {
+                reason: format!("the ledger thread has been silent for {silence} ms"),
+            };
+        }
+        self.status.health()
+    }
+
     pub(super) fn depth(&self) -> usize {
         self.sender.len()
     }
@@ -91,16 +103,45 @@ pub enum Health {
 }
 
 /// What the ledger thread lets others know.
-#[derive(Default)]
 pub(super) struct Status {
     health: Mutex<Health>,
+    started: Instant,
+    // Milliseconds from the start to the last sign of life of the thread.
+    last_beat: AtomicU64,
     pub(super) entries: AtomicU64,
     pub(super) batches: AtomicU64,
     pub(super) operations: AtomicU64,
     pub(super) open_reservations: AtomicU64,
 }
 
+impl Default for Status {
+    fn default() -> Status {
+        Status {
+            health: Mutex::default(),
+            started: Instant::now(),
+            last_beat: AtomicU64::new(0),
+            entries: AtomicU64::new(0),
+            batches: AtomicU64::new(0),
+            operations: AtomicU64::new(0),
+            open_reservations: AtomicU64::new(0),
+        }
+    }
+}
+
 impl Status {
+    /// The thread is alive: called between any two things that it does.
+    pub(super) fn beat(&self) {
+        self.last_beat.store(self.elapsed_millis(), Ordering::Relaxed);
+    }
+
+    fn elapsed_millis(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn silence_millis(&self) -> u64 {
+        self.elapsed_millis().saturating_sub(self.last_beat.load(Ordering::Relaxed))
+    }
+
     pub(super) fn health(&self) -> Health {
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -116,6 +116,7 @@ impl Writer {
 
     /// A panic inside the store counts as its failure.
     fn guard(&mut self, step: impl FnOnce(&mut Writer)) {
+        self.status.beat();
         if catch_unwind(AssertUnwindSafe(|| step(self))).is_ok() {
             return;
         }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod client;
+mod secrets;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader};
@@ -24,6 +25,8 @@ use mercato::ledger::{AccountId, Entry, EntryKind, Ledger, LedgerOptions};
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 
+const SERVER_FLAGS: [&str; 7] =
+    ["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "12"];
 const ROWS: i64 = 50_000;
 const CREDITS: u64 = 1_000_000_000;
 const QUERYING_CLIENTS: u64 = 5;
@@ -109,7 +112,7 @@ fn serve_and_kill(data: &Path, durability: &str, key: &str, after: Duration) -> 
 
 fn serve(data: &Path, durability: &str) -> (Child, SocketAddr) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "12"])
+        .args(SERVER_FLAGS)
         .args(["--requests-per-minute", "0", "--requests-per-day", "0", "--charge-durability", durability])
         .arg("--data")
         .arg(data)
