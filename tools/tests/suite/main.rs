@@ -3,6 +3,7 @@
 #![expect(clippy::indexing_slicing, reason = "a test that meets a missing element has failed")]
 
 mod annotations;
+mod books;
 mod cli;
 mod corrupt;
 mod files;
