@@ -8,6 +8,9 @@ use crate::numbers::CHUNK_ROWS;
 use crate::order::NAN_KEY;
 use crate::section::SectionKind;
 
+/// Ranks looked at together.
+const BLOCK_RANKS: u32 = 512;
+
 pub(super) fn verify(
     data: &Numbers<'_>,
     meta: &ColumnMeta,
@@ -84,26 +87,36 @@ fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -
     let valid = data.valid_ranks();
     let mut last: Option<(u128, u32)> = None;
     let mut distinct = 0u64;
-    for rank in 0..rows {
-        let row = data.order.row_at(rank).filter(|row| *row < rows);
-        let row = row.ok_or_else(|| fault(kind, column, "row of a rank", rows.into(), rank.into()))?;
-        if data.is_valid(row) != (rank < valid) {
-            return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
+    let mut block = Vec::with_capacity(BLOCK_RANKS as usize);
+    let mut keys = Vec::with_capacity(BLOCK_RANKS as usize);
+    for start in (0..rows).step_by(BLOCK_RANKS as usize) {
+        block.clear();
+        keys.clear();
+        let inside = data.order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
+        // Keys are fetched for a block at a time, so that the cache misses of rows far apart overlap.
+        keys.extend(block.iter().map_while(|row| data.wide_order_key(*row)));
+        if !inside || keys.len() != block.len() {
+            return Err(fault(kind, column, "row of a rank", rows.into(), start.into()));
         }
-        let key = if rank < valid { key_of(data, column, row)? } else { 0 };
-        if rank == valid {
-            last = None;
-        }
-        if last.is_some_and(|last| last >= (key, row)) {
-            return Err(fault(kind, column, "order of rows", 0, rank.into()));
-        }
-        if rank < valid {
-            distinct += u64::from(last.is_none_or(|(before, _)| before != key));
-            if rank % FENCE_RANKS == 0 && data.fence(rank / FENCE_RANKS) != Some(key) {
-                return Err(fault(SectionKind::Fences, column, "fence key", 0, rank.into()));
+        for ((rank, row), key) in (start..).zip(block.iter().copied()).zip(keys.iter().copied()) {
+            if data.is_valid(row) != (rank < valid) {
+                return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
             }
+            let key = if rank < valid { key } else { 0 };
+            if rank == valid {
+                last = None;
+            }
+            if last.is_some_and(|last| last >= (key, row)) {
+                return Err(fault(kind, column, "order of rows", 0, rank.into()));
+            }
+            if rank < valid {
+                distinct += u64::from(last.is_none_or(|(before, _)| before != key));
+                if rank % FENCE_RANKS == 0 && data.fence(rank / FENCE_RANKS) != Some(key) {
+                    return Err(fault(SectionKind::Fences, column, "fence key", 0, rank.into()));
+                }
+            }
+            last = Some((key, row));
         }
-        last = Some((key, row));
     }
     expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
 }

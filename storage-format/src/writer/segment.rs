@@ -91,7 +91,8 @@ impl<'a> SectionSet<'a> {
     }
 
     /// Adds a section of items of one width (0: of no fixed width).
-    pub(crate) fn add(&mut self, kind: SectionKind, width: u16, items: u64, bytes: Spool) {
+    pub(crate) fn add(&mut self, kind: SectionKind, width: u16, items: u64, mut bytes: Spool) {
+        bytes.shrink();
         self.sections.push(SectionData { kind, width, items, bytes });
     }
 

@@ -52,6 +52,11 @@ impl Spool {
         Ok(())
     }
 
+    /// Gives back the room that growing left over.
+    pub(crate) fn shrink(&mut self) {
+        self.memory.shrink_to_fit();
+    }
+
     /// Moves what is in memory to the file.
     pub(crate) fn spill(&mut self) -> Result<(), FormatError> {
         if self.memory.is_empty() {
