@@ -3,6 +3,9 @@
 
 use std::str::FromStr;
 
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::Pieces;
+
 /// A number as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal {
@@ -84,17 +87,20 @@ fn magnitude(point: i64) -> usize {
     usize::try_from(point.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-/// Reads RFC 3339, a date, or a date and time without a zone (then UTC); nanoseconds since 1970-01-01T00:00:00Z.
+/// Reads RFC 3339, a date, or a date and time without a zone (then UTC); nanoseconds since 1970-01-01T00:00:00Z. The last
+/// days of the year 9999 are read too, which are beyond the range of `jiff::Timestamp`.
 #[must_use]
 pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
     if !text.as_bytes().first()?.is_ascii_digit() && !text.starts_with(['-', '+']) {
         return None;
     }
-    if let Ok(moment) = text.parse::<jiff::Timestamp>() {
-        return Some(moment.as_nanosecond());
+    let pieces = Pieces::parse(text).ok()?;
+    if pieces.time_zone_annotation().is_some() {
+        return None;
     }
-    let local: jiff::civil::DateTime = text.parse().ok()?;
-    local.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp().as_nanosecond())
+    let local = pieces.date().to_datetime(pieces.time().unwrap_or(Time::midnight()));
+    let offset = pieces.to_numeric_offset().map_or(0, |offset| i128::from(offset.seconds()));
+    Some(local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_nanos() - offset * 1_000_000_000)
 }
 
 /// The floor of a count of nanoseconds in a coarser unit.
@@ -144,7 +150,17 @@ mod tests {
         assert_eq!(datetime_nanoseconds("1970-01-01T00:00:01Z"), Some(second));
         assert_eq!(datetime_nanoseconds("1970-01-01T01:00:00+01:00"), Some(0));
         assert_eq!(datetime_nanoseconds("1970-01-01T00:00:00.5"), Some(second / 2));
-        for text in ["", "yesterday", "1970-13-01", "1970-01-01T25:00", "12"] {
+        assert_eq!(datetime_nanoseconds("9999-12-31"), Some(253_402_214_400 * second));
+        assert_eq!(
+            datetime_nanoseconds("9999-12-31T23:59:59.999999999Z"),
+            Some(253_402_300_800 * second - 1)
+        );
+        assert_eq!(datetime_nanoseconds("9999-12-31T23:00:00-01:00"), Some(253_402_300_800 * second));
+        assert_eq!(datetime_nanoseconds("0001-01-01T00:00:00"), Some(-62_135_596_800 * second));
+        let zoned = "1970-01-01T00:00:00[Europe/Rome]";
+        for text in
+            ["", "yesterday", "1970-13-01", "1970-01-01T25:00", "12", "1970-01-01T00:00:00+01:xx", zoned]
+        {
             assert_eq!(datetime_nanoseconds(text), None, "{text}");
         }
     }

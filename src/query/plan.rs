@@ -149,7 +149,7 @@ fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, F
     let column = column_named(table, name, "/sortBy")?;
     let data = table.column(column).map_err(|_| invalid("the store file is damaged"))?;
     let indexed = data.order().is_known();
-    let depth = request.offset.saturating_add(request.limit);
+    let depth = request.offset.saturating_add(request.limit).min(table.row_count().into());
     if !indexed && (matches!(data, ColumnData::Texts(_)) || depth > SORTED_ROWS_MAX) {
         let message = format!("column {} was published without a sort index", quoted(name));
         let hint = "sort by another column, or leave the sorting out";

@@ -151,6 +151,37 @@ fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
 }
 
 #[test]
+fn every_datetime_that_an_answer_shows_is_a_literal_too() {
+    let seconds = vec![Some(-62_135_596_800), Some(253_402_214_400), Some(253_402_300_799)];
+    let kind = ColumnKind::Timestamp { unit: TimeUnit::Second };
+    let table = temporary_table(&[Column::new("at", kind, ColumnValues::Integers(seconds))]).unwrap();
+    let rows = |literal: &str| {
+        let body = format!("{{\"filters\":{{\"at\":\"{literal}\"}}}}");
+        let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
+        let plan = plan(&request, &table, "t@1").unwrap_or_else(|error| panic!("{literal}: {error:?}"));
+        mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap().rows
+    };
+    assert_eq!(rows("0001-01-01T00:00:00Z"), [0]);
+    assert_eq!(rows("9999-12-31"), [1]);
+    assert_eq!(rows("9999-12-31T23:59:59Z"), [2]);
+}
+
+#[test]
+fn an_offset_beyond_a_column_without_sort_index_finds_nothing() {
+    let values = ColumnValues::Integers(vec![Some(3), None, Some(1)]);
+    let mut column = Column::new("n", ColumnKind::Integer, values);
+    column.sort_index = false;
+    let table = temporary_table(&[column]).unwrap();
+    for (offset, expected) in [(1, [0, 1].as_slice()), (3, &[]), (u64::MAX, &[])] {
+        let body = format!("{{\"sortBy\":\"n\",\"offset\":{offset}}}");
+        let request = QueryRequest::from_json(body.as_bytes(), 10_000).unwrap();
+        let plan = plan(&request, &table, "t@1").unwrap();
+        let page = mercato::query::execute(&plan, &mercato::query::NoSelections).unwrap();
+        assert_eq!((page.rows.as_slice(), page.next_cursor), (expected, None), "{offset}");
+    }
+}
+
+#[test]
 fn a_cursor_is_bound_to_its_query_and_its_file() {
     let table = table();
     let plan_of = |body: &str, identity: &str| {
