@@ -228,7 +228,7 @@ pub struct Usage {
 #[derive(Serialize)]
 pub struct UsageDay {
     /// The UTC day.
-    pub date: String,
+    pub day: String,
     /// The slug of the dataset.
     pub dataset: String,
     /// Answers.
@@ -243,7 +243,7 @@ impl UsageDay {
     /// The mirror of a line.
     pub fn of(line: &ledger::UsageLine) -> UsageDay {
         UsageDay {
-            date: line.day.to_string(),
+            day: line.day.to_string(),
             dataset: line.dataset.clone(),
             requests: line.requests,
             rows: line.rows,

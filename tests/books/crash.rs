@@ -71,7 +71,7 @@ fn run_and_kill(desk: &Desk, round: u64, from_the_start: bool, after: Duration) 
             if let ["@", request, rows, "."] = words.as_slice() {
                 let before = told.insert((*request).to_owned(), rows.parse().unwrap());
                 assert_eq!(before, None);
-                drop(works.send(()));
+                let _ = works.send(());
             }
         }
         told

@@ -71,10 +71,10 @@ pub(super) fn keys(answer: &Value) -> Result<(), Failure> {
 
 pub(super) fn usage(answer: &Value) -> Result<(), Failure> {
     list(answer, "usage").try_for_each(|line| {
-        let (date, dataset) = (text(line, "date"), text(line, "dataset"));
+        let (day, dataset) = (text(line, "day"), text(line, "dataset"));
         let (requests, rows, credits) = (text(line, "requests"), text(line, "rows"), text(line, "credits"));
         print_text(&format!(
-            "{date}  {dataset:32} {requests:>8} requests {rows:>12} rows {credits:>12} credits"
+            "{day}  {dataset:32} {requests:>8} requests {rows:>12} rows {credits:>12} credits"
         ))
     })
 }
