@@ -21,7 +21,7 @@ pub fn wanted_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     match column.spec.kind {
         ColumnKind::Boolean => rows.saturating_mul(8),
         ColumnKind::Text => {
-            let texts = unfolded_bytes(plan, column).saturating_mul(3);
+            let texts = unfolded_bytes(plan, column).saturating_mul(5);
             texts.saturating_add(rows.saturating_mul(SORT_ROW_BYTES + 16))
         }
         _ => rows.saturating_mul(SORT_ROW_BYTES + 16),

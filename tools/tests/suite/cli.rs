@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,23 +173,45 @@ fn dropping_a_struct_drops_its_columns() {
     assert_eq!(report["columns"].as_array().unwrap().len(), 7);
 }
 
-#[test]
-fn a_signal_ends_a_conversion_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let rows = 3_000_000_i64;
+/// Starts a command beside a file of three million rows of four columns that nothing compresses.
+fn start_big(folder: &Path, arguments: &[&str]) -> Child {
     let columns: Vec<(&str, ArrayRef)> = ["a", "b", "c", "d"]
         .map(|name| {
-            let values = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
+            let values =
+                (0..3_000_000_i64).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64.cast_signed()));
             (name, Arc::new(Int64Array::from_iter_values(values)) as ArrayRef)
         })
         .into();
-    files::write(&folder.path().join("big.parquet"), columns, WriterProperties::builder().build());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_mercato-tools"))
-        .current_dir(folder.path())
-        .args(["convert", "big.parquet"])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    files::write(&folder.join("big.parquet"), columns, WriterProperties::builder().build());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
+    command.current_dir(folder).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Memory that belongs to a process alone, in bytes; 0 when it has ended.
+fn own_memory(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
+}
+
+#[test]
+fn a_conversion_stays_inside_its_memory_limit() {
+    const LIMIT: u64 = 64 * 1024 * 1024;
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = start_big(folder.path(), &["convert", "big.parquet", "--memory-limit", "64MiB"]);
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        most = most.max(own_memory(child.id()));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    assert!((1..=LIMIT).contains(&most), "{most} bytes");
+}
+
+#[test]
+fn a_signal_ends_a_conversion_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = start_big(folder.path(), &["convert", "big.parquet"]);
     while names(folder.path()).len() == 1 {
         assert!(child.try_wait().unwrap().is_none(), "the conversion ended before its file appeared");
         std::thread::sleep(Duration::from_millis(1));
