@@ -203,7 +203,7 @@ fn numbers_mask(column: &Numbers<'_>, keys: &KeySet, start: usize, mask: &mut Ma
     if let (false, 8, 1..=4, [(low, high)]) = (column.is_float(), column.width, chunk.width, keys.ranges()) {
         let value =
             |key: u128| i128::from(mercato_format::order::integer_of(u64::try_from(key).unwrap_or(u64::MAX)));
-        let (low, high) = (value(*low) - chunk.base, value(*high) - chunk.base);
+        let (low, high) = (value(*low).saturating_sub(chunk.base), value(*high).saturating_sub(chunk.base));
         match (u32::try_from(low.max(0)), u32::try_from(high.min(u32::MAX.into()))) {
             (Ok(low), Ok(high)) => range_mask(raw, usize::from(chunk.width), low, high, mask),
             _ => mask.fill(0),

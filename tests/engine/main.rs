@@ -6,6 +6,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod damage;
 mod naive;
 mod rendering;
 mod requests;
