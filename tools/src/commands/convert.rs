@@ -20,7 +20,8 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   mercato-tools convert sales.parquet
   mercato-tools convert sales.parquet --output /srv/sales.mcol --sort-index day,amount
-  mercato-tools convert events.parquet --drop payload --drop user.address --memory-limit 512MiB --json")]
+  mercato-tools convert events.parquet --drop payload --drop user.address
+  mercato-tools convert events.parquet --memory-limit 512MiB --json | jq .rowsPerSecond")]
 pub struct ConvertArguments {
     /// The Parquet file.
     #[arg(value_name = "IN.parquet")]
@@ -79,6 +80,10 @@ impl ConversionOptions {
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
+    if output == arguments.input {
+        let output = output.display();
+        return Err(Failure::Usage(format!("--output {output}: expected another file than the input")));
+    }
     let report = convert(&arguments.options.conversion(&arguments.input, &output)?)?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }
 }

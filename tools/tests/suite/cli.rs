@@ -148,6 +148,7 @@ fn what_the_command_line_cannot_mean_exits_2() {
     refused(folder.path(), &["convert", "small.parquet", "--drop", "nothing"], 2, &["nothing", "id"]);
     refused(folder.path(), &["convert", "small.parquet", "--sort-index", "id,nothing"], 2, &["nothing"]);
     refused(folder.path(), &["convert", "small.parquet", "--threads", "0"], 2, &["--threads"]);
+    refused(folder.path(), &["convert", "small.parquet", "--output", "small.parquet"], 2, &["input"]);
     assert_eq!(names(folder.path()), ["small.parquet"]);
 }
 
