@@ -80,10 +80,6 @@ impl ConversionOptions {
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
-    if output == arguments.input {
-        let output = output.display();
-        return Err(Failure::Usage(format!("--output {output}: expected another file than the input")));
-    }
     let report = convert(&arguments.options.conversion(&arguments.input, &output)?)?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }
 }

@@ -104,6 +104,10 @@ pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     let directory = conversion.output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new(".")).to_path_buf();
     let source = Source::open(&conversion.input)?;
+    if source.is_at(&conversion.output) {
+        let output = conversion.output.display();
+        return Err(Failure::Usage(format!("--output {output}: expected another file than the input")));
+    }
     let plan = plan::plan(source, &conversion.drop)?;
     let sorted = sorted_columns(&plan, &conversion.sort_index)?;
     space::check_disk(&plan, &directory, conversion.memory_limit)?;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,6 +53,16 @@ impl Source {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether `path` leads to this very file.
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
+        let identity = |facts: std::fs::Metadata| (facts.dev(), facts.ino());
+        match (self.file.metadata(), std::fs::metadata(path)) {
+            (Ok(own), Ok(other)) => identity(own) == identity(other),
+            _ => false,
+        }
     }
 
     /// The bytes at `start`, all of them or an error.
