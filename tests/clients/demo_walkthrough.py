@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Makes the demo, then does what it prints: starts the server and pastes every curl command into a shell.
+
+    python demo_walkthrough.py --binaries target/debug [--scale 0.01]
+
+Exit code 0 only if the server starts, every command gets rows, and the server ends in order.
+"""
+
+import argparse
+import csv
+import io
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 60
+COMMAND_SECONDS_MAX = 60
+ANSWER_SHOWN_MAX = 2000
+
+
+def commands(text: str) -> list[str]:
+    """The indented commands of the demo's output, lines that end in a backslash joined."""
+    joined = text.replace("\\\n", " ")
+    return [line.strip() for line in joined.splitlines() if re.match(r"  (curl|mercato) ", line)]
+
+
+def shell(binaries: Path) -> dict[str, str]:
+    """The environment of a shell that finds the programs."""
+    return os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Waits until the server accepts connections."""
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise SystemExit("the server does not listen")
+
+
+def paste(command: str, environment: dict[str, str]) -> int:
+    """Runs a command as it was printed; how many rows its answer has."""
+    outcome = subprocess.run(command, shell=True, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                             timeout=COMMAND_SECONDS_MAX, check=False)
+    answer = outcome.stdout.decode()
+    if outcome.returncode != 0 or not answer:
+        raise SystemExit(f"{command}\nexit {outcome.returncode}: {outcome.stderr.decode()}")
+    try:
+        return rows_of(command, answer)
+    except (ValueError, KeyError) as error:
+        raise SystemExit(f"{command}\n{error!r} in {answer[:ANSWER_SHOWN_MAX]}") from None
+
+
+def rows_of(command: str, answer: str) -> int:
+    """How many rows an answer has, in the form that the command asks for; one without a list counts as one."""
+    if "text/csv" in command:
+        return len(list(csv.reader(io.StringIO(answer)))) - 1
+    if "/query/stream" in command:
+        rows = sum(line.startswith("data: {") for line in answer.splitlines())
+        end = json.loads(answer.rsplit(": end ", 1)[1]) if ": end " in answer else {}
+        if end.get("rowsReturned") != rows:
+            raise ValueError(f"{rows} rows, and at the end {end}")
+        return rows
+    envelope = json.loads(answer)
+    if envelope["success"] is not True:
+        raise ValueError("no success")
+    return len(envelope["data"].get("results", [envelope["data"]]))
+
+
+def walk(binaries: Path, scale: str, folder: Path) -> int:
+    """Does it all; how many curl commands there were."""
+    environment = shell(binaries)
+    port = free_port()
+    made = subprocess.run(
+        ["mercato-tools", "demo", "--scale", scale, "--no-serve", "--data", folder / "demo", "--listen", f"127.0.0.1:{port}"],
+        env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if made.returncode != 0:
+        raise SystemExit(f"mercato-tools demo: exit {made.returncode}: {made.stderr.decode()}")
+    serve, *curls = commands(made.stdout.decode())
+    # The printed command leaves the operator's side at its usual port, which may be taken on this machine.
+    serve = f"exec {serve} --admin unix:{folder / 'admin.sock'}"
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(serve, shell=True, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        wait_for(port, server)
+        for command in curls:
+            if paste(command, environment) < 1:
+                raise SystemExit(f"{command}\nno rows")
+    except SystemExit:
+        sys.stderr.write((folder / "server.log").read_text())
+        raise
+    finally:
+        server.terminate()
+        code = server.wait(STOP_SECONDS_MAX)
+    if code != 0:
+        raise SystemExit(f"the server ended with exit code {code}")
+    return len(curls)
+
+
+def main() -> None:
+    """Reads the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binaries", required=True, type=Path, help="folder of mercato and mercato-tools")
+    parser.add_argument("--scale", default="0.01", help="scale factor of the demo")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        count = walk(arguments.binaries.resolve(), arguments.scale, Path(name))
+    if count == 0:
+        raise SystemExit("the demo printed no command")
+    print(f"{count} commands of the demo: all answered")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A mercato of its own in a temporary directory: publishes Parquet files, opens an account, serves, and answers queries.
+Knows nothing of what is asked."""
+
+import http.client
+import json
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 60
+REQUEST_SECONDS_MAX = 120
+CREDITS = 1_000_000_000
+
+
+class Number(str):
+    """A JSON number as it was printed."""
+
+
+class Service:
+    """Data directory, account and server; the server ends with the `with` block."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        self.binaries = binaries
+        self.folder = folder
+        self.data = folder / "data"
+        self.key = ""
+        self.server: subprocess.Popen[bytes] | None = None
+        self.connection: http.client.HTTPConnection | None = None
+
+    def publish(self, slug: str, parquet: Path, sort_index: str = "all") -> None:
+        """Publishes a Parquet file as version 1.0.0 of a dataset."""
+        folder = self.folder / f"{slug}.dataset"
+        folder.mkdir()
+        (folder / "dataset.toml").write_text(f'slug = "{slug}"\n[title]\nen = "{slug}"\n')
+        self._tools("publish", folder, "--parquet", parquet, "--version", "1.0.0", "--sort-index", sort_index)
+
+    def open_account(self) -> None:
+        """Creates the account, its credits and its key."""
+        account = self._tools("account", "create", "--name", "differential check")["id"]
+        self._tools("credits", "buy", "--account", account, "--credits", CREDITS)
+        self.key = self._tools("key", "create", "--account", account)["key"]
+
+    def _tools(self, *arguments: object) -> dict[str, Any]:
+        command = [str(part) for part in (self.binaries / "mercato-tools", *arguments, "--data", self.data, "--json")]
+        outcome = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        if outcome.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr.decode()}")
+        return json.loads(outcome.stdout)
+
+    def __enter__(self) -> "Service":
+        log = self.folder / "server.log"
+        command = [self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
+                   "--admin", f"unix:{self.folder / 'admin.sock'}", "--charge-durability", "process",
+                   "--requests-per-minute", "0", "--requests-per-day", "0"]
+        with log.open("wb") as sink:
+            self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
+        host, port = self._address(log).rsplit(":", 1)
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=REQUEST_SECONDS_MAX)
+        return self
+
+    def _address(self, log: Path) -> str:
+        """Where the server listens, from the first line of its log."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline and self.server is not None and self.server.poll() is None:
+            for line in log.read_text().splitlines(keepends=True):
+                if line.endswith("\n") and json.loads(line).get("message") == "listening":
+                    return json.loads(line)["address"]
+            time.sleep(0.05)
+        self.__exit__(None, None, None)
+        raise SystemExit(f"the server does not listen:\n{log.read_text()}")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        if self.server is not None:
+            self.server.terminate()
+            try:
+                self.server.wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                self.server.kill()
+                raise
+
+    def query(self, slug: str, body: str) -> tuple[int, Any]:
+        """Status and envelope of a query; numbers stay as they were printed."""
+        assert self.connection is not None, "a query needs the `with` block"
+        headers = {"X-Api-Key": self.key, "Content-Type": "application/json"}
+        self.connection.request("POST", f"/api/v1/datasets/{slug}/query", body.encode(), headers)
+        answer = self.connection.getresponse()
+        return answer.status, json.loads(answer.read(), parse_int=Number, parse_float=Number)
