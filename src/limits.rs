@@ -48,6 +48,8 @@ pub mod ledger {
     pub const FREE_ROWS_PER_QUERY_MAX: u64 = 10_000;
     /// How long an `Idempotency-Key` is remembered.
     pub const IDEMPOTENCY_HOURS: i64 = 24;
+    /// How long the reference of a purchase is remembered, so that it is not entered twice.
+    pub const REFERENCE_YEARS: i64 = 10;
     /// How long a paid download may be read again in ranges.
     pub const DOWNLOAD_GRANT_HOURS: i64 = 24;
     /// Expired records that one round of cleaning removes.

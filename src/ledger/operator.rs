@@ -18,6 +18,8 @@ pub struct Purchase {
     pub balance: u64,
     /// What they cost, in cents of a euro, VAT excluded.
     pub cents: u64,
+    /// Whether they were entered before, under the same reference; nothing was added then.
+    pub is_replayed: bool,
 }
 
 /// A key that was created: the only place where it stands in the clear.
@@ -51,9 +53,24 @@ impl Ledger {
         at: Moment,
     ) -> Result<Purchase, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents, request_id, note, at };
-        let (balance, cents) = self.queue.submit(move |books| books.purchase(&order))?.wait()?;
-        Ok(Purchase { balance, cents })
+        let order = Credit { account, credits, cents, is_once: false, request_id, note, at };
+        self.queue.submit(move |books| books.purchase(&order))?.wait()
+    }
+
+    /// Sells credits under a reference, like the number of an invoice: the same purchase of the same account is
+    /// entered once however often it is ordered, and another one under its reference is refused.
+    pub fn buy_once(
+        &self,
+        account: AccountId,
+        credits: u64,
+        cents: Option<u64>,
+        reference: &str,
+        note: &str,
+        at: Moment,
+    ) -> Result<Purchase, ChargeError> {
+        let (request_id, note) = (reference.to_owned(), note.to_owned());
+        let order = Credit { account, credits, cents, is_once: true, request_id, note, at };
+        self.queue.submit(move |books| books.purchase(&order))?.wait()
     }
 
     /// Gives credits to an account. Its plan stays as it is. Returns the balance.
@@ -66,7 +83,7 @@ impl Ledger {
         at: Moment,
     ) -> Result<u64, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents: None, request_id, note, at };
+        let order = Credit { account, credits, cents: None, is_once: false, request_id, note, at };
         self.queue.submit(move |books| books.grant(&order))?.wait()
     }
 

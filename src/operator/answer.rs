@@ -146,16 +146,22 @@ pub struct Balance {
     pub currency: &'static str,
     /// Always false: amounts are without VAT.
     pub vat_included: bool,
+    /// Whether the purchase was entered before under its reference; nothing was added then.
+    pub replayed: bool,
 }
 
 impl Balance {
     pub(super) fn bought(account: ledger::AccountId, credits: u64, bought: &ledger::Purchase) -> Balance {
-        Balance { cents: bought.cents, ..Balance::granted(account, credits, bought.balance) }
+        Balance {
+            cents: bought.cents,
+            replayed: bought.is_replayed,
+            ..Balance::granted(account, credits, bought.balance)
+        }
     }
 
     pub(super) fn granted(account: ledger::AccountId, credits: u64, balance: u64) -> Balance {
         let account = account.to_string();
-        Balance { account, balance, credits, cents: 0, currency: "EUR", vat_included: false }
+        Balance { account, balance, credits, cents: 0, currency: "EUR", vat_included: false, replayed: false }
     }
 }
 

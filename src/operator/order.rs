@@ -47,7 +47,7 @@ pub enum Order {
         /// What they cost in cents of a euro, VAT excluded; the list price when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cents: Option<u64>,
-        /// The number of the invoice or payment.
+        /// The number of the invoice or payment: the same purchase under it is entered once.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reference: String,
         /// A remark.
@@ -166,9 +166,11 @@ impl Order {
                 Answer::Account(Account::of(&ledger.account_view(&find(ledger, account)?, now)))
             }
             Order::BuyCredits { account, credits, cents, reference, note } => {
-                let reference = if reference.is_empty() { &context.request_id } else { reference };
                 let id = find(ledger, account)?.id();
-                let bought = ledger.buy(id, *credits, *cents, reference, note, now)?;
+                let bought = match reference.as_str() {
+                    "" => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
+                    reference => ledger.buy_once(id, *credits, *cents, reference, note, now)?,
+                };
                 Answer::Balance(Balance::bought(id, *credits, &bought))
             }
             Order::GrantCredits { account, credits, note } => {

@@ -139,3 +139,23 @@ fn copy_folder(from: &Path, to: &Path) {
         fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
     }
 }
+
+/// Between fork and exec a child has every file of its parent open, the locked ones too.
+#[test]
+fn children_that_are_started_meanwhile_do_not_keep_the_books_locked() {
+    let desk = Desk::new();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        for _ in 0..60 {
+            let opened = desk.try_open().map(drop);
+            is_over.store(opened.is_err(), std::sync::atomic::Ordering::Relaxed);
+            opened.unwrap();
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

@@ -40,6 +40,26 @@ fn a_purchase_records_its_price_and_makes_the_account_prepaid() {
 }
 
 #[test]
+fn a_purchase_with_a_reference_is_entered_once() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let (account, other) = (customer(&ledger, 0), customer(&ledger, 0));
+    let buy = |ledger: &mercato::ledger::Ledger, credits| {
+        ledger.buy_once(account.id(), credits, None, "INV-7", "", now.plus_seconds(HOUR))
+    };
+    let first = buy(&ledger, 1_000).unwrap();
+    assert_eq!((first.balance, first.is_replayed), (1_000, false));
+    charge(&ledger, &account, 10, now).unwrap();
+    let again = buy(&ledger, 1_000).unwrap();
+    assert_eq!((again.balance, again.cents, again.is_replayed), (990, 500, true));
+    let refused = buy(&ledger, 2_000).unwrap_err();
+    assert!(refused.to_string().contains("INV-7"), "{refused}");
+    assert_eq!(ledger.buy_once(other.id(), 5, None, "INV-7", "", now).unwrap().balance, 5);
+    drop(ledger);
+    assert!(buy(&desk.open(), 1_000).unwrap().is_replayed);
+}
+
+#[test]
 fn the_free_plan_ends_after_a_hundred_queries_and_begins_anew_with_the_month() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();

@@ -195,14 +195,14 @@ impl Books {
         Ok(())
     }
 
-    fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
+    pub(super) fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
         let value = RecordWriter::new(REMEMBERED_VERSION).i64(until.unix_millis()).raw(hash).finish();
         self.changes.put(key.to_vec(), value);
         self.changes.put(key_space::expiry(until, key), Vec::new());
     }
 
     /// The hash that is remembered under a key, unless it has expired.
-    fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
+    pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
         let Some(bytes) = self.get(key)? else { return Ok(None) };
         match decode_remembered(&bytes) {
             Ok((until, hash)) => Ok((now < until).then_some(hash)),

@@ -10,12 +10,14 @@ use super::super::error::ChargeError;
 use super::super::id::{AccountId, KeyId};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
+use super::super::operator::Purchase;
+use super::super::order::short_hash;
 use super::charging::signed;
 use super::{Account, Books, EntryDetail};
 use crate::clock::Moment;
 use crate::limits::ledger::{
     ACCOUNTS_MAX, BALANCE_CREDITS_MAX, CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX,
-    KEY_GRACE_SECONDS_MAX, KEYS_MAX, KEYS_PER_ACCOUNT_MAX, TEXT_BYTES_MAX,
+    KEY_GRACE_SECONDS_MAX, KEYS_MAX, KEYS_PER_ACCOUNT_MAX, REFERENCE_YEARS, TEXT_BYTES_MAX,
 };
 
 /// What is kept of a key that is being created.
@@ -31,6 +33,8 @@ pub(in super::super) struct Credit {
     pub(in super::super) credits: u64,
     /// What they cost, if not the list price.
     pub(in super::super) cents: Option<u64>,
+    /// Whether a purchase with this request id is entered only once for the account.
+    pub(in super::super) is_once: bool,
     pub(in super::super) request_id: String,
     pub(in super::super) note: String,
     pub(in super::super) at: Moment,
@@ -55,14 +59,34 @@ impl Books {
         Ok(id)
     }
 
-    /// Credits that were bought; the account is a prepaid one from now on. Returns the balance and the cents.
-    pub(in super::super) fn purchase(&mut self, order: &Credit) -> Result<(u64, u64), ChargeError> {
+    /// Credits that were bought; the account is a prepaid one from now on.
+    pub(in super::super) fn purchase(&mut self, order: &Credit) -> Result<Purchase, ChargeError> {
         let cents = order.cents.unwrap_or_else(|| list_price(order.credits));
+        let reference = short_hash(&[b"purchase", order.request_id.as_bytes()]);
+        let key = key_space::claim(order.account, &reference);
+        let content = short_hash(&[&order.credits.to_be_bytes(), &cents.to_be_bytes()]);
+        if order.is_once {
+            check_text("reference", &order.request_id, 1)?;
+            match self.remembered(&key, order.at)? {
+                None => {}
+                Some(entered) if entered == content => {
+                    let balance = self.account(order.account)?.record.purse.balance;
+                    return Ok(Purchase { balance, cents, is_replayed: true });
+                }
+                Some(_) => {
+                    let rule = format!("{} was entered before with other credits or cents", order.request_id);
+                    return Err(invalid("reference", rule));
+                }
+            }
+        }
         let balance = self.credit(order, EntryKind::Purchase, cents)?;
         if let Some(account) = self.accounts.get_mut(&order.account) {
             account.record.purse.has_bought = true;
         }
-        Ok((balance, cents))
+        if order.is_once {
+            self.remember(&key, &content, order.at.plus_seconds(REFERENCE_YEARS * 366 * 86_400));
+        }
+        Ok(Purchase { balance, cents, is_replayed: false })
     }
 
     /// Credits that the operator gives. The plan stays as it is. Returns the balance.

@@ -8,25 +8,40 @@
 use std::fs::{self, File, TryLockError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use super::StoreError;
 use crate::limits::ledger::STORE_CACHE_BYTES;
 
 const LOCK_FILE: &str = "lock";
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(25);
+const SLED_LOCK_MESSAGE: &str = "could not acquire lock";
 const UNFINISHED_SUFFIX: &str = ".generating";
 const SNAPSHOT_PREFIX: &str = "snap.";
 const MOVED_ASIDE_PREFIX: &str = "unreadable-snapshots-";
 
-/// Takes the lock that keeps a second process away. Held as long as the file is kept open.
+/// The lock that keeps a second process away, held until it is dropped.
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file would not do: a child that another thread is just starting may have it open too.
+    fn drop(&mut self) {
+        drop(self.0.unlock());
+    }
+}
+
+/// Takes the lock of the folder.
 ///
 /// It is taken before anything in the folder is touched: sled locks too, but only after the cleaning below.
-pub(super) fn lock(directory: &Path) -> Result<File, StoreError> {
+pub(super) fn lock(directory: &Path) -> Result<Lock, StoreError> {
     fs::create_dir_all(directory).map_err(|error| io(directory, "creating the folder", &error))?;
     let path = directory.join(LOCK_FILE);
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|error| io(&path, "opening the lock file", &error))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Lock(file)),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path }),
         Err(TryLockError::Error(error)) => Err(io(&path, "locking", &error)),
     }
@@ -35,7 +50,7 @@ pub(super) fn lock(directory: &Path) -> Result<File, StoreError> {
 /// Opens the database of the folder; the caller holds the lock.
 pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
     remove_unfinished_snapshots(directory)?;
-    let db = match open_once(directory) {
+    let db = match open_patiently(directory) {
         Err(StoreError::Damaged { .. }) => {
             move_snapshots_aside(directory)?;
             open_once(directory)?
@@ -48,6 +63,20 @@ pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| io(&path, "syncing", &error))?;
     }
     Ok(db)
+}
+
+/// sled's own lock may outlive the last handle for a moment: a thread of sled or a child that is just being started
+/// may hold it. No other program does, because the caller has our lock.
+fn open_patiently(directory: &Path) -> Result<sled::Db, StoreError> {
+    for _ in 1..LOCK_TRIES {
+        match open_once(directory) {
+            Err(StoreError::Io { detail, .. }) if detail.contains(SLED_LOCK_MESSAGE) => {
+                thread::sleep(LOCK_PAUSE)
+            }
+            opened => return opened,
+        }
+    }
+    open_once(directory)
 }
 
 fn open_once(directory: &Path) -> Result<sled::Db, StoreError> {

@@ -6,21 +6,16 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
-use super::safe_open::{self, damaged, io, store_error};
+use super::safe_open::{self, Lock, damaged, io, store_error};
 use super::{Changes, Record, Store, StoreError};
-
-const REOPEN_TRIES: u32 = 20;
-const REOPEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A sled folder that this process alone has open.
 pub struct SledStore {
     directory: PathBuf,
     // Fields drop in this order: the database lets go before the lock does.
     open: Option<Open>,
-    _lock: File,
+    _lock: Lock,
 }
 
 struct Open {
@@ -99,16 +94,6 @@ impl Store for SledStore {
 
     fn reopen(&mut self) -> Result<(), StoreError> {
         self.open = None;
-        // Threads of sled may hold the folder for a moment after the last handle is gone.
-        for _ in 1..REOPEN_TRIES {
-            match open_folder(&self.directory) {
-                Err(StoreError::Io { detail, .. }) if detail.contains("lock") => thread::sleep(REOPEN_PAUSE),
-                opened => {
-                    self.open = Some(opened?);
-                    return Ok(());
-                }
-            }
-        }
         self.open = Some(open_folder(&self.directory)?);
         Ok(())
     }

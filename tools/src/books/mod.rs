@@ -122,7 +122,7 @@ pub enum CreditsCommand {
         /// What was paid in cents of a euro, VAT excluded, if not the list price.
         #[arg(long)]
         cents: Option<u64>,
-        /// Number of the invoice or payment.
+        /// Number of the invoice or payment: the same purchase under it is entered once.
         #[arg(long, default_value = "")]
         reference: String,
         /// A remark.

@@ -37,6 +37,9 @@ pub(super) fn balance(answer: &Value) -> Result<(), Failure> {
         0 => String::new(),
         cents => format!(" for {}.{:02} EUR without VAT", cents / 100, cents % 100),
     };
+    if answer.get("replayed").and_then(Value::as_bool) == Some(true) {
+        return print_text(&format!("{account}: this purchase was entered before, balance {balance}"));
+    }
     print_text(&format!("{account}: {credits} credits added{price}, balance {balance}"))
 }
 
