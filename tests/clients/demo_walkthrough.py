@@ -39,7 +39,7 @@ def shell(binaries: Path) -> dict[str, str]:
 def free_port() -> int:
     """A port that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+        return int(listener.getsockname()[1])
 
 
 def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:

@@ -13,7 +13,6 @@ import math
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,13 +67,14 @@ class Oracle:
     def count(self, query: Query) -> int:
         """How many rows match."""
         sql = f"SELECT count(*) FROM {self.table} WHERE {query.where}"
-        return self.connection.execute(sql, query.parameters).fetchall()[0][0]
+        return int(self.connection.execute(sql, query.parameters).fetchall()[0][0])
 
     def sql(self, query: Query, page: Page) -> str:
         """The rows of a page."""
         shown = ", ".join(self.shown(name) for name in page.names)
         begin = min(page.begin, self.contents.num_rows)
-        return (f"SELECT {shown} FROM {self.table} WHERE {query.where} ORDER BY {query.order} LIMIT {page.limit} OFFSET {begin}")
+        return (f"SELECT {shown} FROM {self.table} WHERE {query.where} ORDER BY {query.order} "
+                f"LIMIT {page.limit} OFFSET {begin}")
 
     def shown(self, name: str) -> str:
         """A column such that nothing is lost on the way here."""
@@ -99,8 +99,9 @@ class Oracle:
             return isinstance(found, Number) and found == wanted
         if pa.types.is_timestamp(kind):
             moment = EPOCH + datetime.timedelta(microseconds=wanted)
-            return found == moment.isoformat(timespec="microseconds") + "Z"
-        return type(found) is not Number and found == (wanted.isoformat() if isinstance(wanted, datetime.date) else wanted)
+            return bool(found == moment.isoformat(timespec="microseconds") + "Z")
+        shown = wanted.isoformat() if isinstance(wanted, datetime.date) else wanted
+        return type(found) is type(shown) and bool(found == shown)
 
 
 class Check:
@@ -123,9 +124,9 @@ class Check:
         if self.rng.random() < 0.3:
             self.walk()
         else:
-            self.ask(next(self.single_page()))
+            self.ask(self.single_page())
 
-    def single_page(self) -> Iterator[Page]:
+    def single_page(self) -> Page:
         """A page somewhere; its limit may be left to the default."""
         rng = self.rng
         columns, names = self.questioner.projection()
@@ -134,7 +135,7 @@ class Check:
                              max(0, self.total - (limit or LIMIT_DEFAULT)), rng.choice(OFFSETS_BEYOND)])
         fields = {"limit": limit, "offset": offset}
         body = self.query.body | columns | {name: value for name, value in fields.items() if value is not None}
-        yield Page(body, names, offset or 0, limit or LIMIT_DEFAULT)
+        return Page(body, names, offset or 0, limit or LIMIT_DEFAULT)
 
     def walk(self) -> None:
         """From some offset to the end by cursors; limit and columns change from page to page."""
@@ -166,8 +167,9 @@ class Check:
             expect("totalRows", data["totalRows"], str(self.total))
         more = page.begin + page.limit < self.total
         if (data["nextCursor"] is not None) != more:
-            raise Difference(f"nextCursor is {data['nextCursor']!r}, and {max(0, self.total - page.begin - page.limit)} rows follow")
-        return data["nextCursor"]
+            left = max(0, self.total - page.begin - page.limit)
+            raise Difference(f"nextCursor is {data['nextCursor']!r}, and {left} rows follow")
+        return None if data["nextCursor"] is None else str(data["nextCursor"])
 
     def compare_rows(self, found: list[dict[str, Any]], page: Page) -> None:
         """Every value of every row, and the columns in their order."""

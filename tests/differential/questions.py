@@ -7,6 +7,7 @@ comparisons of doubles see NULL in its place.
 import datetime
 import decimal
 import json
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -97,7 +98,7 @@ class Column:
             return flag, "?", flag
         if pa.types.is_floating(kind):
             number = self.pick(rng, lambda: random_double(rng))
-            number = number if number == number and abs(number) != float("inf") else 0.25
+            number = number if math.isfinite(number) else 0.25
             return Raw(repr(number)), "CAST(? AS DOUBLE)", number
         if pa.types.is_temporal(kind):
             return self.moment(rng)
@@ -253,6 +254,6 @@ class Questioner:
 
     def piece(self, column: Column) -> str:
         """A part of a text that occurs, or of any."""
-        text = column.pick(self.rng, lambda: random_text(self.rng))
+        text: str = column.pick(self.rng, lambda: random_text(self.rng))
         low, high = sorted(self.rng.randint(0, len(text)) for _ in range(2))
         return self.rng.choice([text, text[low:high], text[:high], text[low:], text[:1]])

@@ -48,13 +48,15 @@ class Service:
         outcome = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
         if outcome.returncode != 0:
             raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr.decode()}")
-        return json.loads(outcome.stdout)
+        document: dict[str, Any] = json.loads(outcome.stdout)
+        return document
 
     def __enter__(self) -> "Service":
         log = self.folder / "server.log"
-        command = [self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
-                   "--admin", f"unix:{self.folder / 'admin.sock'}", "--charge-durability", "process",
-                   "--requests-per-minute", "0", "--requests-per-day", "0"]
+        command: list[str | Path] = [
+            self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
+            "--admin", f"unix:{self.folder / 'admin.sock'}", "--charge-durability", "process",
+            "--requests-per-minute", "0", "--requests-per-day", "0"]
         with log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
         host, port = self._address(log).rsplit(":", 1)
@@ -67,7 +69,7 @@ class Service:
         while time.monotonic() < deadline and self.server is not None and self.server.poll() is None:
             for line in log.read_text().splitlines(keepends=True):
                 if line.endswith("\n") and json.loads(line).get("message") == "listening":
-                    return json.loads(line)["address"]
+                    return str(json.loads(line)["address"])
             time.sleep(0.05)
         self.__exit__(None, None, None)
         raise SystemExit(f"the server does not listen:\n{log.read_text()}")

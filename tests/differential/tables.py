@@ -18,10 +18,13 @@ DAYS = (-719_162, 2_932_896)
 """The years 1 to 9999."""
 EXACT = decimal.Context(prec=100)
 
-TEXTS = ["", " ", "a", "A", "aa", "ab", "a ", "\u00e0", "a\u0300", "\u00df", "ss", "NULL", "null", "NaN", "0", "-1", "%", "_a", "a%b", "*",
-         "\"quoted\"", "it's", "back\\slash", "line\nbreak", "carriage\r\nreturn", "tab\tstop", "nul\u0000inside", "\u0000",
-         "\u0001\u001f\u007f", "\u2028", "\ufeffmark", "\uffff", "\U00010000", "\U0001f980", "\U0010ffff", "\u05e9\u05dc\u05d5\u05dd", "a,b;c",
-         "{\"json\":[1]}", "prefix", "prefix one", "prefix two", "long " * 100, "longer " * 600, "longer " * 600 + "still"]
+TEXTS = [
+    "", " ", "a", "A", "aa", "ab", "a ", "\u00e0", "a\u0300", "\u00df", "ss", "NULL", "null", "NaN", "0", "-1", "%", "_a", "a%b", "*",
+    "\"quoted\"", "it's", "back\\slash", "line\nbreak", "carriage\r\nreturn", "tab\tstop", "nul\u0000inside", "\u0000",
+    "\u0001\u001f\u007f", "\u2028", "\ufeffmark", "\uffff", "\U00010000", "\U0001f980", "\U0010ffff",
+    "\u05e9\u05dc\u05d5\u05dd", "a,b;c", "{\"json\":[1]}", "prefix", "prefix one", "prefix two",
+    "long " * 100, "longer " * 600, "longer " * 600 + "still",
+]
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,23 @@ def write_order_lines(path: Path, seed: int, rows: int) -> None:
 
     shipped = f"DATE '1992-01-01' + (i * 2400 // {max(rows, 1)})::INT + {pick('ship', 90)}"
     duckdb.connect().execute(f"""
-        COPY (SELECT 1 + i // 4 * 8 AS l_orderkey, 1 + {pick('part', 2000)}::BIGINT AS l_partkey, 1 + {pick('supplier', 100)}::BIGINT AS l_suppkey,
-            1 + (i % 4)::INT AS l_linenumber, (1 + {pick('quantity', 50)})::DECIMAL(15, 2) AS l_quantity,
-            ({pick('price', 10_000_000)} / 100)::DECIMAL(15, 2) AS l_extendedprice, ({pick('discount', 11)} / 100)::DECIMAL(15, 2) AS l_discount,
-            ({pick('tax', 9)} / 100)::DECIMAL(15, 2) AS l_tax, {one_of('flag', 'A', 'N', 'R')} AS l_returnflag,
-            {one_of('status', 'F', 'O')} AS l_linestatus, {shipped} AS l_shipdate, {shipped} + {pick('commit', 60)} - 30 AS l_commitdate,
+        COPY (SELECT
+            1 + i // 4 * 8 AS l_orderkey,
+            1 + {pick('part', 2000)}::BIGINT AS l_partkey,
+            1 + {pick('supplier', 100)}::BIGINT AS l_suppkey,
+            1 + (i % 4)::INT AS l_linenumber,
+            (1 + {pick('quantity', 50)})::DECIMAL(15, 2) AS l_quantity,
+            ({pick('price', 10_000_000)} / 100)::DECIMAL(15, 2) AS l_extendedprice,
+            ({pick('discount', 11)} / 100)::DECIMAL(15, 2) AS l_discount,
+            ({pick('tax', 9)} / 100)::DECIMAL(15, 2) AS l_tax,
+            {one_of('flag', 'A', 'N', 'R')} AS l_returnflag,
+            {one_of('status', 'F', 'O')} AS l_linestatus,
+            {shipped} AS l_shipdate,
+            {shipped} + {pick('commit', 60)} - 30 AS l_commitdate,
             {shipped} + 1 + {pick('receipt', 30)} AS l_receiptdate,
             {one_of('instruct', 'DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN')} AS l_shipinstruct,
             {one_of('mode', 'AIR', 'REG AIR', 'FOB', 'MAIL', 'RAIL', 'SHIP', 'TRUCK')} AS l_shipmode,
-            {one_of('adverb', 'quickly', 'slyly', 'furiously')} || ' ' || {one_of('noun', 'deposits', 'packages', 'accounts')} || ' ' || {pick('tail', 100_000)} AS l_comment
+            {one_of('adverb', 'quickly', 'slyly', 'furiously')} || ' ' || {one_of('noun', 'deposits', 'packages', 'accounts')}
+                || ' ' || {pick('tail', 100_000)} AS l_comment
             FROM range({rows}) AS range(i) ORDER BY i)
         TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 50000)""")
