@@ -5,7 +5,6 @@
 //! says otherwise.
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::expect_used,
     reason = "a bench stops at the first surprise"
 )]
