@@ -3,11 +3,7 @@
 //! `MERCATO_BENCH_SCALE` sets the scale factor (default 1: 6,001,215 rows); the store file is made once and kept in the
 //! target folder. Every figure is the time from the bytes of a request to the bytes of its answer, unless the name
 //! says otherwise.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "a bench stops at the first surprise"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a bench stops at the first surprise")]
 
 mod data;
 mod filter;

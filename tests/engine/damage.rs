@@ -17,7 +17,7 @@ fn file() -> Vec<u8> {
         ColumnValues::Texts((0..rows).map(|row| maybe(row).then(|| value(row))).collect())
     };
     let floats = (0..rows)
-        .map(|row| maybe(row).then(|| if row == 7 { f64::NAN } else { row as f64 * 0.37 }))
+        .map(|row| maybe(row).then_some(if row == 7 { f64::NAN } else { row as f64 * 0.37 }))
         .collect();
     let wide = (0..rows).map(|row| maybe(row).then(|| i128::from(row) << 70)).collect();
     let columns = [
