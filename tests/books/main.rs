@@ -5,6 +5,7 @@
     clippy::panic,
     reason = "a test that cannot go on has failed"
 )]
+#![expect(clippy::indexing_slicing, reason = "an index that does not exist fails the test")]
 
 mod concurrency;
 mod crash;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use mercato::clock::Moment;
-use mercato::ledger::{ChargeError, EntryKind, Ledger, Receipt, Reservation};
+use mercato::ledger::{ChargeError, CreatedKey, EntryKind, KeyHash, KeyId, Ledger, Receipt, Reservation};
 use proptest::prelude::*;
 
 use crate::desk::{Desk, charge, claimed, download, handle, noon, page, stream};
@@ -46,6 +46,16 @@ enum Step {
     Refund {
         which: usize,
     },
+    CreateKey {
+        account: u64,
+    },
+    RevokeKey {
+        which: usize,
+    },
+    RotateKey {
+        which: usize,
+        grace_seconds: u64,
+    },
     Wait {
         seconds: i64,
     },
@@ -70,6 +80,10 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Settle { which, rows }),
         2 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Abandon { which, rows }),
         3 => any::<usize>().prop_map(|which| Step::Refund { which }),
+        2 => account().prop_map(|account| Step::CreateKey { account }),
+        1 => any::<usize>().prop_map(|which| Step::RevokeKey { which }),
+        1 => (any::<usize>(), 0..100_000_u64)
+            .prop_map(|(which, grace_seconds)| Step::RotateKey { which, grace_seconds }),
         3 => prop_oneof![1..3_600_i64, 20_000..DAY * 2, DAY * 10..DAY * 20].prop_map(|seconds| Step::Wait { seconds }),
         2 => Just(Step::Restart),
         1 => (0..80_u64).prop_map(|rows| Step::Kill { rows }),
@@ -83,6 +97,15 @@ struct Model {
     claims: HashMap<(u64, u8), (u8, Moment)>,
     grants: HashMap<u64, Moment>,
     entries: Vec<(u64, EntryKind, i64, u64)>,
+    keys: Vec<ModelKey>,
+}
+
+struct ModelKey {
+    id: KeyId,
+    hash: KeyHash,
+    account: u64,
+    revoked: bool,
+    end: Option<Moment>,
 }
 
 #[derive(Default)]
@@ -226,6 +249,13 @@ impl World {
                 self.ledger().verify().unwrap();
             }
             Step::Refund { which } => self.refund(which),
+            Step::CreateKey { account } => self.create_key(account),
+            Step::RevokeKey { which } => {
+                let Some(place) = place_of(self.model.keys.len(), which) else { return };
+                self.ledger().revoke_key(self.model.keys[place].id, self.now).unwrap();
+                self.model.keys[place].revoked = true;
+            }
+            Step::RotateKey { which, grace_seconds } => self.rotate_key(which, grace_seconds),
             Step::Wait { seconds } => self.now = self.now.plus_seconds(seconds),
             Step::Restart => {
                 for open in std::mem::take(&mut self.open) {
@@ -316,6 +346,44 @@ impl World {
         }
     }
 
+    fn create_key(&mut self, account: u64) {
+        let id = mercato::ledger::AccountId::from_number(account);
+        let created = self.ledger().create_key(id, "", self.random(), self.now).unwrap();
+        self.take_in_key(&created, account);
+    }
+
+    fn rotate_key(&mut self, which: usize, grace_seconds: u64) {
+        let Some(place) = place_of(self.model.keys.len(), which) else { return };
+        let (id, account) = (self.model.keys[place].id, self.model.keys[place].account);
+        let rotated = self.ledger().rotate_key(id, "", grace_seconds, self.random(), self.now);
+        if self.model.keys[place].revoked {
+            assert!(rotated.is_err());
+            return;
+        }
+        let end = self.now.plus_seconds(grace_seconds as i64);
+        let old = &mut self.model.keys[place];
+        old.end = Some(old.end.map_or(end, |earlier| earlier.min(end)));
+        self.take_in_key(&rotated.unwrap(), account);
+    }
+
+    fn take_in_key(&mut self, created: &CreatedKey, account: u64) {
+        let (id, hash) = (created.view.id, created.plain.hash());
+        self.model.keys.push(ModelKey { id, hash, account, revoked: false, end: None });
+    }
+
+    /// Different for each key.
+    fn random(&self) -> [u8; 32] {
+        [self.model.keys.len() as u8; 32]
+    }
+
+    fn compare_keys(&self) {
+        for key in &self.model.keys {
+            let found = self.ledger().find_key(&key.hash).unwrap();
+            assert_eq!((found.id(), found.account().id().number()), (key.id, key.account));
+            assert_eq!((found.revoked_at().is_some(), found.expires_at()), (key.revoked, key.end));
+        }
+    }
+
     /// The handles of running streams vanish with their process: nothing tells the books but the last note.
     fn kill(&mut self, rows: u64) {
         let open = std::mem::take(&mut self.open);
@@ -333,6 +401,7 @@ impl World {
     }
 
     fn compare(&mut self) {
+        self.compare_keys();
         for id in 1..=ACCOUNTS {
             let account = handle(self.ledger(), mercato::ledger::AccountId::from_number(id));
             let expected = self.model.account(id);
@@ -357,6 +426,10 @@ impl World {
     }
 }
 
+fn place_of(count: usize, which: usize) -> Option<usize> {
+    which.checked_rem(count)
+}
+
 fn take_one<T>(items: &mut Vec<T>, which: usize) -> Option<T> {
     if items.is_empty() { None } else { Some(items.remove(which % items.len())) }
 }
@@ -370,8 +443,14 @@ fn name(error: &ChargeError) -> &'static str {
     }
 }
 
+/// `PROPTEST_CASES` asks for more histories than the default.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
+    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn the_books_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
