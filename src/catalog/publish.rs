@@ -1,7 +1,7 @@
 //! Publishing, taking down and going back, as changes of files that a running server sees whole or not at all.
 //!
-//! Every file is written beside its place, synced and renamed; the store file comes last, so the moment it appears the
-//! version is published with its texts. Knows no Parquet: the caller writes the store file.
+//! Every file is written beside its place, synced and renamed; the store file comes after the texts, so the moment it
+//! appears the version is published with them, unless a mark holds the dataset back, which goes last. Knows no Parquet: the caller writes the store file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -76,10 +76,11 @@ pub fn publish<E>(
     for (name, text) in texts {
         replace_file(&target.file(name), text.as_deref())?;
     }
-    replace_file(&target.file(CURRENT_FILE), None)?;
-    replace_file(&target.file(UNPUBLISHED_FILE), None)?;
     let path = target.store(version);
     rename(&incoming, &path)?;
+    // The marks go last: a death before this leaves a dataset that was taken down, or gone back, as it was.
+    replace_file(&target.file(CURRENT_FILE), None)?;
+    replace_file(&target.file(UNPUBLISHED_FILE), None)?;
     let removed = retire(&target, version)?;
     touch_changed(data)?;
     Ok(Published {

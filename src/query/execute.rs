@@ -313,7 +313,8 @@ fn walk_and_test(
 fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     let rows = f64::from(plan.table.row_count());
     let tests = plan.filter.leaf_count() as f64;
-    let rarest = plan.filter.conjuncts().filter_map(LeafMatcher::count).min();
+    let rarest =
+        plan.filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).filter_map(LeafMatcher::count).min();
     let by_index = rarest.filter(|count| count * LIST_SHARE <= u64::from(plan.table.row_count()));
     let find = by_index
         .map_or(rows * ZONE_ROW_COST * tests, |count| count as f64 * (PROBE_COST * tests + SORT_COST));

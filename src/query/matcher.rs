@@ -31,6 +31,8 @@ pub(crate) struct LeafMatcher<'t> {
     pub(crate) lookup: Option<Vec<u8>>,
     /// The matching ranks in ascending order, where the column has a sort index and the test has keys.
     pub(crate) ranks: Option<Vec<Range<u32>>>,
+    /// Matching rows, where the file says.
+    count: Option<u64>,
 }
 
 impl<'t> Node<'t> {
@@ -106,21 +108,24 @@ impl<'t> Node<'t> {
 impl<'t> LeafMatcher<'t> {
     fn new(table: &'t Table, leaf: &Leaf) -> Result<LeafMatcher<'t>, FormatError> {
         let data = table.column(leaf.column)?;
-        let ranks = ranks_of(table, &data, &leaf.test).ok_or_else(|| table.damaged(leaf.column))?;
+        let ranks =
+            ranks_of(table, leaf.column, &data, &leaf.test).ok_or_else(|| table.damaged(leaf.column))?;
+        let count =
+            ranks.as_ref().map(|ranks| ranks.iter().map(|range| u64::from(range.end - range.start)).sum());
+        // Without a sort index the ranks still count, but lead to no row.
+        let ranks = ranks.filter(|_| data.order().is_known());
         let lookup = match (&data, &leaf.test) {
             (ColumnData::Dictionary(column), Test::Keys(keys)) if keys.ranges().len() > 1 => (column.entries
                 <= LOOKUP_ENTRIES_MAX)
                 .then(|| (0..=column.entries).map(|code| keys.contains(code.into()).into()).collect()),
             _ => None,
         };
-        Ok(LeafMatcher { table, column: leaf.column, data, test: leaf.test.clone(), lookup, ranks })
+        Ok(LeafMatcher { table, column: leaf.column, data, test: leaf.test.clone(), lookup, ranks, count })
     }
 
-    /// Matching rows, where the index says.
+    /// Matching rows, where the file says without a look at rows.
     pub(crate) fn count(&self) -> Option<u64> {
-        self.ranks
-            .as_ref()
-            .map(|ranks| ranks.iter().map(|range| u64::from(range.end.saturating_sub(range.start))).sum())
+        self.count
     }
 
     pub(crate) fn damaged(&self) -> FormatError {
@@ -130,16 +135,20 @@ impl<'t> LeafMatcher<'t> {
 
 /// The ranks of the rows that pass; the inner `None` where there is no index, the outer one when the file is damaged.
 #[expect(clippy::option_option, reason = "damage and absence of an index are different things")]
-fn ranks_of(table: &Table, data: &ColumnData<'_>, test: &Test) -> Option<Option<Vec<Range<u32>>>> {
-    if !data.order().is_known() {
+fn ranks_of(
+    table: &Table,
+    column: usize,
+    data: &ColumnData<'_>,
+    test: &Test,
+) -> Option<Option<Vec<Range<u32>>>> {
+    // The runs of a dictionary and the number of nulls are known without a sort index too.
+    let counted = matches!(data, ColumnData::Dictionary(_)) || matches!(test, Test::IsNull | Test::NotNull);
+    if !data.order().is_known() && !counted {
         return Some(None);
     }
+    let nulls = table.columns().get(column).map_or(0, |meta| meta.null_count);
     let rows = table.row_count();
-    let valid = match data {
-        ColumnData::Dictionary(column) => column.first_rank(column.entries)?,
-        ColumnData::Numbers(column) => column.valid_ranks(),
-        ColumnData::Texts(column) => column.valid_ranks(),
-    };
+    let valid = rows.checked_sub(u32::try_from(nulls).ok()?)?;
     let ranges = match test {
         Test::Text(_) => return Some(None),
         Test::IsNull => std::iter::once(valid..rows).collect(),

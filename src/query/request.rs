@@ -55,7 +55,24 @@ impl QueryRequest {
                 "send an object such as {\"limit\": 100}",
             )]);
         };
-        Reader::new(limit_max).read(members)
+        sound(Reader::new(limit_max).read(members))
+    }
+
+    /// What is sound in a body that [`QueryRequest::from_json`] refuses, without its cursor: a plan of it finds the
+    /// faults that need a schema, so that all faults can be told at once.
+    #[must_use]
+    pub fn salvage_json(body: &[u8], limit_max: u64) -> QueryRequest {
+        let json = Json::parse(body).ok();
+        salvaged(json.and_then(|json| json.members()).unwrap_or_default(), limit_max)
+    }
+
+    /// As [`QueryRequest::salvage_json`] for what [`QueryRequest::from_pairs`] refuses.
+    #[must_use]
+    pub fn salvage_pairs(pairs: &[(String, String)], limit_max: u64) -> QueryRequest {
+        let texts = json_texts(pairs);
+        let members =
+            texts.iter().filter_map(|(name, text)| Some((name.clone(), Json::parse(text.as_bytes()).ok()?)));
+        salvaged(members.collect(), limit_max)
     }
 
     /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
@@ -64,32 +81,14 @@ impl QueryRequest {
     /// # Errors
     /// As [`QueryRequest::from_json`]; pointers are parameter names.
     pub fn from_pairs(pairs: &[(String, String)], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
-        let mut texts: Vec<(String, String)> = Vec::with_capacity(pairs.len());
-        for (name, value) in pairs {
-            let json = match name.as_str() {
-                "filters" => value.clone(),
-                "columns" if value.trim_start().starts_with('[') => value.clone(),
-                "columns" => serde_json::to_string(
-                    &value.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>(),
-                )
-                .unwrap_or_default(),
-                "limit" | "offset"
-                    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) =>
-                {
-                    value.clone()
-                }
-                _ => serde_json::to_string(value).unwrap_or_default(),
-            };
-            texts.push((name.clone(), json));
-        }
+        let texts = json_texts(pairs);
         let mut members = Vec::with_capacity(texts.len());
         for (name, text) in &texts {
             let json =
                 Json::parse(text.as_bytes()).map_err(|error| vec![malformed(&pointer_to("", name), &error)]);
             members.push((name.clone(), json?));
         }
-        Reader::new(limit_max)
-            .read(members)
+        sound(Reader::new(limit_max).read(members))
             .map_err(|faults| faults.into_iter().map(parameter_fault).collect())
     }
 
@@ -113,6 +112,34 @@ impl QueryRequest {
     pub fn cursor_fingerprint(&self) -> Option<Fingerprint> {
         self.cursor.as_ref()?.binding().map(|binding| binding.fingerprint)
     }
+}
+
+/// A request that is sound as a whole, or everything that is wrong with it.
+fn sound((request, faults): (QueryRequest, Vec<Fault>)) -> Result<QueryRequest, Vec<Fault>> {
+    if faults.is_empty() { Ok(request) } else { Err(faults) }
+}
+
+fn salvaged(members: Vec<(String, Json<'_>)>, limit_max: u64) -> QueryRequest {
+    let (request, _) = Reader::new(limit_max).read(members);
+    QueryRequest { cursor: None, ..request }
+}
+
+/// The JSON text that each parameter stands for.
+fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
+    let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
+    let json_text = |name: &str, value: &str| match name {
+        "filters" => value.to_owned(),
+        "columns" if value.trim_start().starts_with('[') => value.to_owned(),
+        "columns" => {
+            let names: Vec<&str> = value.split(',').filter(|name| !name.is_empty()).collect();
+            serde_json::to_string(&names).unwrap_or_default()
+        }
+        "limit" | "offset" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            value.to_owned()
+        }
+        _ => quoted(value),
+    };
+    pairs.iter().map(|(name, value)| (name.clone(), json_text(name, value))).collect()
 }
 
 fn malformed(pointer: &str, error: &serde_json::Error) -> Fault {
@@ -140,7 +167,7 @@ impl Reader {
         Reader { limit_max, request, faults: Vec::new() }
     }
 
-    fn read(mut self, members: Vec<(String, Json<'_>)>) -> Result<QueryRequest, Vec<Fault>> {
+    fn read(mut self, members: Vec<(String, Json<'_>)>) -> (QueryRequest, Vec<Fault>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in members {
             let pointer = pointer_to("", &name);
@@ -158,7 +185,7 @@ impl Reader {
             }
             seen.push(name);
         }
-        if self.faults.is_empty() { Ok(self.request) } else { Err(self.faults) }
+        (self.request, self.faults)
     }
 
     fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<Fault>> {

@@ -139,6 +139,15 @@ impl Header {
                 known_minor: VERSION_MINOR,
             });
         }
+        let reserved = bytes.get(WRITER_OFFSET + WRITER_SIZE..HEADER_CHECKSUM_OFFSET).unwrap_or_default();
+        if let Some(at) = reserved.iter().position(|byte| *byte != 0) {
+            return Err(corrupt(
+                Place::Header,
+                "bytes that must be zero",
+                0,
+                (WRITER_OFFSET + WRITER_SIZE + at) as u64,
+            ));
+        }
         let header = Header::fields(bytes);
         if header.file_size != found_size {
             return Err(FormatError::WrongLength { expected: header.file_size, found: found_size });

@@ -10,7 +10,7 @@ pub const NAME_BYTES_MAX: usize = 1_024;
 pub const TEXT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Entries of a dictionary of numbers; a larger set of values is stored plainly.
 pub const NUMBER_DICTIONARY_ENTRIES_MAX: usize = 65_536;
-/// Bytes of all printed forms of a dictionary of texts; a larger one is stored plainly.
+/// Memory of the distinct texts of a column while it is built, with 64 bytes for each; a column with more is stored plainly.
 pub const TEXT_DICTIONARY_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Sections of a file.
 pub const SECTIONS_MAX: usize = COLUMNS_MAX * 12 + 16;

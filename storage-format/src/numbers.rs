@@ -79,6 +79,13 @@ impl<'a> PackedNumbers<'a> {
         Chunk::decode(self.chunks, row / CHUNK_ROWS * CHUNK_RECORD_SIZE)
     }
 
+    /// Whether the record of the chunk that holds `row` has nothing but zeros in its reserved bytes.
+    pub(crate) fn chunk_is_exact(&self, row: usize) -> bool {
+        let at = row / CHUNK_ROWS * CHUNK_RECORD_SIZE;
+        let record = self.chunks.get(at..at + CHUNK_RECORD_SIZE);
+        self.chunk(row).is_some_and(|chunk| record == Some(&chunk.encode()))
+    }
+
     /// The value of `row` where it is known to fit 64 bits (its low 64 bits otherwise); the bits of a double.
     #[inline]
     #[must_use]

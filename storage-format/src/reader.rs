@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::array::UintArray;
-use crate::checksum::{block_count, checksum, fingerprint};
+use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::{
     ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TextTable, Texts, ZONE_RECORD_SIZE, ZONE_ROWS,
     Zones,
@@ -297,6 +297,7 @@ fn read_columns(
         }
     };
     let (table, strings) = (find(SectionKind::Columns)?, find(SectionKind::Strings)?);
+    check_small_sections(file, records)?;
     if find(SectionKind::SourceSchema)?.len() > SOURCE_SCHEMA_BYTES_MAX {
         let place = Place::File(SectionKind::SourceSchema);
         return Err(corrupt(place, "length above the limit", SOURCE_SCHEMA_BYTES_MAX as u64, u64::MAX));
@@ -325,6 +326,20 @@ fn read_columns(
         ));
     }
     Ok((columns, index_sections(header, records)?))
+}
+
+/// What opening reads is also checked at open: the column records and the names. Both are small.
+fn check_small_sections(file: &[u8], records: &[SectionRecord]) -> Result<(), FormatError> {
+    for record in records.iter().filter(|record| record.kind <= SectionKind::Strings as u16) {
+        let bytes = section_bytes(file, record.offset, record.len, 0).unwrap_or_default();
+        let blocks: Vec<u64> = bytes.chunks(BLOCK_SIZE_BYTES).map(checksum).collect();
+        let (expected, found) = (record.checksum, section_checksum(&blocks));
+        if expected != found {
+            let (place, offset) = (record.place(), record.offset);
+            return Err(FormatError::ChecksumMismatch { place, offset, expected, found });
+        }
+    }
+    Ok(())
 }
 
 fn index_sections(header: &Header, records: &[SectionRecord]) -> Result<Vec<ColumnSections>, FormatError> {

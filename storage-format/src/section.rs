@@ -231,12 +231,30 @@ pub fn decode_directory(
             record.offset.checked_add(record.len).filter(|end| *end <= end_of_sections).ok_or_else(|| {
                 corrupt(record.place(), "end beyond the directory", end_of_sections, record.offset)
             })?;
-        if record.column != NO_COLUMN && record.column >= columns {
-            return Err(corrupt(record.place(), "column number", columns.into(), record.column.into()));
-        }
+        check_owner(&record, columns)?;
         records.push(record);
     }
     Ok(records)
+}
+
+/// Kinds below 16 belong to the whole file, the others to a column.
+fn check_owner(record: &SectionRecord, columns: u32) -> Result<(), FormatError> {
+    let of_file = record.kind < SectionKind::Codes as u16;
+    let known = SectionKind::from_code(record.kind).is_some();
+    if known && of_file != (record.column == NO_COLUMN)
+        || (record.column != NO_COLUMN && record.column >= columns)
+    {
+        return Err(corrupt(record.place(), "column number", columns.into(), record.column.into()));
+    }
+    if record.flags & !FLAG_REQUIRED != 0 {
+        return Err(corrupt(
+            record.place(),
+            "flags that this version does not define",
+            0,
+            record.flags.into(),
+        ));
+    }
+    Ok(())
 }
 
 fn check_kind(record: &SectionRecord, number: usize) -> Result<(), FormatError> {

@@ -45,6 +45,13 @@ fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), Forma
         let chunk =
             data.values.chunk(start).ok_or_else(|| fault(SectionKind::Chunks, column, "width", 16, 17))?;
         expect_equal(SectionKind::Chunks, column, "offset of a chunk", at, chunk.offset)?;
+        expect_equal(
+            SectionKind::Chunks,
+            column,
+            "reserved bytes",
+            1,
+            data.values.chunk_is_exact(start).into(),
+        )?;
         let float_width = !data.is_float() || (chunk.width == 8 && chunk.base == 0);
         if !float_width || (data.width == 8 && chunk.width > 8) {
             return Err(fault(SectionKind::Chunks, column, "width of a chunk", 8, chunk.width.into()));
