@@ -29,6 +29,7 @@ use crate::limits::ledger::{
     BATCH_OPERATIONS_MAX, PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS, RECOVERY_RETRY_MILLIS,
 };
 
+const PANIC_REASON: &str = "the store stopped in the middle of an operation";
 const CLEANING_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 // The sync itself takes time, so it begins before the promise ends.
@@ -120,7 +121,7 @@ impl Writer {
         if catch_unwind(AssertUnwindSafe(|| step(self))).is_ok() {
             return;
         }
-        let reason = "the store stopped in the middle of an operation".to_owned();
+        let reason = PANIC_REASON.to_owned();
         match self.state {
             State::Up(_) => self.fail(reason),
             State::Down(..) | State::Changing => self.status.set_health(Health::NeedsRestart { reason }),
@@ -138,27 +139,39 @@ impl Writer {
 
     fn write_batch(&mut self, batch: &mut Vec<Operation>) {
         let operations = batch.len();
-        let State::Up(books) = &mut self.state else {
+        if !matches!(self.state, State::Up(_)) {
             batch.clear();
-            return;
-        };
-        if operations == 0 {
+        }
+        if batch.is_empty() {
             return;
         }
         let is_awaited = batch.iter().any(|operation| operation.is_awaited);
-        let acknowledgements: Vec<_> = batch.drain(..).map(|operation| operation.carry_out(books)).collect();
-        match self.commit(is_awaited) {
-            Ok(()) => {
-                acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
-                if let State::Up(books) = &self.state {
-                    self.status.count(books, operations);
-                }
+        let mut acknowledgements = Vec::with_capacity(operations);
+        batch.reverse();
+        let written = catch_unwind(AssertUnwindSafe(|| {
+            while let State::Up(books) = &mut self.state
+                && let Some(operation) = batch.pop()
+            {
+                acknowledgements.push(operation.carry_out(books));
             }
-            Err(error) => {
-                drop(acknowledgements);
-                self.fail(error.to_string());
+            self.commit(is_awaited)
+        }));
+        let failure = match written {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(PANIC_REASON.to_owned()),
+        };
+        let Some(reason) = failure else {
+            acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
+            if let State::Up(books) = &self.state {
+                self.status.count(books, operations);
             }
-        }
+            return;
+        };
+        // First the state, then the word: who hears of the failure finds the books down.
+        self.fail(reason);
+        batch.clear();
+        drop(acknowledgements);
     }
 
     /// Writes what was carried out and shows it to everybody.
