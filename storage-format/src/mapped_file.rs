@@ -2,9 +2,10 @@
 #![expect(unsafe_code, reason = "mapping a file is the one unsafe operation of the workspace")]
 
 use std::fs::File;
+use std::ops::Range;
 use std::path::Path;
 
-use memmap2::{Advice, Mmap, MmapOptions};
+use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 
 use crate::error::FormatError;
 
@@ -39,6 +40,19 @@ impl MappedFile {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.map
+    }
+
+    /// Takes the pages of a range out of this process's memory; they are read again where they are needed again.
+    pub fn release(&self, range: Range<usize>) {
+        let (Some(len), true) = (range.end.checked_sub(range.start), range.end <= self.map.len()) else {
+            return;
+        };
+        // SAFETY: What makes this advice unsafe is that it drops changes to private pages. The map is read-only, so no
+        // page of it was ever changed, and the next access brings back the same bytes of the same immutable file.
+        let released =
+            unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
+        // Advice that the kernel does not take changes no result, so its refusal is of no interest.
+        drop(released);
     }
 
     /// Tells the kernel that the file will be read from start to end.

@@ -234,6 +234,15 @@ impl Table {
         corrupt(Place::Column(SectionKind::Columns, number), "a value points outside its section", 0, 1)
     }
 
+    /// Lets go of the memory of a section; it is read again where it is needed again.
+    pub(crate) fn release(&self, record: &SectionRecord) {
+        if let (Bytes::Mapped(file), Ok(start), Ok(len)) =
+            (&self.bytes, usize::try_from(record.offset), usize::try_from(record.len))
+        {
+            file.release(start..start.saturating_add(len));
+        }
+    }
+
     pub(crate) fn file(&self) -> &[u8] {
         self.bytes.all()
     }

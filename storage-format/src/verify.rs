@@ -45,6 +45,11 @@ impl Table {
         let columns = self.columns().len();
         (0..columns).into_par_iter().try_for_each(|column| {
             self.verify_column(column)?;
+            let number = u32::try_from(column).unwrap_or(u32::MAX);
+            self.records
+                .iter()
+                .filter(|record| record.column == number)
+                .for_each(|record| self.release_large(record));
             progress(VerifyProgress { columns, column });
             Ok::<(), FormatError>(())
         })?;
@@ -102,7 +107,15 @@ impl Table {
             let (offset, expected) = (record.offset, record.checksum);
             return Err(FormatError::ChecksumMismatch { place: record.place(), offset, expected, found });
         }
+        self.release_large(record);
         Ok(())
+    }
+
+    /// Verification goes through all of a file once, so what it is done with should not stay in its memory.
+    fn release_large(&self, record: &SectionRecord) {
+        if record.len >= BLOCK_SIZE_BYTES as u64 {
+            self.release(record);
+        }
     }
 
     fn verify_column(&self, column: usize) -> Result<(), FormatError> {
