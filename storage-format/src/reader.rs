@@ -2,44 +2,16 @@
 
 use std::path::Path;
 
-use crate::array::UintArray;
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
-use crate::column::{
-    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TextTable, Texts, ZONE_RECORD_SIZE, ZONE_ROWS,
-    Zones,
-};
-use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta, SortIndex, Storage};
+use crate::column::ColumnData;
+use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
+use crate::column_view::{ColumnSections, ColumnView};
 use crate::error::{FormatError, Place, corrupt};
+use crate::fingerprint::Fingerprint;
 use crate::layout::Header;
 use crate::limits::SOURCE_SCHEMA_BYTES_MAX;
 use crate::mapped_file::MappedFile;
-use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
-use crate::schema::ColumnKind;
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
-
-/// A content-derived name of 128 bits: equal files have equal fingerprints.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub [u8; 16]);
-
-impl std::fmt::Display for Fingerprint {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{:032x}", u128::from_be_bytes(self.0))
-    }
-}
-
-impl std::fmt::Debug for Fingerprint {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{self}")
-    }
-}
-
-impl std::str::FromStr for Fingerprint {
-    type Err = std::num::ParseIntError;
-
-    fn from_str(text: &str) -> Result<Fingerprint, Self::Err> {
-        u128::from_str_radix(text, 16).map(|number| Fingerprint(number.to_be_bytes()))
-    }
-}
 
 pub(crate) enum Bytes {
     Mapped(MappedFile),
@@ -71,14 +43,6 @@ impl std::fmt::Debug for Table {
         write!(out, "Table({}, {} rows)", self.fingerprint(), self.rows)
     }
 }
-
-/// The directory records of one column, by kind.
-#[derive(Clone, Default)]
-struct ColumnSections {
-    records: [Option<u32>; COLUMN_KINDS],
-}
-
-const COLUMN_KINDS: usize = SectionKind::Zones as usize - SectionKind::Codes as usize + 1;
 
 /// A section, for reports.
 #[derive(Debug, Clone)]
@@ -219,12 +183,7 @@ impl Table {
                 number.into(),
             ));
         };
-        let view = ColumnView { table: self, meta, sections, number };
-        match meta.storage {
-            Storage::Dictionary => view.dictionary().map(ColumnData::Dictionary),
-            Storage::Numbers => view.numbers().map(ColumnData::Numbers),
-            Storage::Texts => view.texts().map(ColumnData::Texts),
-        }
+        ColumnView { table: self, meta, sections, number }.data()
     }
 
     /// The error for a value of `column` that points outside its section.
@@ -354,9 +313,7 @@ fn check_small_sections(file: &[u8], records: &[SectionRecord]) -> Result<(), Fo
 fn index_sections(header: &Header, records: &[SectionRecord]) -> Result<Vec<ColumnSections>, FormatError> {
     let mut sections = vec![ColumnSections::default(); header.column_count as usize];
     for (number, record) in (0u32..).zip(records) {
-        let slot = sections.get_mut(record.column as usize).and_then(|column| {
-            column.records.get_mut(usize::from(record.kind).checked_sub(SectionKind::Codes as usize)?)
-        });
+        let slot = sections.get_mut(record.column as usize).and_then(|column| column.slot(record.kind));
         if let Some(slot) = slot {
             if slot.is_some() {
                 return Err(corrupt(record.place(), "number of such sections", 1, 2));
@@ -365,148 +322,4 @@ fn index_sections(header: &Header, records: &[SectionRecord]) -> Result<Vec<Colu
         }
     }
     Ok(sections)
-}
-
-/// Cuts the sections of one column out of the file, each with the length that the row count asks for.
-struct ColumnView<'a> {
-    table: &'a Table,
-    meta: &'a ColumnMeta,
-    sections: &'a ColumnSections,
-    number: u32,
-}
-
-impl<'a> ColumnView<'a> {
-    fn dictionary(&self) -> Result<Dictionary<'a>, FormatError> {
-        let entries = self.meta.entries;
-        let offsets = (u64::from(entries) + 2) * 4;
-        let (values, value_width) = match self.meta.kind {
-            ColumnKind::Text => (<&[u8]>::default(), 0),
-            _ => {
-                let width = self.meta.number_width;
-                (self.exact(SectionKind::DictionaryValues, u64::from(entries) * u64::from(width), 0)?, width)
-            }
-        };
-        let csv = match self.record(SectionKind::CsvOffsets) {
-            None => None,
-            Some(_) => Some(TextTable::new(
-                self.exact(SectionKind::CsvOffsets, offsets, 0)?,
-                self.any(SectionKind::CsvBytes)?,
-            )),
-        };
-        let json = TextTable::new(
-            self.exact(SectionKind::JsonOffsets, offsets, 0)?,
-            self.any(SectionKind::JsonBytes)?,
-        );
-        Ok(Dictionary {
-            codes: self.array(SectionKind::Codes)?,
-            entries,
-            json,
-            csv,
-            values,
-            value_width,
-            kind: self.meta.kind,
-            runs: self.exact(SectionKind::RunOffsets, offsets, 0)?,
-            order: self.order()?,
-            zones: self.zones()?,
-        })
-    }
-
-    fn numbers(&self) -> Result<Numbers<'a>, FormatError> {
-        let rows = self.table.rows as usize;
-        let values = self.padded(SectionKind::Values, VALUES_PADDING)?;
-        let chunks =
-            self.exact(SectionKind::Chunks, (rows.div_ceil(CHUNK_ROWS) * CHUNK_RECORD_SIZE) as u64, 0)?;
-        let values =
-            PackedNumbers::new(values, chunks, rows).ok_or_else(|| self.refuse(SectionKind::Values, 0, 0))?;
-        let validity = match self.meta.null_count {
-            0 => None,
-            _ => Some(self.exact(SectionKind::Validity, (rows as u64).div_ceil(8), 0)?),
-        };
-        let valid = u64::from(self.table.rows) - self.meta.null_count;
-        let fences = match self.meta.sort_index {
-            SortIndex::None => <&[u8]>::default(),
-            _ => {
-                let count = valid.div_ceil(u64::from(FENCE_RANKS));
-                self.exact(SectionKind::Fences, count * u64::from(self.meta.number_width), 0)?
-            }
-        };
-        Ok(Numbers {
-            values,
-            width: self.meta.number_width,
-            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
-            kind: self.meta.kind,
-            validity,
-            fences,
-            order: self.order()?,
-            zones: self.zones()?,
-        })
-    }
-
-    fn texts(&self) -> Result<Texts<'a>, FormatError> {
-        let rows = self.table.rows;
-        let chunks = (rows as usize).div_ceil(CHUNK_ROWS) as u64;
-        let ranks = match self.meta.sort_index {
-            SortIndex::None => None,
-            _ => Some(self.array(SectionKind::Ranks)?),
-        };
-        Ok(Texts {
-            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
-            ranks,
-            csv_plain: self.meta.csv_plain,
-            rows,
-            offsets: self.array(SectionKind::TextOffsets)?,
-            bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
-            bytes: self.any(SectionKind::TextBytes)?,
-            order: self.order()?,
-            zones: self.zones()?,
-        })
-    }
-
-    fn order(&self) -> Result<RowOrder<'a>, FormatError> {
-        Ok(match self.meta.sort_index {
-            SortIndex::None => RowOrder::Unknown,
-            SortIndex::FileOrder => RowOrder::FileOrder { rows: self.table.rows },
-            SortIndex::Permutation => RowOrder::Permutation(self.array(SectionKind::Permutation)?),
-        })
-    }
-
-    fn zones(&self) -> Result<Zones<'a>, FormatError> {
-        let count = (self.table.rows as usize).div_ceil(ZONE_ROWS);
-        self.exact(SectionKind::Zones, (count * ZONE_RECORD_SIZE) as u64, 0).map(Zones::new)
-    }
-
-    /// One item a row, one to four bytes each.
-    fn array(&self, kind: SectionKind) -> Result<UintArray<'a>, FormatError> {
-        let record = self.record(kind).ok_or_else(|| self.refuse(kind, 1, 0))?;
-        let rows = self.table.rows as usize;
-        let bytes = self.exact(kind, rows as u64 * u64::from(record.width), crate::array::ARRAY_PADDING)?;
-        UintArray::new(bytes, record.width, rows).ok_or_else(|| self.refuse(kind, 4, record.width.into()))
-    }
-
-    fn exact(&self, kind: SectionKind, expected: u64, padding: usize) -> Result<&'a [u8], FormatError> {
-        let found = self.record(kind).map_or(0, |record| record.len);
-        if found != expected || self.record(kind).is_none() {
-            return Err(corrupt(Place::Column(kind, self.number), "length", expected, found));
-        }
-        self.padded(kind, padding)
-    }
-
-    fn any(&self, kind: SectionKind) -> Result<&'a [u8], FormatError> {
-        self.padded(kind, 0)
-    }
-
-    fn padded(&self, kind: SectionKind, padding: usize) -> Result<&'a [u8], FormatError> {
-        self.record(kind)
-            .and_then(|record| self.table.section(record, padding))
-            .ok_or_else(|| self.refuse(kind, 1, 0))
-    }
-
-    fn record(&self, kind: SectionKind) -> Option<&'a SectionRecord> {
-        let slot = self.sections.records.get(kind as usize - SectionKind::Codes as usize)?;
-        self.table.records.get((*slot)? as usize)
-    }
-
-    fn refuse(&self, kind: SectionKind, expected: u64, found: u64) -> FormatError {
-        corrupt(Place::Column(kind, self.number), "section is missing or of the wrong width", expected, found)
-    }
 }
