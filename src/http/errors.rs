@@ -197,6 +197,20 @@ impl ApiError {
         Self::new(ErrorKind::Unavailable, message).with_header("Retry-After", retry_after_seconds.to_string())
     }
 
+    /// Names parameters where a body would have top-level fields: `/limit` becomes `limit`.
+    #[must_use]
+    pub fn naming_parameters(mut self) -> Self {
+        if let Some(details) = &mut self.details {
+            let own = details.pointer.iter_mut();
+            for pointer in own.chain(details.errors.iter_mut().map(|fault| &mut fault.pointer)) {
+                if let Some(name) = pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
+                    *pointer = name.to_owned();
+                }
+            }
+        }
+        self
+    }
+
     /// Adds `details` with a reason and a hint, keeping facts that were added before.
     #[must_use]
     pub fn with_reason(mut self, reason: &str, hint: impl Into<String>) -> Self {

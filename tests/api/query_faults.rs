@@ -40,6 +40,23 @@ fn every_fault_of_a_body_is_reported_at_once() {
 }
 
 #[test]
+fn faults_of_the_shape_and_faults_against_the_columns_come_together() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let body = r#"{"limit": 0, "columns": ["id", "nmae"], "sortBy": "ara"}"#;
+    let mut found = faults(&site.query("cities", &key, body));
+    found.sort();
+    assert_eq!(
+        found,
+        pairs(&[("/columns/1", "UNKNOWN_COLUMN"), ("/limit", "OUT_OF_RANGE"), ("/sortBy", "UNKNOWN_COLUMN")])
+    );
+    let target = "/api/v1/datasets/cities/query?limit=0&sortBy=ara";
+    let mut found = faults(&site.send(&Ask::get(target).header("X-Api-Key", &key)));
+    found.sort();
+    assert_eq!(found, pairs(&[("limit", "OUT_OF_RANGE"), ("sortBy", "UNKNOWN_COLUMN")]));
+}
+
+#[test]
 fn a_misspelt_column_is_told_the_nearest_name() {
     let site = Site::with_cities();
     let key = site.paying_key(10);

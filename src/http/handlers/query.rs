@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::dataset_answer::{damaged, find, no_parameters};
 use super::page_answer;
 use super::pending_charge::PendingCharge;
-use super::query_input::{claim, format, not_planned, refuse, version};
+use super::query_input::{Asked, claim, format, not_planned, version};
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -14,7 +14,7 @@ use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{AccountHandle, ChargeOrder, IdempotencyClaim, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::query::{self, Fault, QueryRequest};
+use crate::query;
 use crate::render::Format;
 
 /// Paths of this file.
@@ -27,26 +27,22 @@ pub(in crate::http) const ROUTES: &[Route] = &[
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
-    answer(app, request, QueryRequest::from_json(&body, QUERY_LIMIT_MAX), &body)
+    let asked = Asked::json(&body, QUERY_LIMIT_MAX);
+    answer(app, request, asked, &body)
 }
 
 fn get(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    let asked = QueryRequest::from_pairs(request.pairs(), QUERY_LIMIT_MAX);
+    let asked = Asked::pairs(request.pairs(), QUERY_LIMIT_MAX);
     let content: Vec<String> =
         request.pairs().iter().map(|(name, value)| format!("{name}={value}")).collect();
-    answer(app, request, asked, content.join("\n").as_bytes())
+    answer(app, request, asked, content.join("\n").as_bytes()).map_err(ApiError::naming_parameters)
 }
 
 /// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
-fn answer(
-    app: &App,
-    request: &mut Incoming,
-    asked: Result<QueryRequest, Vec<Fault>>,
-    content: &[u8],
-) -> Result<Response, ApiError> {
+fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
     let format = format(request)?;
-    let asked = asked.map_err(refuse)?;
+    let asked = asked.or_all_faults(&dataset)?;
     let version = version(&dataset, &asked)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
@@ -118,7 +114,7 @@ fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
-    let asked = QueryRequest::from_json(&body, QUERY_LIMIT_MAX).map_err(refuse)?;
+    let asked = Asked::json(&body, QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
     let version = version(&dataset, &asked)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =

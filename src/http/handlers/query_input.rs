@@ -7,7 +7,7 @@ use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, IdempotencyClaim};
-use crate::query::{Fault, QueryError, QueryRequest};
+use crate::query::{self, Fault, QueryError, QueryRequest};
 use crate::render::Format;
 
 /// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
@@ -29,6 +29,47 @@ pub(super) fn format(request: &Incoming) -> Result<Format, ApiError> {
             Err(ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
                 .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
                 .with_allowed(allowed))
+        }
+    }
+}
+
+/// A request as it was read: sound, or its faults and what is sound beside them.
+pub(super) enum Asked {
+    /// It has the right shape.
+    Sound(QueryRequest),
+    /// It has not.
+    Faulty(Vec<Fault>, QueryRequest),
+}
+
+impl Asked {
+    /// Reads a JSON body.
+    pub(super) fn json(body: &[u8], limit_max: u64) -> Self {
+        match QueryRequest::from_json(body, limit_max) {
+            Ok(request) => Self::Sound(request),
+            Err(faults) => Self::Faulty(faults, QueryRequest::salvage_json(body, limit_max)),
+        }
+    }
+
+    /// Reads query parameters.
+    pub(super) fn pairs(pairs: &[(String, String)], limit_max: u64) -> Self {
+        match QueryRequest::from_pairs(pairs, limit_max) {
+            Ok(request) => Self::Sound(request),
+            Err(faults) => Self::Faulty(faults, QueryRequest::salvage_pairs(pairs, limit_max)),
+        }
+    }
+
+    /// The sound request; of a faulty one every fault, also those that only the columns of the dataset show.
+    pub(super) fn or_all_faults(self, dataset: &Dataset) -> Result<QueryRequest, ApiError> {
+        match self {
+            Self::Sound(request) => Ok(request),
+            Self::Faulty(mut faults, rest) => {
+                if let Err(QueryError::Faults(more)) =
+                    query::plan(&rest, &dataset.current.table, dataset.slug())
+                {
+                    faults.extend(more);
+                }
+                Err(refuse(faults))
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dataset_answer::{damaged, find};
-use super::query_input::{not_planned, refuse, version};
+use super::query_input::{Asked, not_planned, refuse, version};
 use super::row_stream::{RowEvents, StreamFormat};
 use crate::catalog::FormatError;
 use crate::http::app::App;
@@ -14,7 +14,7 @@ use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{ReserveOrder, Spending};
 use crate::limits::http::{RETRY_AFTER_BUSY_SECONDS, STREAM_LIMIT_MAX};
-use crate::query::{self, QueryRequest};
+use crate::query;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -31,7 +31,7 @@ fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
     let format = stream_format(request, summary)?;
-    let mut asked = QueryRequest::from_json(&body, STREAM_LIMIT_MAX).map_err(refuse)?;
+    let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
     if let Some(last_event) = request.header("Last-Event-ID") {
         asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;
     }
