@@ -51,7 +51,7 @@ pub struct TypedFlags {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// Where the operator's side listens, `ADDR:PORT` or `unix:PATH`. Default: 127.0.0.1:8081.
+    /// Where the operator's side listens: `ADDR:PORT` of this machine alone (loopback), or `unix:PATH`. Default: 127.0.0.1:8081.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
 
@@ -235,10 +235,11 @@ fn admin_place(typed: Option<&str>) -> Result<AdminPlace, ConfigError> {
     if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
         return Ok(AdminPlace::Unix(PathBuf::from(path)));
     }
-    text.parse().map(AdminPlace::Tcp).map_err(|_| ConfigError::Value {
+    let address = text.parse().ok().filter(|address: &SocketAddr| address.ip().is_loopback());
+    address.map(AdminPlace::Tcp).ok_or_else(|| ConfigError::Value {
         flag: "admin",
         found: text.to_owned(),
-        expected: "ADDR:PORT or unix:PATH",
+        expected: "a loopback ADDR:PORT or unix:PATH",
     })
 }
 
@@ -311,6 +312,8 @@ mod tests {
         check_refused(&[], "--data is required");
         check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
         check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");
+        check_refused(&["--data", "/d", "--admin", "0.0.0.0:8081"], "found `0.0.0.0:8081`, expected a loopback");
+        check_refused(&["--data", "/d", "--admin", "[::]:8081"], "expected a loopback");
         check_refused(&["--data", "/d", "--charge-durability", "none"], "power or process");
         check_refused(&["--config", "/nonexistent/file.toml"], "cannot read");
         let folder = tempfile::tempdir().unwrap();
