@@ -312,7 +312,10 @@ mod tests {
         check_refused(&[], "--data is required");
         check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
         check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");
-        check_refused(&["--data", "/d", "--admin", "0.0.0.0:8081"], "found `0.0.0.0:8081`, expected a loopback");
+        check_refused(
+            &["--data", "/d", "--admin", "0.0.0.0:8081"],
+            "found `0.0.0.0:8081`, expected a loopback",
+        );
         check_refused(&["--data", "/d", "--admin", "[::]:8081"], "expected a loopback");
         check_refused(&["--data", "/d", "--charge-durability", "none"], "power or process");
         check_refused(&["--config", "/nonexistent/file.toml"], "cannot read");
