@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Faults of one list or object that are reported; reading stops there.
+pub const FAULTS_MAX: usize = 100;
+
 /// Why a field is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {

@@ -4,7 +4,7 @@ use mercato_format::{ColumnData, FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::query::cursor::{Binding, Cursor, invalid};
-use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
 use crate::query::filter::Expression;
 use crate::query::matcher::Node;
 use crate::query::position::Position;
@@ -121,6 +121,9 @@ fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Ve
     let mut columns = Vec::with_capacity(request.columns.len());
     let mut faults = Vec::new();
     for (number, name) in request.columns.iter().enumerate() {
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
         let pointer = pointer_to("/columns", &number.to_string());
         match column_named(table, name, &pointer) {
             Err(fault) => faults.push(fault),

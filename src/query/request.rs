@@ -3,7 +3,7 @@
 use mercato_format::Fingerprint;
 
 use crate::query::cursor::Cursor;
-use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
 use crate::query::filter::{Expression, parse_filters};
 use crate::query::json::Json;
 
@@ -170,6 +170,9 @@ impl Reader {
     fn read(mut self, members: Vec<(String, Json<'_>)>) -> (QueryRequest, Vec<Fault>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in members {
+            if self.faults.len() >= FAULTS_MAX {
+                break;
+            }
             let pointer = pointer_to("", &name);
             if seen.contains(&name) {
                 let message = format!("the field {} occurs more than once", quoted(&name));
@@ -253,6 +256,9 @@ fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault
     let mut names = Vec::with_capacity(items.len());
     let mut faults = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
         match item.text() {
             Some(name) => names.push(name),
             None => {

@@ -2,10 +2,10 @@
 //! Negations move to the leaves (De Morgan), where a null stays unmatched: the logic of SQL with three values.
 
 use memchr::memmem::Finder;
-use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
+use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
 
 use crate::query::bounds::{Bound, bound_of, keys_of, prefix_keys};
-use crate::query::fault::{Fault, Reason, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
 use crate::query::filter::{Condition, Expression, Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
@@ -133,12 +133,10 @@ impl Resolver<'_> {
             );
             return Ok(None);
         }
-        let bounds: Vec<Result<Bound, Fault>> =
-            condition.values.iter().map(|value| bound_of(meta, value, &condition.pointer)).collect();
-        match bounds.into_iter().collect::<Result<Vec<Bound>, Fault>>() {
+        match bounds_of(meta, operator, condition) {
             Ok(bounds) => self.compare(column, operator, &bounds, negated).map(Some),
-            Err(fault) => {
-                self.faults.push(fault);
+            Err(mut faults) => {
+                self.faults.append(&mut faults);
                 Ok(None)
             }
         }
@@ -195,6 +193,28 @@ fn complement_if(data: &ColumnData<'_>, keys: KeySet, negated: bool) -> KeySet {
         Some(highest) if negated => keys.complement(highest),
         _ => keys,
     }
+}
+
+/// The literals of a condition; a fault of a list points at its element.
+fn bounds_of(meta: &ColumnMeta, operator: Operator, condition: &Condition) -> Result<Vec<Bound>, Vec<Fault>> {
+    let list = matches!(operator, Operator::In | Operator::Nin | Operator::Between);
+    let mut bounds = Vec::with_capacity(condition.values.len());
+    let mut faults = Vec::new();
+    for (number, value) in condition.values.iter().enumerate() {
+        match bound_of(meta, value, &condition.pointer) {
+            Ok(bound) => bounds.push(bound),
+            Err(mut fault) => {
+                if list {
+                    fault.pointer = pointer_to(&condition.pointer, &number.to_string());
+                }
+                faults.push(fault);
+            }
+        }
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
+    }
+    if faults.is_empty() { Ok(bounds) } else { Err(faults) }
 }
 
 /// The comparison as a pattern over the bytes of texts.

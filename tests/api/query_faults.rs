@@ -57,6 +57,25 @@ fn faults_of_the_shape_and_faults_against_the_columns_come_together() {
 }
 
 #[test]
+fn each_wrong_element_of_a_list_is_named() {
+    let site = Site::with_cities();
+    let body = r#"{"filters": {"id": {"in": [1, "x", 2, "y"]}}}"#;
+    let found = faults(&site.query("cities", &site.paying_key(10), body));
+    assert_eq!(found, pairs(&[("/filters/id/in/1", "TYPE_MISMATCH"), ("/filters/id/in/3", "TYPE_MISMATCH")]));
+}
+
+#[test]
+fn a_flood_of_faults_is_cut() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let names: Vec<String> = (0..50_000).map(|number| format!("\"q{number}\": 1")).collect();
+    assert_eq!(faults(&site.query("cities", &key, &format!("{{{}}}", names.join(",")))).len(), 100);
+    let names: Vec<String> = (0..10_000).map(|number| format!("\"q{number}\"")).collect();
+    let body = format!("{{\"columns\": [{}]}}", names.join(","));
+    assert_eq!(faults(&site.query("cities", &key, &body)).len(), 100);
+}
+
+#[test]
 fn a_misspelt_column_is_told_the_nearest_name() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
