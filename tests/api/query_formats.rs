@@ -68,7 +68,7 @@ fn a_type_that_is_not_offered_is_not_acceptable_and_costs_nothing() {
     let answer = ask(&site, "application/xml", "{}");
     assert_eq!(answer.refusal(), (406, "NOT_ACCEPTABLE".into(), "NOT_ACCEPTABLE".into()));
     assert!(answer.json()["error"]["details"]["allowed"].as_array().unwrap().contains(&"text/csv".into()));
-    assert_eq!(answer.header("X-Credits-Charged"), None);
+    assert_eq!(answer.header("X-Credits-Charged"), Some("0"));
 }
 
 #[test]

@@ -50,6 +50,10 @@ fn a_query_is_paid_whole_or_not_at_all() {
     let key = site.paying_key(5);
     let answer = site.query("cities", &key, "{}");
     assert_eq!(answer.refusal(), (402, "NO_CREDITS".into(), "INSUFFICIENT_CREDITS".into()));
+    assert_eq!(
+        (answer.header("X-Credits-Charged"), answer.header("X-Credits-Remaining")),
+        (Some("0"), Some("5"))
+    );
     let json = answer.json();
     let details = &json["error"]["details"];
     assert_eq!(

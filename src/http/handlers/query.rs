@@ -25,13 +25,33 @@ pub(in crate::http) const ROUTES: &[Route] = &[
 ];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = posted(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let asked = Asked::json(&body, QUERY_LIMIT_MAX);
     answer(app, request, asked, &body)
 }
 
+/// A refusal says too what it cost, and what is left.
+fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
+    match request.caller() {
+        Ok(caller) => refusal
+            .with_header("X-Credits-Charged", "0")
+            .with_header("X-Credits-Remaining", caller.account.credits().to_string()),
+        Err(_) => refusal,
+    }
+}
+
 fn get(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = got(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn got(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let asked = Asked::pairs(request.pairs(), QUERY_LIMIT_MAX);
     let content: Vec<String> =
         request.pairs().iter().map(|(name, value)| format!("{name}={value}")).collect();
