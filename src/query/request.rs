@@ -131,7 +131,7 @@ fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
         "filters" => value.to_owned(),
         "columns" if value.trim_start().starts_with('[') => value.to_owned(),
         "columns" => {
-            let names: Vec<&str> = value.split(',').filter(|name| !name.is_empty()).collect();
+            let names: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
             serde_json::to_string(&names).unwrap_or_default()
         }
         "limit" | "offset" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -231,6 +231,9 @@ fn the_get_form_takes_the_same_fields() {
     let table = table();
     let plan = plan(&request, &table, "t@1").unwrap();
     assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
+    let gap = pairs(&[("columns", "name,,price")]).unwrap();
+    let Err(QueryError::Faults(faults)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
+    assert_eq!((faults[0].reason, faults[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
     assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
     assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "/filters");
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
