@@ -23,14 +23,16 @@ pub(super) fn format(request: &Incoming) -> Result<Format, ApiError> {
         Some(0) => Ok(Format::Json),
         Some(1) => Ok(Format::Csv),
         Some(_) => Ok(Format::Ndjson),
-        None => {
-            let allowed =
-                OFFERS.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
-            Err(ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
-                .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
-                .with_allowed(allowed))
-        }
+        None => Err(none_acceptable(&OFFERS)),
     }
+}
+
+/// No media type that the client takes is among those offered.
+pub(super) fn none_acceptable(offers: &[&[&str]]) -> ApiError {
+    let allowed = offers.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
+    ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
+        .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
+        .with_allowed(allowed)
 }
 
 /// A request as it was read: sound, or its faults and what is sound beside them.

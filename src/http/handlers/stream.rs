@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::dataset_answer::{damaged, find};
-use super::query_input::{Asked, not_planned, refuse, version};
+use super::query_input::{Asked, none_acceptable, not_planned, refuse, version};
 use super::row_stream::{RowEvents, StreamFormat};
 use crate::catalog::FormatError;
 use crate::http::app::App;
-use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
 use crate::http::response::Response;
@@ -80,12 +80,6 @@ fn stream_format(request: &Incoming, summary: bool) -> Result<StreamFormat, ApiE
     match choose(&request.accept(), &OFFERS) {
         Some(0) => Ok(StreamFormat::Events { summary }),
         Some(_) => Ok(StreamFormat::Ndjson),
-        None => {
-            let allowed =
-                OFFERS.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
-            Err(ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
-                .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
-                .with_allowed(allowed))
-        }
+        None => Err(none_acceptable(&OFFERS)),
     }
 }
