@@ -188,9 +188,13 @@ fn start_big(folder: &Path, arguments: &[&str]) -> Child {
     command.current_dir(folder).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Memory that belongs to a process alone, in bytes; 0 when it has ended.
+/// Memory that belongs to a process alone, in bytes; 0 when it has ended or has not yet become the program.
 fn own_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    // Until it has, what is counted is the memory of this test process, which it still shares.
+    if !status.starts_with("Name:\tmercato-tools\n") {
+        return 0;
+    }
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
