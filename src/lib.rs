@@ -10,5 +10,6 @@ pub mod logging;
 pub mod operator;
 pub mod query;
 pub mod render;
+pub mod search;
 pub mod selections;
 pub mod serving;

@@ -1,0 +1,9 @@
+//! Vectors of datasets: compared with a question, and kept on disk.
+//!
+//! Knows no model and no text; a vector is a row of numbers under a name.
+
+mod arithmetic;
+mod index;
+
+pub use arithmetic::{dot, normalise};
+pub use index::{Nearest, VectorIndex};
