@@ -51,7 +51,10 @@ impl Directory {
 
     /// The keys of an account, oldest first.
     pub(super) fn keys_of(&self, account: AccountId) -> Vec<KeyHandle> {
-        self.read(|tables| tables.keys_by_account.get(&account).cloned().unwrap_or_default())
+        let mut keys = self.read(|tables| tables.keys_by_account.get(&account).cloned().unwrap_or_default());
+        // After a start they were shown in no order.
+        keys.sort_unstable_by_key(KeyHandle::id);
+        keys
     }
 
     pub(super) fn all_keys(&self) -> Vec<KeyHandle> {

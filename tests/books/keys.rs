@@ -119,3 +119,17 @@ fn a_plain_key_never_reaches_the_disk() {
 fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }
+
+#[test]
+fn the_keys_of_an_account_are_listed_oldest_first_also_after_a_restart() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    let made: Vec<_> = (0..20)
+        .map(|number| ledger.create_key(account.id(), "", [number; 32], now).unwrap().view.id)
+        .collect();
+    let listed = |ledger: &Ledger| ledger.keys(account.id()).iter().map(|key| key.id).collect::<Vec<_>>();
+    assert_eq!(listed(&ledger), made);
+    drop(ledger);
+    assert_eq!(listed(&desk.open()), made);
+}
