@@ -7,4 +7,5 @@ pub mod convert;
 pub mod demo;
 pub mod failure;
 pub mod guard;
+pub mod memory;
 pub mod progress;

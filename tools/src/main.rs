@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use mercato_tools::books::{self, BooksCommand};
 use mercato_tools::commands::{convert, datasets, demo, export, inspect, publish, verify};
 use mercato_tools::failure::Failure;
+use mercato_tools::memory;
 
 /// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
 #[derive(Debug, Parser)]
@@ -46,6 +47,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    memory::give_back_at_once();
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
