@@ -13,6 +13,7 @@ mod damage;
 mod desk;
 mod disk_full;
 mod gate;
+mod histories;
 mod keys;
 mod model;
 mod operations;

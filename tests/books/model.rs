@@ -1,18 +1,21 @@
-//! Random histories against a plain model: after every step the balances agree, at the end the entries do too.
+//! A plain model of the books and the steps that both take: after every step the balances agree, at the end the
+//! entries do too. Knows not where histories come from: a property test and a fuzz target make them.
 
 use std::collections::HashMap;
 
 use mercato::clock::Moment;
 use mercato::ledger::{ChargeError, CreatedKey, EntryKind, KeyHash, KeyId, Ledger, Receipt, Reservation};
-use proptest::prelude::*;
 
-use crate::desk::{Desk, charge, claimed, download, handle, noon, page, stream};
+use crate::desk::{Desk, claimed, download, handle, noon, page, stream};
 
-const ACCOUNTS: u64 = 3;
-const DAY: i64 = 86_400;
+/// Accounts of every history, numbered from 1.
+pub const ACCOUNTS: u64 = 3;
+/// Seconds of a day.
+pub const DAY: i64 = 86_400;
 
+/// What happens next.
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Buy {
         account: u64,
         credits: u64,
@@ -64,30 +67,6 @@ enum Step {
     Kill {
         rows: u64,
     },
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let account = || 1..=ACCOUNTS;
-    let rows = || prop_oneof![0..60_u64, Just(10_001), 0..2_000_u64];
-    prop_oneof![
-        3 => (account(), 1..3_000_u64).prop_map(|(account, credits)| Step::Buy { account, credits }),
-        2 => (account(), 1..300_u64).prop_map(|(account, credits)| Step::Grant { account, credits }),
-        20 => (account(), rows(), prop::option::weighted(0.3, (0..4_u8, 0..2_u8)))
-            .prop_map(|(account, rows, claim)| Step::Charge { account, rows, claim }),
-        4 => (account(), 0..500_u64, any::<bool>())
-            .prop_map(|(account, rows, range)| Step::Download { account, rows, range }),
-        6 => (account(), rows()).prop_map(|(account, rows)| Step::Reserve { account, rows }),
-        5 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Settle { which, rows }),
-        2 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Abandon { which, rows }),
-        3 => any::<usize>().prop_map(|which| Step::Refund { which }),
-        2 => account().prop_map(|account| Step::CreateKey { account }),
-        1 => any::<usize>().prop_map(|which| Step::RevokeKey { which }),
-        1 => (any::<usize>(), 0..100_000_u64)
-            .prop_map(|(which, grace_seconds)| Step::RotateKey { which, grace_seconds }),
-        3 => prop_oneof![1..3_600_i64, 20_000..DAY * 2, DAY * 10..DAY * 20].prop_map(|seconds| Step::Wait { seconds }),
-        2 => Just(Step::Restart),
-        1 => (0..80_u64).prop_map(|rows| Step::Kill { rows }),
-    ]
 }
 
 /// What an account should look like, kept the simplest way.
@@ -195,17 +174,18 @@ enum Forget {
     Grant,
 }
 
-struct World {
+/// The books and the model, side by side.
+pub struct World {
     desk: Desk,
     ledger: Option<Ledger>,
     model: Model,
-    now: Moment,
+    pub now: Moment,
     open: Vec<Open>,
     sold: Vec<Sold>,
 }
 
 impl World {
-    fn new() -> World {
+    pub fn new() -> World {
         let desk = Desk::new();
         let ledger = desk.open();
         for _ in 0..ACCOUNTS {
@@ -215,11 +195,12 @@ impl World {
         World { desk, ledger: Some(ledger), model, now: noon(), open, sold }
     }
 
-    fn ledger(&self) -> &Ledger {
+    pub fn ledger(&self) -> &Ledger {
         self.ledger.as_ref().unwrap()
     }
 
-    fn take(&mut self, step: &Step) {
+    /// Does a step to both.
+    pub fn take(&mut self, step: &Step) {
         match step.clone() {
             Step::Buy { account, credits } => {
                 let id = mercato::ledger::AccountId::from_number(account);
@@ -400,7 +381,8 @@ impl World {
         self.ledger = Some(self.desk.open());
     }
 
-    fn compare(&mut self) {
+    /// Balances, free queries and keys.
+    pub fn compare(&mut self) {
         self.compare_keys();
         for id in 1..=ACCOUNTS {
             let account = handle(self.ledger(), mercato::ledger::AccountId::from_number(id));
@@ -413,7 +395,8 @@ impl World {
         }
     }
 
-    fn compare_entries(&self) {
+    /// Every entry and the sums, at the end; running streams end with it.
+    pub fn finish(mut self) {
         let (entries, _) = self.ledger().entries(None, 1, 10_000).unwrap();
         let found: Vec<_> = entries
             .iter()
@@ -423,6 +406,7 @@ impl World {
         let report = self.ledger().verify().unwrap();
         assert!(report.is_balanced(), "{report:?}");
         assert_eq!(report.open_reservations as usize, self.open.len());
+        self.open.clear();
     }
 }
 
@@ -441,36 +425,4 @@ fn name(error: &ChargeError) -> &'static str {
         ChargeError::FreeRowsExceeded { .. } => "rows",
         other => panic!("{other}"),
     }
-}
-
-/// `PROPTEST_CASES` asks for more histories than the default.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
-    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    #[test]
-    fn the_books_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
-        for step in &steps {
-            world.take(step);
-            world.compare();
-        }
-        world.compare_entries();
-        world.open.clear();
-    }
-}
-
-#[test]
-fn a_hundred_free_queries_in_the_model_and_in_the_books() {
-    let mut world = World::new();
-    for _ in 0..101 {
-        world.take(&Step::Charge { account: 1, rows: 1, claim: None });
-        world.compare();
-    }
-    let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
-    assert!(charge(world.ledger(), &who, 1, world.now).is_err());
 }

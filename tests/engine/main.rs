@@ -10,5 +10,6 @@ mod damage;
 mod naive;
 mod rendering;
 mod requests;
+mod stored;
 mod tables;
 mod walks;

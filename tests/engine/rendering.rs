@@ -6,6 +6,7 @@ use mercato_format::print::{push_date, push_decimal, push_timestamp};
 use proptest::prelude::*;
 
 use crate::naive::{Cell, NaiveTable};
+use crate::stored::stored;
 use crate::tables;
 
 /// The cell in JSON, made with nothing but the standard library, `serde_json` and the printers of exact numbers.
@@ -77,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
     #[test]
     fn every_format_prints_every_cell((table, indexed) in tables::table(60), seed in any::<u64>(), contiguous in any::<bool>()) {
-        let stored = tables::stored(&table, &indexed);
+        let stored = stored(&table, &indexed);
         let columns: Vec<usize> = (0..table.columns.len()).rev().collect();
         let count = u32::try_from(table.rows).unwrap();
         let pick = |number: u32| (u64::from(number).wrapping_mul(seed | 1) % u64::from(count.max(1))) as u32;

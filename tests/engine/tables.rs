@@ -1,21 +1,10 @@
-//! Random tables, as vectors and as store files.
+//! Random tables for property tests.
 
-use mercato_format::writer::{Column, ColumnValues, temporary_table};
-use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_format::ColumnKind;
 use proptest::prelude::*;
 
 use crate::naive::{Cell, NaiveColumn, NaiveTable};
-
-/// Kinds of every storage.
-pub const KINDS: [ColumnKind; 7] = [
-    ColumnKind::Text,
-    ColumnKind::Integer,
-    ColumnKind::Decimal { precision: 38, scale: 3 },
-    ColumnKind::Float,
-    ColumnKind::Boolean,
-    ColumnKind::Date,
-    ColumnKind::Timestamp { unit: TimeUnit::Millisecond },
-];
+use crate::stored::KINDS;
 
 /// A cell of a kind; `spread` decides how seldom values repeat.
 pub fn cell(kind: ColumnKind, spread: i64) -> BoxedStrategy<Cell> {
@@ -70,55 +59,4 @@ pub fn table(rows_max: usize) -> impl Strategy<Value = (NaiveTable, Vec<bool>)> 
             let (columns, indexed) = columns.into_iter().unzip();
             (NaiveTable { columns, rows }, indexed)
         })
-}
-
-/// The table as a store file.
-pub fn stored(table: &NaiveTable, indexed: &[bool]) -> Table {
-    let columns: Vec<Column> = table
-        .columns
-        .iter()
-        .zip(indexed)
-        .map(|(column, indexed)| {
-            let numbers = || {
-                column.cells.iter().map(|cell| {
-                    cell.as_ref().map(|cell| if let Cell::Number(value) = cell { *value } else { 0 })
-                })
-            };
-            let values = match column.kind {
-                ColumnKind::Text => ColumnValues::Texts(
-                    column
-                        .cells
-                        .iter()
-                        .map(|cell| {
-                            cell.as_ref().map(|cell| {
-                                if let Cell::Text(text) = cell { text.clone() } else { String::new() }
-                            })
-                        })
-                        .collect(),
-                ),
-                ColumnKind::Float => ColumnValues::Floats(
-                    column
-                        .cells
-                        .iter()
-                        .map(|cell| {
-                            cell.as_ref().map(|cell| if let Cell::Float(value) = cell { *value } else { 0.0 })
-                        })
-                        .collect(),
-                ),
-                ColumnKind::Boolean => ColumnValues::Booleans(
-                    column
-                        .cells
-                        .iter()
-                        .map(|cell| cell.as_ref().map(|cell| *cell == Cell::Flag(true)))
-                        .collect(),
-                ),
-                ColumnKind::Integer | ColumnKind::Decimal { .. } => ColumnValues::Wide(numbers().collect()),
-                _ => ColumnValues::Integers(
-                    numbers().map(|value| value.map(|value| i64::try_from(value).unwrap())).collect(),
-                ),
-            };
-            Column { sort_index: *indexed, ..Column::new(&column.name, column.kind, values) }
-        })
-        .collect();
-    temporary_table(&columns).unwrap()
 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::naive::{Condition, Filter, NaiveTable, rows};
+use crate::stored::stored;
 use crate::tables::{self, cell};
 
 /// A random request against a random table.
@@ -182,7 +183,7 @@ fn check_bare_cursor(case: &Case, stored: &Table, expected: &[u32]) {
 }
 
 fn check(case: &Case) {
-    let stored = tables::stored(&case.table, &case.indexed);
+    let stored = stored(&case.table, &case.indexed);
     let expected = rows(&case.table, case.filter.as_ref(), case.sort, case.descending);
     let cache = SelectionCache::new(1 << 20);
     check_walk(case, &stored, &expected, &cache);

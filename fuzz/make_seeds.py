@@ -1,0 +1,154 @@
+"""Writes the seeds that are not findings: one small input for each thing that a target can be led to.
+
+    python3 make_seeds.py            needs pyarrow for the Parquet files; run in this folder
+
+Seeds of findings are named after what they found and are left alone.
+"""
+
+import base64
+import datetime
+import decimal
+import json
+import os
+import struct
+from pathlib import Path
+
+SEEDS = Path(__file__).parent / "seeds"
+
+
+def main() -> None:
+    write("query_body", query_bodies())
+    write("cursor", cursors())
+    write("store_file", store_files())
+    write("ledger_ops", ledger_histories())
+    write("parquet_convert", parquet_files())
+
+
+def write(target: str, seeds: dict[str, bytes]) -> None:
+    folder = SEEDS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in seeds.items():
+        (folder / name).write_bytes(content)
+
+
+def query_bodies() -> dict[str, bytes]:
+    """An even first byte makes the rest a body; an odd one lets the rest decide over a filter."""
+    bodies = {
+        "empty": {},
+        "page": {"limit": 5, "offset": 3, "columns": ["id", "text"], "sortBy": "n", "sortDirection": "desc"},
+        "operators": {"filters": {"n": {"gte": -3, "lt": 20}, "text": {"contains": "t", "startsWith": "t1"}}},
+        "lists": {"filters": {"n": [1, 2, 3], "few": {"nin": ["a", ""]}, "price": {"in": ["0.125", 1.5]}}},
+        "nulls": {"filters": {"few": None, "ratio": {"isNull": False}}},
+        "suffixes": {"filters": {"n_min": 1, "price_max": "1.250", "at_min": "2023-11-14T22:13:20Z"}},
+        "tree": {"filters": {"$or": [{"open": True}, {"$and": [{"n": {"between": [0, 9]}}, {"$not": {"few": "a"}}]}]}},
+        "escaped": {"filters": {"$$odd": 1}},
+        "dates": {"filters": {"day": {"gte": "1969-12-31"}, "at": {"lt": "2023-11-15"}}, "sortBy": "at"},
+        "deep": {"filters": {"$not": {"$not": {"$not": {"$not": {"$not": {"$not": {"n": 1}}}}}}}},
+        "numbers": {"filters": {"n": {"eq": 9223372036854775807}, "price": 1e30, "ratio": -0.0}},
+        "cursor": {"sortBy": "n", "cursor": bare_cursor(3, 7)},
+    }
+    seeds = {name: b"\0" + json.dumps(body).encode() for name, body in bodies.items()}
+    seeds["pairs"] = b"\0limit=5&sortBy=n&columns=id,text&filters={\"n\":1}"
+    seeds["broken"] = b'\0{"limit": 1e, "filters": {"n": {"gtt": [}'
+    seeds["twice"] = b'\0{"limit": 1, "limit": 2, "filters": {"n": 1, "n": 2}}'
+    seeds["surrogates"] = b'\0{"filters": {"text": "\\ud83d\\ude00 \\ud83d"}}'
+    for number in range(6):
+        seeds[f"decided-{number}"] = b"\1" + bytes((number * 37 + at * 101) % 256 for at in range(64))
+    return seeds
+
+
+def bare_cursor(value, row: int) -> str:
+    return base64.b64encode(json.dumps({"lastSortValue": value, "lastId": str(row)}).encode()).decode()
+
+
+def cursors() -> dict[str, bytes]:
+    seeds = {
+        "none": b"\0\0",
+        "text": b"\0\0" + bare_cursor(None, 3).encode(),
+        "foreign": b'\0\1{"lastSortValue":null,"lastId":"3.%s.%s"}' % (b"0" * 32, b"1" * 16),
+        "beyond": b'\0\1{"lastSortValue":null,"lastId":4294967295}',
+    }
+    values = [5, None, '"a"', 3, '"0.125"', 1.5, "true", '"1970-01-01"', '"2023-11-14T22:13:21Z"', 1, 1, None]
+    for column, value in enumerate(values):
+        value = "null" if value is None else value
+        for descending in (0, 1):
+            first = bytes([column * 2 + descending])
+            text = f'{{"lastSortValue":{value},"lastId":"{column + 2}"}}'
+            seeds[f"column-{column}-{descending}"] = first + b"\1" + text.encode()
+    return seeds
+
+
+def store_files() -> dict[str, bytes]:
+    """Low half of the first byte: how the rest is meant; high half: which sound file it changes."""
+    golden = (SEEDS.parent.parent / "storage-format" / "golden" / "v1.mcol").read_bytes()
+    seeds = {"golden": b"\0" + golden, "cut": b"\1" + struct.pack("<HBB", 5000, 0, 0)}
+    for file in range(4):
+        seeds[f"sound-{file}"] = bytes([file << 4 | 2])
+        for section in (0, 1, 4, 5, 9, 14, 20, 30):
+            change = struct.pack("<BBHI", section, section % 4, section * 3, 0xFFFF_FFFF)
+            seeds[f"changed-{file}-{section}"] = bytes([file << 4 | 2]) + change
+    return seeds
+
+
+def ledger_histories() -> dict[str, bytes]:
+    seeds = {}
+    for number in range(8):
+        seeds[f"history-{number}"] = bytes((number * 59 + at * at * 7 + at * 31) % 256 for at in range(400))
+    # Counters from 0 upwards, so that every kind of step comes in order.
+    seeds["steps"] = bytes(value for step in range(16) for value in (step, 1, 40, 0, 7, 3))
+    return seeds
+
+
+def parquet_files() -> dict[str, bytes]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = 6
+    plain = pa.table({
+        "i": pa.array([1, None, -3, 4, 5, 6], pa.int64()),
+        "u": pa.array(range(rows), pa.uint64()),
+        "f": pa.array([0.5, float("nan"), None, float("inf"), -0.0, 1e300]),
+        "h": pa.array([1.5] * rows, pa.float32()),
+        "s": ["a", "", None, "é", '"q"', "a,b\n"],
+        "b": [True, False, None, True, True, False],
+        "x": pa.array([b"\0\xff", b"", None, b"a", b"bc", b"d"], pa.binary()),
+        "d": pa.array([decimal.Decimal("1.25"), None] * 3, pa.decimal128(20, 2)),
+        "day": pa.array([datetime.date(1970, 1, 1 + row) for row in range(rows)]),
+        "t": pa.array(range(rows), pa.timestamp("us", tz="UTC")),
+        "tn": pa.array(range(rows), pa.timestamp("ns")),
+        "time": pa.array(range(rows), pa.time64("us")),
+        "long": pa.array([2**100 % 10**38, None] * 3, pa.decimal128(38, 0)),
+    })
+    nested = pa.table({
+        "list": pa.array([[1, 2], [], None, [None], [3], [4]], pa.list_(pa.int32())),
+        "struct": pa.array([{"a": 1, "b": {"c": "x"}}, None] * 3),
+        "map": pa.array([[("k", 1)], [], None] * 2, pa.map_(pa.string(), pa.int64())),
+        "deep": pa.array([[[1], []], None] * 3, pa.list_(pa.list_(pa.int8()))),
+        "of": pa.array([[{"a": 1}], None] * 3),
+    })
+    words = pa.table({"w": pa.array(["x", "y", "x"] * 40).dictionary_encode(), "n": pa.array(range(120), pa.int16())})
+    encoded = pa.table({"i": pa.array(range(64), pa.int64()), "s": [f"prefix {row}" for row in range(64)]})
+    encodings = {"i": "DELTA_BINARY_PACKED", "s": "DELTA_BYTE_ARRAY"}
+    versions = [
+        ("plain", plain, {"compression": "none"}),
+        ("plain-v2", plain, {"compression": "none", "data_page_version": "2.0"}),
+        ("int96", plain.select(["t"]), {"compression": "none", "use_deprecated_int96_timestamps": True}),
+        ("nested", nested, {"compression": "none"}),
+        ("words", words, {"compression": "none", "row_group_size": 50}),
+        ("encoded", encoded, {"compression": "none", "use_dictionary": False, "column_encoding": encodings}),
+        ("checked", encoded, {"compression": "none", "write_page_checksum": True}),
+        ("no-rows", plain.slice(0, 0), {"compression": "none"}),
+    ]
+    versions += [(codec, words, {"compression": codec}) for codec in ("snappy", "gzip", "zstd", "brotli", "lz4")]
+    seeds = {}
+    for name, table, options in versions:
+        path = SEEDS / "parquet_convert" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path, store_schema=False, **options)
+        seeds[name] = path.read_bytes()
+    return seeds
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    main()

@@ -1,0 +1,48 @@
+//! Parquet files that no writer wrote. The converter refuses or converts them and leaves nothing behind when it
+//! refuses; what it converts verifies and can be queried and printed.
+
+use std::path::Path;
+
+use mercato::query::{NoSelections, QueryRequest, execute, plan};
+use mercato::render::{Format, render_rows};
+use mercato_format::Table;
+use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
+use mercato_tools::convert::{Conversion, convert};
+
+/// The bytes are the file.
+pub fn run(data: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (input, output) = (folder.path().join("in.parquet"), folder.path().join("out.mcol"));
+    std::fs::write(&input, data).expect("room for the input");
+    let mut conversion = Conversion::new(&input, &output);
+    conversion.memory_limit = MEMORY_LIMIT_BYTES_MIN;
+    conversion.threads = 1;
+    conversion.progress = false;
+    match convert(&conversion) {
+        Ok(_) => check_output(&output),
+        Err(failure) => {
+            assert!(!failure.one_line().contains('\n'), "a refusal is one line");
+            let left = std::fs::read_dir(folder.path()).expect("the folder").count();
+            assert_eq!(left, 1, "a refusal leaves nothing beside the input: {}", failure.one_line());
+        }
+    }
+}
+
+fn check_output(path: &Path) {
+    let table = Table::open(path).expect("the converter verified it");
+    table.verify(&|_| ()).expect("the converter verified it");
+    let names = table.columns().iter().map(|column| Some(column.name.clone()));
+    for sort in names.chain([None]).take(40) {
+        let body = serde_json::json!({"limit": 50, "sortBy": sort}).to_string();
+        let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
+        let plan = plan(&request, &table, "t@1").expect("every column has a sort index");
+        let page = execute(&plan, &NoSelections).expect("a sound file");
+        let mut text = Vec::new();
+        render_rows(Format::Json, &table, plan.columns(), &page.rows, &mut text).expect("a sound file");
+        assert!(
+            serde_json::from_slice::<serde_json::Value>(&text).is_ok(),
+            "{}",
+            String::from_utf8_lossy(&text)
+        );
+    }
+}

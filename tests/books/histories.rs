@@ -1,0 +1,61 @@
+//! Random histories of the books, and of the plain model beside them.
+
+use proptest::prelude::*;
+
+use crate::desk::{charge, handle};
+use crate::model::{ACCOUNTS, DAY, Step, World};
+
+fn step() -> impl Strategy<Value = Step> {
+    let account = || 1..=ACCOUNTS;
+    let rows = || prop_oneof![0..60_u64, Just(10_001), 0..2_000_u64];
+    prop_oneof![
+        3 => (account(), 1..3_000_u64).prop_map(|(account, credits)| Step::Buy { account, credits }),
+        2 => (account(), 1..300_u64).prop_map(|(account, credits)| Step::Grant { account, credits }),
+        20 => (account(), rows(), prop::option::weighted(0.3, (0..4_u8, 0..2_u8)))
+            .prop_map(|(account, rows, claim)| Step::Charge { account, rows, claim }),
+        4 => (account(), 0..500_u64, any::<bool>())
+            .prop_map(|(account, rows, range)| Step::Download { account, rows, range }),
+        6 => (account(), rows()).prop_map(|(account, rows)| Step::Reserve { account, rows }),
+        5 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Settle { which, rows }),
+        2 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Abandon { which, rows }),
+        3 => any::<usize>().prop_map(|which| Step::Refund { which }),
+        2 => account().prop_map(|account| Step::CreateKey { account }),
+        1 => any::<usize>().prop_map(|which| Step::RevokeKey { which }),
+        1 => (any::<usize>(), 0..100_000_u64)
+            .prop_map(|(which, grace_seconds)| Step::RotateKey { which, grace_seconds }),
+        3 => prop_oneof![1..3_600_i64, 20_000..DAY * 2, DAY * 10..DAY * 20].prop_map(|seconds| Step::Wait { seconds }),
+        2 => Just(Step::Restart),
+        1 => (0..80_u64).prop_map(|rows| Step::Kill { rows }),
+    ]
+}
+
+/// `PROPTEST_CASES` asks for more histories than the default.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
+    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_books_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        for step in &steps {
+            world.take(step);
+            world.compare();
+        }
+        world.finish();
+    }
+}
+
+#[test]
+fn a_hundred_free_queries_in_the_model_and_in_the_books() {
+    let mut world = World::new();
+    for _ in 0..101 {
+        world.take(&Step::Charge { account: 1, rows: 1, claim: None });
+        world.compare();
+    }
+    let who = handle(world.ledger(), mercato::ledger::AccountId::from_number(1));
+    assert!(charge(world.ledger(), &who, 1, world.now).is_err());
+}
