@@ -2,14 +2,43 @@
 //!
 //! Knows no dataset and no ranking; a folder of files comes in, vectors and scores come out.
 
+#[cfg(feature = "models")]
+mod cross_encoder;
+#[cfg(feature = "models")]
+mod embedding;
+#[cfg(feature = "models")]
+mod encoder;
 mod error;
+#[cfg(feature = "models")]
+mod fields;
+#[cfg(feature = "models")]
+mod folder;
+#[cfg(feature = "models")]
+mod gelu;
+mod guard;
+mod load;
+mod pool;
+#[cfg(feature = "models")]
+mod sentence;
+#[cfg(feature = "models")]
+mod settings;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "models")]
+mod tokens;
+#[cfg(feature = "models")]
+mod weights;
 
 use std::fmt;
 use std::time::Instant;
 
+#[cfg(feature = "models")]
+pub use cross_encoder::PASSAGE_TOKENS_MAX;
 pub use error::{InferenceError, ModelError};
+pub use load::{kind, load_embedder, load_reranker};
+pub use pool::{AHEAD_NICENESS, InferencePool, WAITED_FOR_NICENESS};
 
-/// SHA-256 over the name of an architecture, its settings, its vocabulary and its weights: equal models, equal vectors.
+/// SHA-256 over the settings, the vocabulary and the weights of a model: equal models, equal vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ModelFingerprint(pub [u8; 32]);
 
@@ -25,30 +54,92 @@ impl fmt::Debug for ModelFingerprint {
     }
 }
 
+/// What a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelKind {
+    /// A sentence encoder, in the layout of sentence-transformers.
+    Embedding,
+    /// A cross-encoder, in the layout of Hugging Face.
+    CrossEncoder,
+}
+
+/// What can be said about a loaded model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelDescription {
+    /// What it is for.
+    pub kind: ModelKind,
+    /// What its folder is called, or the Hub's name of it.
+    pub name: String,
+    /// `bert` or `xlm-roberta`.
+    pub architecture: &'static str,
+    /// What tells it from every other model.
+    pub fingerprint: ModelFingerprint,
+    /// Numbers that it answers with: those of a vector, or one score.
+    pub dimensions: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Tokens of its vocabulary.
+    pub vocabulary: usize,
+    /// Numbers that it consists of.
+    pub parameters: usize,
+    /// Tokens of a text, or of a pair, that it reads.
+    pub tokens_max: usize,
+    /// Whether its vocabulary was made for many languages.
+    pub multilingual: bool,
+    /// How tokens become a sentence: `mean`, `cls` or `max`; a cross-encoder has none.
+    pub pooling: Option<&'static str>,
+    /// Whether its folder says that vectors have length 1.
+    pub normalised: bool,
+    /// What is put before a question.
+    pub query_prompt: String,
+    /// What is put before a text that questions are compared with.
+    pub passage_prompt: String,
+}
+
 /// Turns sentences into vectors: near meanings, near directions.
 pub trait Embedder: Send + Sync {
+    /// What it is.
+    fn description(&self) -> &ModelDescription;
     /// What the folder is called, for answers and the log.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        &self.description().name
+    }
     /// What tells this model from every other one.
-    fn fingerprint(&self) -> ModelFingerprint;
+    fn fingerprint(&self) -> ModelFingerprint {
+        self.description().fingerprint
+    }
     /// Numbers in a vector.
-    fn dimensions(&self) -> usize;
+    fn dimensions(&self) -> usize {
+        self.description().dimensions
+    }
     /// Whether its vocabulary was made for many languages; an English one has nothing to say about Italian words.
-    fn is_multilingual(&self) -> bool;
+    fn is_multilingual(&self) -> bool {
+        self.description().multilingual
+    }
     /// The vector of a question, of length 1. Waits for a free inference thread until `deadline`.
     fn embed_query(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError>;
-    /// The vector of a text that questions are compared with, of length 1. Waits for a free inference thread until `deadline`.
+    /// The vector of a text that questions are compared with, of length 1. Waits like [`Self::embed_query`].
     fn embed_passage(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError>;
+    /// The vector without a prompt, and of length 1 only if the folder says so: what `SentenceTransformer.encode` gives.
+    fn encode(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError>;
 }
 
 /// Reads a question and a text together and says how well the text answers it.
 pub trait Reranker: Send + Sync {
+    /// What it is.
+    fn description(&self) -> &ModelDescription;
     /// What the folder is called, for answers and the log.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        &self.description().name
+    }
     /// What tells this model from every other one.
-    fn fingerprint(&self) -> ModelFingerprint;
+    fn fingerprint(&self) -> ModelFingerprint {
+        self.description().fingerprint
+    }
     /// Whether its vocabulary was made for many languages.
-    fn is_multilingual(&self) -> bool;
+    fn is_multilingual(&self) -> bool {
+        self.description().multilingual
+    }
     /// A score from 0 to 1 for each passage, in the order given. Those that were not reached before `deadline` have none:
     /// it works from the first passage to the last, so the caller puts the most promising first.
     fn score(
@@ -57,4 +148,15 @@ pub trait Reranker: Send + Sync {
         passages: &[&str],
         deadline: Instant,
     ) -> Result<Vec<Option<f32>>, InferenceError>;
+    /// The number before it is mapped to 0 to 1. Waits for a free inference thread until `deadline`.
+    fn logit(&self, query: &str, passage: &str, deadline: Instant) -> Result<f32, InferenceError>;
+}
+
+/// Longest wait for the trial of a model that is being loaded.
+#[cfg(feature = "models")]
+const TRIAL_WAIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+#[cfg(feature = "models")]
+fn trial_deadline() -> Instant {
+    Instant::now() + TRIAL_WAIT
 }

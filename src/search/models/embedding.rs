@@ -1,0 +1,137 @@
+//! A sentence encoder loaded from a sentence-transformers folder.
+//!
+//! Knows no dataset.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use candle_core::Tensor;
+
+use super::encoder::Encoder;
+use super::error::{InferenceError, ModelError};
+use super::folder::{CONFIG_FILE, ModelFolder};
+use super::pool::InferencePool;
+use super::sentence::{Pooling, SentenceSettings};
+use super::settings::EncoderSettings;
+use super::tokens::TokenCutter;
+use super::weights::{Weights, weight_files};
+use super::{Embedder, ModelDescription, ModelFingerprint, ModelKind, trial_deadline};
+use crate::search::vectors::normalise;
+
+/// A sentence that every loaded model must be able to read.
+const TRIAL_SENTENCE: &str = "Air quality in cities. La qualità dell'aria nelle città.";
+
+/// A loaded sentence encoder.
+pub(super) struct SentenceModel {
+    description: ModelDescription,
+    encoder: Encoder,
+    tokens: TokenCutter,
+    pooling: Pooling,
+    normalise: bool,
+    query_prompt: String,
+    passage_prompt: String,
+    pool: Arc<InferencePool>,
+}
+
+impl SentenceModel {
+    /// Loads a folder; the model is tried once before it is returned.
+    pub(super) fn load(path: &Path, pool: Arc<InferencePool>) -> Result<Self, ModelError> {
+        let folder = ModelFolder::open(path)?;
+        let sentence = SentenceSettings::read(&folder)?;
+        let settings = EncoderSettings::read(&sentence.encoder.json(CONFIG_FILE)?)?;
+        let length = settings.sequence_limit(sentence.length);
+        let tokens = TokenCutter::read(&sentence.encoder, &settings, length, sentence.lower_case)?;
+        let weights = Weights::open(&sentence.encoder)?.with_prefix(settings.architecture.prefix());
+        let description = ModelDescription {
+            kind: ModelKind::Embedding,
+            name: folder.name().to_owned(),
+            architecture: settings.architecture.name(),
+            fingerprint: fingerprint(&folder, &sentence)?,
+            dimensions: settings.hidden,
+            layers: settings.layers,
+            vocabulary: settings.vocabulary,
+            parameters: settings.parameter_count(),
+            tokens_max: length,
+            multilingual: settings.is_multilingual(),
+            pooling: Some(sentence.pooling.name()),
+            normalised: sentence.normalise,
+            query_prompt: sentence.query_prompt.clone(),
+            passage_prompt: sentence.passage_prompt.clone(),
+        };
+        let model = Self {
+            description,
+            encoder: Encoder::read(settings, &weights)?,
+            tokens,
+            pooling: sentence.pooling,
+            normalise: sentence.normalise,
+            query_prompt: sentence.query_prompt,
+            passage_prompt: sentence.passage_prompt,
+            pool,
+        };
+        let trial = model.embed_query(TRIAL_SENTENCE, trial_deadline());
+        trial.map_err(|error| ModelError::Trial { path: path.to_owned(), reason: error.to_string() })?;
+        Ok(model)
+    }
+
+    fn run(&self, prompt: &str, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
+        self.pool.run(deadline, || {
+            let tokens = self.tokens.single(prompt, text)?;
+            let failed = |error: candle_core::Error| InferenceError::Computation(error.to_string());
+            let states = self.encoder.forward(&tokens).map_err(failed)?;
+            let vector = self.pool_tokens(&states).map_err(failed)?;
+            let finite = vector.iter().all(|number| number.is_finite());
+            if finite {
+                Ok(vector)
+            } else {
+                Err(InferenceError::Computation("the vector is not finite".into()))
+            }
+        })?
+    }
+
+    fn pool_tokens(&self, states: &Tensor) -> candle_core::Result<Vec<f32>> {
+        let vector = match self.pooling {
+            Pooling::Cls => states.get(0)?,
+            Pooling::Mean => states.mean(0)?,
+            Pooling::Max => states.max(0)?,
+        };
+        vector.to_vec1()
+    }
+
+    fn unit(&self, prompt: &str, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
+        let mut vector = self.run(prompt, text, deadline)?;
+        normalise(&mut vector);
+        Ok(vector)
+    }
+}
+
+impl Embedder for SentenceModel {
+    fn description(&self) -> &ModelDescription {
+        &self.description
+    }
+
+    fn embed_query(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
+        self.unit(&self.query_prompt, text, deadline)
+    }
+
+    fn embed_passage(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
+        self.unit(&self.passage_prompt, text, deadline)
+    }
+
+    fn encode(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
+        let mut vector = self.run("", text, deadline)?;
+        if self.normalise {
+            normalise(&mut vector);
+        }
+        Ok(vector)
+    }
+}
+
+fn fingerprint(folder: &ModelFolder, sentence: &SentenceSettings) -> Result<ModelFingerprint, ModelError> {
+    let mut files = sentence.files.clone();
+    let inner = sentence.encoder.path().strip_prefix(folder.path()).unwrap_or(Path::new(""));
+    for name in weight_files(&sentence.encoder)? {
+        files.push(inner.join(name).to_string_lossy().into_owned());
+    }
+    folder.fingerprint(&files)
+}

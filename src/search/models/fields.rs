@@ -1,0 +1,98 @@
+//! Fields of a JSON file that somebody else wrote: each is looked up, checked and named when it is wrong.
+//!
+//! Knows which file it reads and no meaning of any field.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::error::ModelError;
+
+/// Longest excerpt of a wrong value in an error, in characters.
+const FOUND_CHARS_MAX: usize = 80;
+
+/// A JSON document and the file that it is from.
+#[derive(Debug)]
+pub(super) struct Fields {
+    path: PathBuf,
+    value: Value,
+}
+
+impl Fields {
+    pub(super) fn new(path: PathBuf, value: Value) -> Self {
+        Self { path, value }
+    }
+
+    /// The whole document.
+    pub(super) fn whole(&self) -> &Value {
+        &self.value
+    }
+
+    /// A field that is present and not `null`.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.value.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A whole number within a range that must be there.
+    pub(super) fn count(&self, name: &str, accepted: RangeInclusive<usize>) -> Result<usize, ModelError> {
+        self.optional_count(name, accepted.clone())?.ok_or_else(|| {
+            self.wrong(name, &format!("a whole number from {} to {}", accepted.start(), accepted.end()))
+        })
+    }
+
+    /// A whole number within a range that may be absent.
+    pub(super) fn optional_count(
+        &self,
+        name: &str,
+        accepted: RangeInclusive<usize>,
+    ) -> Result<Option<usize>, ModelError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let number = value.as_u64().and_then(|number| usize::try_from(number).ok());
+        match number.filter(|number| accepted.contains(number)) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                Err(self
+                    .wrong(name, &format!("a whole number from {} to {}", accepted.start(), accepted.end())))
+            }
+        }
+    }
+
+    /// A text that may be absent.
+    pub(super) fn optional_text(&self, name: &str) -> Result<Option<&str>, ModelError> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        value.as_str().map(Some).ok_or_else(|| self.wrong(name, "a text"))
+    }
+
+    /// A truth value; `default` where it is absent.
+    pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, ModelError> {
+        let Some(value) = self.get(name) else { return Ok(default) };
+        value.as_bool().ok_or_else(|| self.wrong(name, "true or false"))
+    }
+
+    /// The fault of a field that is not as it should be.
+    pub(super) fn wrong(&self, name: &str, expected: &str) -> ModelError {
+        let found = self.value.get(name).map_or_else(|| "nothing".to_owned(), excerpt);
+        self.fault(name, expected, &found)
+    }
+
+    /// A fault in the file.
+    pub(super) fn fault(&self, field: &str, expected: &str, found: &str) -> ModelError {
+        ModelError::Field {
+            path: self.path.clone(),
+            field: field.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        }
+    }
+}
+
+/// The beginning of a value as JSON.
+pub(super) fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(FOUND_CHARS_MAX).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

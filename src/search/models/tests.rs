@@ -1,0 +1,196 @@
+//! Parity: what is computed here is what the Python libraries compute with the same files.
+//!
+//! The files and the expected numbers are made by `tests/models/make_tiny_models.py`.
+#![cfg(feature = "models")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const DIFFERENCE_MAX: f64 = 1e-4;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name)
+}
+
+fn read_json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn pool() -> Arc<InferencePool> {
+    Arc::new(InferencePool::new("test-inference", 1, 0).unwrap())
+}
+
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(120)
+}
+
+/// A copy of a fixture that a test may change.
+fn copy(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy_into(&fixture(name), folder.path());
+    folder
+}
+
+fn copy_into(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for item in fs::read_dir(from).unwrap() {
+        let (source, target) = {
+            let item = item.unwrap();
+            (item.path(), to.join(item.file_name()))
+        };
+        if source.is_dir() {
+            copy_into(&source, &target);
+        } else {
+            fs::copy(source, target).unwrap();
+        }
+    }
+}
+
+fn change(path: &Path, edit: impl FnOnce(&mut Value)) {
+    let mut value = read_json(path);
+    edit(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+#[track_caller]
+fn check_vectors(folder: &Path, expected: &Value) {
+    let model = load_embedder(folder, pool()).unwrap();
+    let sentences = read_json(&fixture("sentences.json"));
+    let mut worst = 0.0_f64;
+    for (sentence, expected) in sentences.as_array().unwrap().iter().zip(expected.as_array().unwrap()) {
+        let vector = model.encode(sentence.as_str().unwrap(), far()).unwrap();
+        assert_eq!(vector.len(), expected.as_array().unwrap().len());
+        for (ours, theirs) in vector.iter().zip(expected.as_array().unwrap()) {
+            worst = worst.max((f64::from(*ours) - theirs.as_f64().unwrap()).abs());
+        }
+    }
+    assert!(worst <= DIFFERENCE_MAX, "largest difference {worst:e}");
+}
+
+#[test]
+fn tiny_sentence_encoders_give_the_vectors_of_sentence_transformers() {
+    for name in ["tiny-bert-embedding", "tiny-xlmr-embedding"] {
+        let expected = read_json(&fixture(name).join("expected.json"));
+        for pooling in ["mean", "cls", "max"] {
+            let folder = copy(name);
+            change(&folder.path().join("1_Pooling/config.json"), |file| {
+                file["pooling_mode"] = json!(pooling)
+            });
+            check_vectors(folder.path(), &expected[pooling]);
+        }
+    }
+}
+
+#[test]
+fn the_layout_of_older_releases_means_the_same() {
+    let folder = copy("tiny-bert-embedding");
+    let path = folder.path();
+    let expected = &read_json(&path.join("expected.json"))["cls"];
+    // The encoder in a folder of its own, flags for the pooling, the length in the sentence's settings, left-over
+    // padding and truncation in the tokenizer, and no word about positions.
+    let inner = path.join("0_Transformer");
+    fs::create_dir(&inner).unwrap();
+    for name in ["config.json", "model.safetensors", "tokenizer.json", "sentence_bert_config.json"] {
+        fs::rename(path.join(name), inner.join(name)).unwrap();
+    }
+    fs::remove_file(path.join("tokenizer_config.json")).unwrap();
+    change(&path.join("modules.json"), |file| {
+        file[0]["type"] = json!("sentence_transformers.models.Transformer");
+        file[0]["path"] = json!("0_Transformer");
+        file[1]["type"] = json!("sentence_transformers.models.Pooling");
+    });
+    let pooling = json!({"word_embedding_dimension": 32, "pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false});
+    fs::write(path.join("1_Pooling/config.json"), pooling.to_string()).unwrap();
+    fs::write(inner.join("sentence_bert_config.json"), json!({"max_seq_length": 48}).to_string()).unwrap();
+    change(&inner.join("tokenizer.json"), |file| {
+        file["truncation"] = json!({"max_length": 16, "strategy": "LongestFirst", "stride": 0});
+        file["padding"] = json!({"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null,
+            "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"});
+    });
+    change(&inner.join("config.json"), |file| {
+        file.as_object_mut().unwrap().remove("position_embedding_type").unwrap();
+    });
+    check_vectors(path, expected);
+}
+
+#[test]
+fn tiny_cross_encoders_give_the_scores_of_transformers() {
+    for name in ["tiny-bert-cross", "tiny-xlmr-cross"] {
+        let model = load_reranker(&fixture(name), pool()).unwrap();
+        let expected = read_json(&fixture(name).join("expected.json"));
+        let pairs = expected["pairs"].as_array().unwrap();
+        assert!(pairs.len() > 20);
+        for (pair, logit) in pairs.iter().zip(expected["logits"].as_array().unwrap()) {
+            let (query, passage) = (pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
+            let ours = f64::from(model.logit(query, passage, far()).unwrap());
+            let difference = (ours - logit.as_f64().unwrap()).abs();
+            assert!(difference <= DIFFERENCE_MAX, "{name}: {query} | {passage}: {ours}, {logit}");
+            let score = model.score(query, &[passage], far()).unwrap();
+            let sigmoid = 1.0 / (1.0 + (-ours).exp());
+            assert!((f64::from(score[0].unwrap()) - sigmoid).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn passages_behind_the_deadline_have_no_score() {
+    let model = load_reranker(&fixture("tiny-bert-cross"), pool()).unwrap();
+    assert_eq!(model.score("air", &[], far()), Ok(vec![]));
+    assert_eq!(model.score("air", &["a", "b"], Instant::now()), Ok(vec![None, None]));
+}
+
+#[test]
+fn folders_of_the_hub_cache_are_followed_and_named() {
+    let cache = tempfile::tempdir().unwrap();
+    let root = cache.path().join("models--acme--tiny");
+    copy_into(&fixture("tiny-bert-embedding"), &root.join("blobs"));
+    let snapshot = root.join("snapshots/abc123");
+    fs::create_dir_all(snapshot.join("1_Pooling")).unwrap();
+    for name in
+        ["config.json", "modules.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    {
+        std::os::unix::fs::symlink(format!("../../blobs/{name}"), snapshot.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(
+        "../../../blobs/1_Pooling/config.json",
+        snapshot.join("1_Pooling/config.json"),
+    )
+    .unwrap();
+    fs::create_dir(root.join("refs")).unwrap();
+    fs::write(root.join("refs/main"), "abc123\n").unwrap();
+    let plain = load_embedder(&fixture("tiny-bert-embedding"), pool()).unwrap();
+    for folder in [&root, &snapshot] {
+        let model = load_embedder(folder, pool()).unwrap();
+        assert_eq!(model.name(), "acme/tiny");
+        assert_eq!(model.encode("air", far()), plain.encode("air", far()));
+    }
+    fs::write(root.join("refs/main"), "../../etc").unwrap();
+    assert!(load_embedder(&root, pool()).err().unwrap().to_string().contains("a commit"));
+}
+
+#[test]
+fn prompts_are_put_before_questions_and_passages() {
+    let folder = copy("tiny-bert-embedding");
+    change(&folder.path().join("config_sentence_transformers.json"), |file| {
+        file["prompts"] = json!({"query": "query: ", "passage": "passage: "});
+    });
+    let with = load_embedder(folder.path(), pool()).unwrap();
+    let without = load_embedder(&fixture("tiny-bert-embedding"), pool()).unwrap();
+    assert_eq!(with.embed_query("air", far()), without.embed_query("query: air", far()));
+    assert_eq!(with.embed_passage("air", far()), without.embed_passage("passage: air", far()));
+    assert_ne!(with.embed_query("air", far()), with.embed_passage("air", far()));
+    assert_ne!(with.fingerprint(), without.fingerprint());
+}
+
+#[test]
+fn kinds_are_told_apart_without_loading() {
+    assert_eq!(kind(&fixture("tiny-xlmr-embedding")).unwrap(), ModelKind::Embedding);
+    assert_eq!(kind(&fixture("tiny-xlmr-cross")).unwrap(), ModelKind::CrossEncoder);
+    assert!(kind(&fixture("")).is_err());
+}
