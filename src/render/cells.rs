@@ -5,7 +5,7 @@ use mercato_format::print::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
 };
 use mercato_format::text::{csv_needs_quotes, json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, TextTable, Texts};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, Texts};
 
 use crate::render::row_writer::CellText;
 
@@ -136,33 +136,34 @@ fn dictionary_spans(
         return None;
     }
     spans.clear();
-    match (text, column.csv) {
-        (CellText::Json, _) => push_spans(&column.json, &codes, spans)?,
-        (CellText::Csv, Some(csv)) => push_spans(&csv, &codes, spans)?,
-        (CellText::Csv, None) => {
-            push_spans(&column.json, &codes, spans)?;
-            let quoted = matches!(kind, ColumnKind::Text | ColumnKind::Date | ColumnKind::Timestamp { .. });
-            for (code, span) in codes.iter().zip(spans.iter_mut()) {
-                if *code == column.entries {
-                    *span = (0, 0);
-                } else if quoted {
-                    *span = (span.0 + 1, span.1.saturating_sub(1));
-                }
-            }
-        }
+    spans.reserve(codes.len());
+    for code in &codes {
+        spans.push(entry_span(column, kind, text, *code)?);
     }
     let hides = kind == ColumnKind::Float && text == CellText::Json;
     let hidden = |code: &u32| *code != column.entries && !column.float(*code).is_some_and(f64::is_finite);
     Some(if hides { codes.iter().filter(|code| hidden(code)).count() as u64 } else { 0 })
 }
 
-fn push_spans(table: &TextTable<'_>, codes: &[u32], spans: &mut Vec<(usize, usize)>) -> Option<()> {
-    spans.reserve(codes.len());
-    for code in codes {
-        let (start, end) = table.span(*code)?;
-        spans.push((start as usize, end as usize));
-    }
-    Some(())
+/// Where the printed form of an entry, or of null, lies in its table.
+#[inline]
+pub(crate) fn entry_span(
+    column: &Dictionary<'_>,
+    kind: ColumnKind,
+    text: CellText,
+    code: u32,
+) -> Option<(usize, usize)> {
+    let quoted = matches!(kind, ColumnKind::Text | ColumnKind::Date | ColumnKind::Timestamp { .. });
+    let (start, end) = match (text, column.csv) {
+        (CellText::Csv, Some(csv)) => csv.span(code)?,
+        (CellText::Csv, None) if code == column.entries => (0, 0),
+        (CellText::Csv, None) if quoted => {
+            let (start, end) = column.json.span(code)?;
+            (start.checked_add(1)?, end.checked_sub(1)?)
+        }
+        _ => column.json.span(code)?,
+    };
+    Some((start as usize, end as usize))
 }
 
 /// Spans of texts, with or without their quotes; `None` when the file is damaged.
@@ -228,6 +229,22 @@ impl Cells<'_> {
             },
         }
     }
+}
+
+/// Bytes of a text in CSV, from its JSON form; `plain` texts need neither quotes nor escapes.
+pub(crate) fn csv_text_len(json: &[u8], plain: bool) -> Option<u64> {
+    if plain {
+        let stripped = if json.first() == Some(&b'"') { json.len().checked_sub(2)? } else { 0 };
+        return Some(stripped as u64);
+    }
+    let mut out = Vec::new();
+    let Some(text) = json_string_text(json) else { return Some(0) };
+    match (matches!(text, std::borrow::Cow::Borrowed(_)), csv_needs_quotes(&text)) {
+        (_, false) => return Some(text.len() as u64),
+        (true, true) => return Some(json.len() as u64),
+        (false, true) => push_csv_field(&mut out, &text),
+    }
+    Some(out.len() as u64)
 }
 
 /// A text without escapes is its own CSV form, if need be with the quotes that it has already.

@@ -1,15 +1,20 @@
 //! From rows to bytes: JSON, CSV, NDJSON and server-sent events behind one row writer. Values are gathered column by
 //! column for a batch of rows, then printed row by row. Knows no status code and no socket.
 
+mod cell_lengths;
 mod cells;
 mod csv;
 mod json;
+mod lengths;
 mod ndjson;
 mod row_writer;
 mod sse;
 
 use mercato_format::{FormatError, Table};
 
+pub use lengths::{RENDER_CHUNK_ROWS, RENDERER_VERSION, append_lengths, count_lengths, stored_lengths};
+/// Lengths of a whole table in a format, stored or counted.
+pub use mercato_format::RenderedLengths;
 pub use row_writer::{RenderNotes, RowWriter};
 
 /// How rows are written.

@@ -31,6 +31,18 @@ pub(crate) struct Layout {
     pub(crate) end: &'static [u8],
 }
 
+impl Layout {
+    /// What stands around the cells of columns with these names.
+    pub(crate) fn of<'n>(format: Format, names: impl Iterator<Item = &'n str>) -> Layout {
+        match format {
+            Format::Json => json::layout(names),
+            Format::Csv => csv::layout(names),
+            Format::Ndjson => ndjson::layout(names),
+            Format::Sse => sse::layout(names),
+        }
+    }
+}
+
 /// What a client should know of the rows written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RenderNotes {
@@ -55,12 +67,7 @@ impl<'t> RowWriter<'t> {
     pub fn new(format: Format, table: &'t Table, columns: &[usize]) -> Result<RowWriter<'t>, FormatError> {
         let names =
             columns.iter().filter_map(|column| table.columns().get(*column)).map(|meta| meta.name.as_str());
-        let layout = match format {
-            Format::Json => json::layout(names),
-            Format::Csv => csv::layout(names),
-            Format::Ndjson => ndjson::layout(names),
-            Format::Sse => sse::layout(names),
-        };
+        let layout = Layout::of(format, names);
         let printers: Vec<Printer<'t>> = columns
             .iter()
             .map(|column| Printer::new(table, *column, layout.text))

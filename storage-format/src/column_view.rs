@@ -18,7 +18,7 @@ pub(crate) struct ColumnSections {
     records: [Option<u32>; COLUMN_KINDS],
 }
 
-const COLUMN_KINDS: usize = SectionKind::Zones as usize - SectionKind::Codes as usize + 1;
+const COLUMN_KINDS: usize = SectionKind::Statistics as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
     /// The place for the record of a kind; `None` for a kind that belongs to no column.
@@ -26,7 +26,7 @@ impl ColumnSections {
         self.records.get_mut(usize::from(kind).checked_sub(SectionKind::Codes as usize)?)
     }
 
-    fn record_number(&self, kind: SectionKind) -> Option<u32> {
+    pub(crate) fn record_number(&self, kind: SectionKind) -> Option<u32> {
         *self.records.get(kind as usize - SectionKind::Codes as usize)?
     }
 }

@@ -9,8 +9,8 @@ pub const MAGIC: [u8; 8] = [0x89, b'M', b'C', b'O', b'L', 0x0D, 0x0A, 0x1A];
 pub const TRAILER_MAGIC: [u8; 8] = [0x1A, 0x0A, 0x0D, b'L', b'O', b'C', b'M', 0x89];
 /// Major version: a reader refuses any other.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version: grows when optional sections are added.
-pub const VERSION_MINOR: u16 = 0;
+/// Minor version: grows when optional sections are added. A file carries the lowest that knows all its sections.
+pub const VERSION_MINOR: u16 = 1;
 /// Size of the header.
 pub const HEADER_SIZE: usize = 4096;
 /// Size of the trailer.
@@ -48,6 +48,8 @@ const _: () = assert!(TRAILER_FINGERPRINT_OFFSET + 16 <= TRAILER_CHECKSUM_OFFSET
 /// What the header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
+    /// Minor version of the first reader that knows all sections of the file.
+    pub minor: u16,
     /// Length of the whole file in bytes.
     pub file_size: u64,
     /// Rows of the table.
@@ -98,7 +100,7 @@ impl Header {
         let mut out = vec![0u8; HEADER_SIZE];
         put(&mut out, MAGIC_OFFSET, &MAGIC);
         put(&mut out, MAJOR_OFFSET, &VERSION_MAJOR.to_le_bytes());
-        put(&mut out, MINOR_OFFSET, &VERSION_MINOR.to_le_bytes());
+        put(&mut out, MINOR_OFFSET, &self.minor.to_le_bytes());
         put(&mut out, FILE_SIZE_OFFSET, &self.file_size.to_le_bytes());
         put(&mut out, ROW_COUNT_OFFSET, &self.row_count.to_le_bytes());
         put(&mut out, COLUMN_COUNT_OFFSET, &self.column_count.to_le_bytes());
@@ -161,6 +163,7 @@ impl Header {
         let writer = bytes.get(WRITER_OFFSET..WRITER_OFFSET + WRITER_SIZE).unwrap_or_default();
         let writer = writer.split(|byte| *byte == 0).next().unwrap_or_default();
         Header {
+            minor: u16_at(bytes, MINOR_OFFSET),
             file_size: u64_at(bytes, FILE_SIZE_OFFSET),
             row_count: u64_at(bytes, ROW_COUNT_OFFSET),
             column_count: u32_at(bytes, COLUMN_COUNT_OFFSET),

@@ -24,8 +24,10 @@ pub mod numbers;
 pub mod order;
 pub mod print;
 pub mod reader;
+pub mod rendered_lengths;
 pub mod schema;
 pub mod section;
+pub mod statistics;
 pub mod text;
 pub mod verify;
 pub mod writer;
@@ -35,7 +37,9 @@ pub use column_record::{ColumnMeta, SortIndex, Storage};
 pub use error::FormatError;
 pub use fingerprint::Fingerprint;
 pub use reader::{SectionInfo, Table};
+pub use rendered_lengths::{ExportFormat, RenderedLengths};
 pub use schema::{ColumnKind, ColumnSpec, LogicalType, TimeUnit};
+pub use statistics::{ColumnStatistics, Frequent, NumberSummary};
 pub use verify::{VerifyProgress, VerifyReport};
 pub use writer::{
     BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, TableMetadata, TableSummary, TableWriter,

@@ -102,6 +102,63 @@ pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     out.push(b'Z');
 }
 
+/// Bytes of an integer as [`push_integer`] prints it.
+#[inline]
+#[must_use]
+pub fn integer_len(value: i64) -> u64 {
+    u64::from(value < 0) + digits(value.unsigned_abs())
+}
+
+/// Bytes of a wide integer as [`push_wide`] prints it.
+#[must_use]
+pub fn wide_len(value: i128) -> u64 {
+    u64::from(value < 0) + wide_digits(value.unsigned_abs())
+}
+
+/// Bytes of a scaled integer as [`push_decimal`] prints it.
+#[inline]
+#[must_use]
+pub fn decimal_len(value: i128, scale: u8) -> u64 {
+    if scale == 0 {
+        return wide_len(value);
+    }
+    let digits =
+        u64::try_from(value.unsigned_abs()).map_or_else(|_| wide_digits(value.unsigned_abs()), digits);
+    u64::from(value < 0) + digits.max(u64::from(scale) + 1) + 1
+}
+
+/// Bytes of a date as [`push_date`] prints it.
+#[inline]
+#[must_use]
+pub fn date_len(days: i64) -> u64 {
+    if DAYS_OF_FOUR_DIGIT_YEARS.contains(&days) {
+        return 10;
+    }
+    let mut out = Vec::new();
+    push_date(&mut out, days);
+    out.len() as u64
+}
+
+/// Bytes of a timestamp as [`push_timestamp`] prints it.
+#[inline]
+#[must_use]
+pub fn timestamp_len(value: i64, unit: TimeUnit) -> u64 {
+    let after_point = if unit.digits() > 0 { unit.digits() as u64 + 1 } else { 0 };
+    date_len(value.div_euclid(unit.per_second()).div_euclid(86_400)) + 10 + after_point
+}
+
+/// 0000-01-01 to 9999-12-31.
+const DAYS_OF_FOUR_DIGIT_YEARS: std::ops::RangeInclusive<i64> = -719_528..=2_932_896;
+
+#[inline]
+fn digits(value: u64) -> u64 {
+    u64::from(value.checked_ilog10().unwrap_or(0)) + 1
+}
+
+fn wide_digits(value: u128) -> u64 {
+    u64::from(value.checked_ilog10().unwrap_or(0)) + 1
+}
+
 fn push_padded(out: &mut Vec<u8>, value: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value).as_bytes();
@@ -166,6 +223,20 @@ mod tests {
     }
 
     #[test]
+    fn lengths_hold_at_the_edges() {
+        for days in [-719_529, -719_528, 2_932_896, 2_932_897, 0, i64::MIN, i64::MAX] {
+            assert_eq!(date_len(days), printed(|out| push_date(out, days)).len() as u64, "{days}");
+        }
+        for value in [0, 9, 10, -1, -10, i64::MIN, i64::MAX] {
+            assert_eq!(integer_len(value), printed(|out| push_integer(out, value)).len() as u64, "{value}");
+            assert_eq!(
+                decimal_len(value.into(), 1),
+                printed(|out| push_decimal(out, value.into(), 1)).len() as u64
+            );
+        }
+    }
+
+    #[test]
     fn no_timestamp_overflows() {
         for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
             for value in [i64::MIN, i64::MAX] {
@@ -181,6 +252,20 @@ mod tests {
             let date = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days));
             prop_assume!(date.as_ref().is_ok_and(|date| date.year() >= 0));
             prop_assert_eq!(printed(|out| push_date(out, days)), date.unwrap().to_string());
+        }
+
+        #[test]
+        fn lengths_are_those_of_what_is_printed(value in any::<i64>(), shift in 0u32..64, wide in any::<i128>(), scale in 0u8..40) {
+            let value = value >> shift;
+            let len = |print: &dyn Fn(&mut Vec<u8>)| printed(print).len() as u64;
+            prop_assert_eq!(integer_len(value), len(&|out| push_integer(out, value)));
+            prop_assert_eq!(wide_len(wide), len(&|out| push_wide(out, wide)));
+            prop_assert_eq!(decimal_len(wide, scale), len(&|out| push_decimal(out, wide, scale)));
+            prop_assert_eq!(decimal_len(value.into(), scale), len(&|out| push_decimal(out, value.into(), scale)));
+            prop_assert_eq!(date_len(value), len(&|out| push_date(out, value)));
+            for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
+                prop_assert_eq!(timestamp_len(value, unit), len(&|out| push_timestamp(out, value, unit)));
+            }
         }
 
         #[test]

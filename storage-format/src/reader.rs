@@ -186,6 +186,11 @@ impl Table {
         ColumnView { table: self, meta, sections, number }.data()
     }
 
+    /// The section of a column, if it has one of that kind.
+    pub(crate) fn column_section(&self, column: usize, kind: SectionKind) -> Option<&SectionRecord> {
+        self.records.get(self.sections.get(column)?.record_number(kind)? as usize)
+    }
+
     /// The error for a value of `column` that points outside its section.
     #[must_use]
     pub fn damaged(&self, column: usize) -> FormatError {
@@ -218,6 +223,12 @@ impl Table {
             .filter(|record| record.kind != SectionKind::BlockChecksums as u16)
             .map(|record| block_count(record.len))
             .sum();
+        let optional = SectionKind::RenderedLengths as u16;
+        let found = self.records.iter().filter(|record| record.kind == optional).count();
+        if found > 1 {
+            let place = Place::File(SectionKind::RenderedLengths);
+            return Err(corrupt(place, "number of such sections", 1, found as u64));
+        }
         let place = Place::File(SectionKind::BlockChecksums);
         let table = self.records.iter().find(|record| record.kind == SectionKind::BlockChecksums as u16);
         let found = table.map_or(0, |record| record.len);

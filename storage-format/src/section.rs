@@ -22,6 +22,8 @@ pub enum SectionKind {
     SourceSchema = 3,
     /// XXH3 of every block of every section.
     BlockChecksums = 4,
+    /// Where each stretch of rows begins when the whole table is printed in an export format. Since minor version 1.
+    RenderedLengths = 5,
     /// Dictionary code of every row.
     Codes = 16,
     /// Dictionary entries as numbers.
@@ -56,13 +58,16 @@ pub enum SectionKind {
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
     Zones = 32,
+    /// What is known of all values. Since minor version 1.
+    Statistics = 33,
 }
 
-const KINDS: [SectionKind; 21] = [
+const KINDS: [SectionKind; 23] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
     SectionKind::BlockChecksums,
+    SectionKind::RenderedLengths,
     SectionKind::Codes,
     SectionKind::DictionaryValues,
     SectionKind::JsonOffsets,
@@ -80,6 +85,7 @@ const KINDS: [SectionKind; 21] = [
     SectionKind::TextBytes,
     SectionKind::Ranks,
     SectionKind::Zones,
+    SectionKind::Statistics,
 ];
 
 impl SectionKind {
@@ -97,6 +103,7 @@ impl SectionKind {
             SectionKind::Strings => "strings",
             SectionKind::SourceSchema => "source_schema",
             SectionKind::BlockChecksums => "block_checksums",
+            SectionKind::RenderedLengths => "rendered_lengths",
             SectionKind::Codes => "codes",
             SectionKind::DictionaryValues => "dictionary_values",
             SectionKind::JsonOffsets => "json_offsets",
@@ -114,7 +121,21 @@ impl SectionKind {
             SectionKind::TextBytes => "text_bytes",
             SectionKind::Ranks => "ranks",
             SectionKind::Zones => "zones",
+            SectionKind::Statistics => "statistics",
         }
+    }
+
+    /// Minor version of the first reader that knows the kind. What came after minor version 0 is optional: a reader
+    /// that does not know it skips it.
+    #[must_use]
+    pub fn minimal_minor(self) -> u16 {
+        u16::from(matches!(self, SectionKind::RenderedLengths | SectionKind::Statistics))
+    }
+
+    /// The flags of the kind's directory records.
+    #[must_use]
+    pub fn flags(self) -> u16 {
+        if self.minimal_minor() == 0 { FLAG_REQUIRED } else { 0 }
     }
 
     /// Whether the section only makes sorting and filtering faster.

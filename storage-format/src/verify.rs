@@ -42,9 +42,11 @@ impl Table {
         self.verify_padding()?;
         let blocks = self.block_table()?;
         self.records.par_iter().try_for_each(|record| self.verify_section(record, blocks))?;
+        self.verify_rendered_lengths()?;
         let columns = self.columns().len();
         (0..columns).into_par_iter().try_for_each(|column| {
             self.verify_column(column)?;
+            self.verify_statistics(column)?;
             let number = u32::try_from(column).unwrap_or(u32::MAX);
             self.records
                 .iter()

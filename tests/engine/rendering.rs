@@ -1,8 +1,11 @@
 //! Every format prints every cell as a plain printer does, and what JSON and CSV readers read is what was stored.
 
-use mercato::render::{Format, RowWriter, render_rows};
-use mercato_format::ColumnKind;
+use mercato::render::{
+    Format, RENDER_CHUNK_ROWS, RENDERER_VERSION, RenderedLengths, RowWriter, append_lengths, count_lengths,
+    render_rows, stored_lengths,
+};
 use mercato_format::print::{push_date, push_decimal, push_timestamp};
+use mercato_format::{ColumnKind, Table};
 use proptest::prelude::*;
 
 use crate::naive::{Cell, NaiveTable};
@@ -94,6 +97,73 @@ proptest! {
             prop_assert_eq!(notes.non_finite, non_finite);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn counted_lengths_are_those_of_what_is_printed((table, indexed) in tables::table(2_600)) {
+        let stored = tables::stored(&table, &indexed);
+        for format in [Format::Json, Format::Csv, Format::Ndjson, Format::Sse] {
+            check_lengths(&stored, format, &count_lengths(&stored, format).unwrap());
+        }
+    }
+}
+
+/// Prints chunk by chunk and compares every place.
+fn check_lengths(table: &Table, format: Format, lengths: &RenderedLengths<'_>) {
+    let columns: Vec<usize> = (0..table.columns().len()).collect();
+    let mut writer = RowWriter::new(format, table, &columns).unwrap();
+    let mut text = Vec::new();
+    writer.begin(&mut text);
+    for chunk in 0..lengths.chunk_count() {
+        assert_eq!(lengths.offset_of_chunk(chunk), Some(text.len() as u64), "{format:?}, chunk {chunk}");
+        let rows: Vec<u32> = lengths.rows_of_chunk(chunk).collect();
+        assert!(!rows.is_empty() && rows.len() <= RENDER_CHUNK_ROWS as usize);
+        writer.rows(&rows, &mut text).unwrap();
+    }
+    assert_eq!(lengths.offset_of_chunk(lengths.chunk_count()), Some(text.len() as u64), "{format:?}");
+    assert_eq!(lengths.offset_of_chunk(lengths.chunk_count() + 1), None);
+    writer.end(&mut text);
+    assert_eq!(lengths.total_bytes(), text.len() as u64, "{format:?}");
+}
+
+#[test]
+fn a_file_keeps_the_lengths_of_its_export_formats() {
+    use mercato_format::writer::{Column, ColumnValues, write_table, write_table_and};
+    let numbers = |rows: i64| ColumnValues::Integers((0..rows).map(|row| Some(row * row)).collect());
+    let folder = tempfile::tempdir().unwrap();
+    for rows in [0, 1, 1_024, 3_000] {
+        let columns = [Column::new("n", ColumnKind::Integer, numbers(rows))];
+        let (with, without) = (folder.path().join("with.mcol"), folder.path().join("without.mcol"));
+        write_table_and(&with, &columns, append_lengths).unwrap();
+        write_table(&without, &columns).unwrap();
+        let (with, without) = (Table::open(&with).unwrap(), Table::open(&without).unwrap());
+        with.verify(&|_| ()).unwrap();
+        for format in [Format::Csv, Format::Json, Format::Ndjson] {
+            let lengths = stored_lengths(&with, format).unwrap();
+            assert_eq!(lengths.renderer_version(), RENDERER_VERSION);
+            assert_eq!(lengths, count_lengths(&with, format).unwrap());
+            check_lengths(&with, format, &lengths);
+            assert!(stored_lengths(&without, format).is_none());
+        }
+        assert!(stored_lengths(&with, Format::Sse).is_none());
+    }
+}
+
+#[test]
+fn lengths_of_another_printer_are_not_used() {
+    use mercato_format::writer::{Column, ColumnValues, write_table_and};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.mcol");
+    let columns = [Column::new("n", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1), None]))];
+    let other = || RenderedLengths::new(RENDERER_VERSION + 1, RENDER_CHUNK_ROWS, 2, &[0, 7], 8).unwrap();
+    write_table_and(&path, &columns, |writer| writer.append_rendered_lengths(&[other(), other(), other()]))
+        .unwrap();
+    let table = Table::open(&path).unwrap();
+    table.verify(&|_| ()).unwrap();
+    assert!(stored_lengths(&table, Format::Csv).is_none());
+    assert_eq!(count_lengths(&table, Format::Csv).unwrap().total_bytes(), "n\r\n1\r\n\r\n".len() as u64);
 }
 
 #[test]

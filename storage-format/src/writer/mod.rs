@@ -18,5 +18,5 @@ pub(crate) use number_column::push_json_number;
 
 pub use builder::{BuildOptions, ColumnBuilder};
 pub use segment::{ColumnReport, ColumnSegment};
-pub use small_table::{Column, ColumnValues, temporary_table, write_table};
+pub use small_table::{Column, ColumnValues, temporary_table, write_table, write_table_and};
 pub use table_writer::{TableMetadata, TableSummary, TableWriter};

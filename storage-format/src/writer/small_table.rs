@@ -50,6 +50,18 @@ const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 /// # Errors
 /// What [`ColumnBuilder`] and [`TableWriter`] say.
 pub fn write_table(target: &Path, columns: &[Column]) -> Result<TableSummary, FormatError> {
+    write_table_and(target, columns, |_| Ok(()))
+}
+
+/// As [`write_table`], with something more to append before the file is complete.
+///
+/// # Errors
+/// As [`write_table`], and what `derive` says.
+pub fn write_table_and(
+    target: &Path,
+    columns: &[Column],
+    derive: impl FnOnce(&mut TableWriter) -> Result<(), FormatError>,
+) -> Result<TableSummary, FormatError> {
     let metadata = TableMetadata { source_schema: String::new(), created_by: "mercato-format".into() };
     let mut writer = TableWriter::create(target, metadata)?;
     for column in columns {
@@ -68,6 +80,7 @@ pub fn write_table(target: &Path, columns: &[Column]) -> Result<TableSummary, Fo
         }
         writer.append(builder.finish()?)?;
     }
+    derive(&mut writer)?;
     writer.commit(&|_| ())
 }
 

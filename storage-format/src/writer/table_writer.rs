@@ -6,16 +6,19 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use tempfile::NamedTempFile;
 
 use crate::checksum::{BlockHasher, checksum, fingerprint};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::fingerprint::Fingerprint;
-use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE, VERSION_MINOR};
+use crate::layout::{HEADER_SIZE, Header, SECTION_ALIGNMENT, TRAILER_SIZE};
 use crate::limits::{COLUMNS_MAX, NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::reader::Table;
-use crate::section::{FLAG_REQUIRED, NO_COLUMN, RECORD_SIZE, SectionKind, SectionRecord};
+use crate::rendered_lengths::{RenderedLengths, encode_lengths};
+use crate::section::{NO_COLUMN, RECORD_SIZE, SectionKind, SectionRecord};
+use crate::statistics::ColumnStatistics;
 use crate::verify::VerifyProgress;
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
@@ -104,16 +107,64 @@ impl TableWriter {
         Ok(())
     }
 
+    /// Reads the columns so far through the reader, so that what follows from them can be appended after them.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`], or what `read` says.
+    pub fn read_back<T>(
+        &mut self,
+        read: impl FnOnce(&Table) -> Result<T, FormatError>,
+    ) -> Result<T, FormatError> {
+        let (position, records, blocks) = (self.position, self.records.len(), self.blocks.len());
+        self.complete()?;
+        let outcome = read(&Table::open(self.file.path())?)?;
+        // The table is closed again, so nothing maps what the next section overwrites.
+        self.records.truncate(records);
+        self.blocks.truncate(blocks);
+        self.position = position;
+        let file = self.file.as_file_mut();
+        file.set_len(position).map_err(FormatError::io("cut the file"))?;
+        file.seek(SeekFrom::Start(position)).map_err(FormatError::io("go back in the file"))?;
+        Ok(outcome)
+    }
+
+    /// Counts and adds the statistics of all columns, after all columns. Columns run in parallel.
+    ///
+    /// # Errors
+    /// [`FormatError::Io`].
+    pub fn append_statistics(&mut self) -> Result<(), FormatError> {
+        let counted: Vec<ColumnStatistics> = self.read_back(|table| {
+            let columns = 0..table.columns().len();
+            columns.into_par_iter().map(|column| ColumnStatistics::of(table, column)).collect()
+        })?;
+        for (column, statistics) in (0u32..).zip(counted) {
+            let bytes = statistics.encode();
+            self.write_bytes(SectionKind::Statistics, column, 0, 1, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the lengths of the table in its export formats, after all columns.
+    ///
+    /// # Errors
+    /// [`FormatError::RowCountMismatch`] when they are those of another table, [`FormatError::Io`].
+    pub fn append_rendered_lengths(&mut self, lengths: &[RenderedLengths<'_>; 3]) -> Result<(), FormatError> {
+        let expected = self.rows.unwrap_or(0);
+        if let Some(other) = lengths.iter().find(|lengths| u64::from(lengths.row_count()) != expected) {
+            let (column, found) = ("rendered lengths".to_owned(), other.row_count().into());
+            return Err(FormatError::RowCountMismatch { column, expected, found });
+        }
+        let bytes = encode_lengths(lengths);
+        self.write_bytes(SectionKind::RenderedLengths, NO_COLUMN, 0, 3, &bytes)
+    }
+
     /// Completes the file, syncs it, verifies all of it through the reader, and gives it its name.
     ///
     /// # Errors
     /// [`FormatError::Io`], or what [`Table::verify`] finds; the target is then untouched.
     pub fn commit(mut self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<TableSummary, FormatError> {
-        self.write_file_sections()?;
-        let header = self.write_directory()?;
+        let header = self.complete()?;
         let file = self.file.as_file_mut();
-        file.seek(SeekFrom::Start(0)).map_err(FormatError::io("write the header"))?;
-        file.write_all(&header.encode()).map_err(FormatError::io("write the header"))?;
         file.set_permissions(Permissions::from_mode(0o444))
             .map_err(FormatError::io("set the file's mode"))?;
         file.sync_all().map_err(FormatError::io("sync the file"))?;
@@ -127,6 +178,16 @@ impl TableWriter {
             row_count: header.row_count,
             fingerprint: Fingerprint(header.fingerprint),
         })
+    }
+
+    /// Writes all that stands after the columns, and the header.
+    fn complete(&mut self) -> Result<Header, FormatError> {
+        self.write_file_sections()?;
+        let header = self.write_directory()?;
+        let file = self.file.as_file_mut();
+        file.seek(SeekFrom::Start(0)).map_err(FormatError::io("write the header"))?;
+        file.write_all(&header.encode()).map_err(FormatError::io("write the header"))?;
+        Ok(header)
     }
 
     fn write_section(&mut self, section: &SectionData, column: u32) -> Result<(), FormatError> {
@@ -145,10 +206,10 @@ impl TableWriter {
         self.blocks.extend_from_slice(&blocks);
         self.records.push(SectionRecord {
             kind: section.kind as u16,
-            flags: FLAG_REQUIRED,
+            flags: section.kind.flags(),
             column,
             width: section.width,
-            minimal_minor: VERSION_MINOR,
+            minimal_minor: section.kind.minimal_minor(),
             offset,
             len,
             items: section.items,
@@ -171,24 +232,25 @@ impl TableWriter {
         let mut strings = Vec::new();
         let records: Vec<u8> = self.columns.iter().flat_map(|column| column.encode(&mut strings)).collect();
         let columns = self.columns.len() as u64;
-        let schema = std::mem::take(&mut self.metadata.source_schema).into_bytes();
-        self.write_bytes(SectionKind::Columns, 128, columns, &records)?;
-        self.write_bytes(SectionKind::Strings, 0, strings.len() as u64, &strings)?;
-        self.write_bytes(SectionKind::SourceSchema, 0, schema.len() as u64, &schema)?;
+        let schema = self.metadata.source_schema.clone().into_bytes();
+        self.write_bytes(SectionKind::Columns, NO_COLUMN, 128, columns, &records)?;
+        self.write_bytes(SectionKind::Strings, NO_COLUMN, 0, strings.len() as u64, &strings)?;
+        self.write_bytes(SectionKind::SourceSchema, NO_COLUMN, 0, schema.len() as u64, &schema)?;
         let blocks: Vec<u8> = self.blocks.iter().flat_map(|block| block.to_le_bytes()).collect();
-        self.write_bytes(SectionKind::BlockChecksums, 8, blocks.len() as u64 / 8, &blocks)
+        self.write_bytes(SectionKind::BlockChecksums, NO_COLUMN, 8, blocks.len() as u64 / 8, &blocks)
     }
 
     fn write_bytes(
         &mut self,
         kind: SectionKind,
+        column: u32,
         width: u16,
         items: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
         let mut spool = Spool::new(u64::MAX, folder_of(&self.target));
         spool.push(bytes)?;
-        self.write_section(&SectionData { kind, width, items, bytes: spool }, NO_COLUMN)
+        self.write_section(&SectionData { kind, width, items, bytes: spool }, column)
     }
 
     fn write_directory(&mut self) -> Result<Header, FormatError> {
@@ -196,6 +258,7 @@ impl TableWriter {
         let directory: Vec<u8> = self.records.iter().flat_map(SectionRecord::encode).collect();
         let directory_size = (self.records.len() * RECORD_SIZE) as u64;
         let header = Header {
+            minor: self.records.iter().map(|record| record.minimal_minor).max().unwrap_or(0),
             file_size: self.position + directory_size + TRAILER_SIZE as u64,
             row_count: self.rows.unwrap_or(0),
             column_count: u32::try_from(self.columns.len()).unwrap_or(u32::MAX),

@@ -5,3 +5,4 @@ mod corruption;
 mod golden;
 mod random_table;
 mod round_trip;
+mod statistics;

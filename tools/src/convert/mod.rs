@@ -24,6 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
+use mercato::render::append_lengths;
 use mercato_format::{BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, TableMetadata, TableWriter};
 
 use crate::failure::Failure;
@@ -120,7 +121,11 @@ pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     let writer =
         TableWriter::create(&conversion.output, metadata).map_err(Failure::store(&conversion.output))?;
     let run = Run { conversion, plan: &plan, sorted: &sorted, directory: &directory, clocks: &clocks };
-    let (writer, reports) = run.build_all(writer)?;
+    let (mut writer, reports) = run.build_all(writer)?;
+    let before = Instant::now();
+    writer.append_statistics().map_err(Failure::store(&conversion.output))?;
+    append_lengths(&mut writer).map_err(Failure::store(&conversion.output))?;
+    clocks.note(Phase::Derive, before.elapsed());
     let before = Instant::now();
     let summary = writer.commit(&|_| ()).map_err(Failure::store(&conversion.output))?;
     clocks.note(Phase::Commit, before.elapsed());

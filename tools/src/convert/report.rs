@@ -20,6 +20,8 @@ pub(super) enum Phase {
     Build,
     /// Writing finished columns.
     Append,
+    /// Statistics, and lengths of the table in its export formats.
+    Derive,
     /// Directory, sync, verification, rename.
     Commit,
 }
@@ -28,7 +30,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Clocks {
     begun: Instant,
-    nanoseconds: [AtomicU64; 5],
+    nanoseconds: [AtomicU64; 6],
 }
 
 impl Clocks {
@@ -91,6 +93,8 @@ pub struct Seconds {
     pub build: f64,
     /// Writing finished columns.
     pub append: f64,
+    /// Statistics, and lengths of the table in its export formats.
+    pub derive: f64,
     /// Directory, sync, verification, rename.
     pub commit: f64,
 }
@@ -158,6 +162,7 @@ impl Report {
                 read: clocks.seconds(Phase::Read),
                 build: clocks.seconds(Phase::Build),
                 append: clocks.seconds(Phase::Append),
+                derive: clocks.seconds(Phase::Derive),
                 commit: clocks.seconds(Phase::Commit),
             },
             fingerprint: summary.fingerprint.to_string(),

@@ -1,0 +1,158 @@
+//! The lengths of the cells of one column, counted without printing them wherever that can be told from the value.
+
+use std::ops::Range;
+
+use mercato_format::print::{
+    date_len, decimal_len, integer_len, push_finite, push_float_csv, timestamp_len, wide_len,
+};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, Texts};
+
+use crate::render::cells::{csv_text_len, entry_span};
+use crate::render::row_writer::CellText;
+
+const NULL_IN_JSON: u64 = 4;
+const JSON_QUOTES: u64 = 2;
+
+/// Counts the cells of a column.
+pub(crate) struct ColumnLengths<'t> {
+    table: &'t Table,
+    column: usize,
+    kind: ColumnKind,
+    text: CellText,
+    data: ColumnData<'t>,
+    /// The length of every entry of a dictionary, with that of null.
+    entries: Vec<u32>,
+}
+
+/// Memory that is used again from chunk to chunk.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    codes: Vec<u32>,
+    values: Vec<i64>,
+    text: Vec<u8>,
+}
+
+impl<'t> ColumnLengths<'t> {
+    pub(crate) fn new(
+        table: &'t Table,
+        column: usize,
+        text: CellText,
+    ) -> Result<ColumnLengths<'t>, FormatError> {
+        let data = table.column(column)?;
+        let kind = table.columns().get(column).map_or(ColumnKind::Text, |meta| meta.kind);
+        let entries = match &data {
+            ColumnData::Dictionary(dictionary) => {
+                entry_lengths(dictionary, kind, text).ok_or_else(|| table.damaged(column))?
+            }
+            _ => Vec::new(),
+        };
+        Ok(ColumnLengths { table, column, kind, text, data, entries })
+    }
+
+    pub(crate) fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
+    /// Bytes of the cells of a stretch of rows.
+    pub(crate) fn bytes_of(&self, rows: Range<u32>, scratch: &mut Scratch) -> Result<u64, FormatError> {
+        let counted = match &self.data {
+            ColumnData::Dictionary(column) => self.dictionary_bytes(column, rows, scratch),
+            ColumnData::Numbers(column) if column.width == 16 => self.wide_bytes(column, rows),
+            ColumnData::Numbers(column) => self.number_bytes(column, rows, scratch),
+            ColumnData::Texts(column) => self.text_bytes(column, rows),
+        };
+        counted.ok_or_else(|| self.table.damaged(self.column))
+    }
+
+    fn dictionary_bytes(
+        &self,
+        column: &Dictionary<'_>,
+        rows: Range<u32>,
+        scratch: &mut Scratch,
+    ) -> Option<u64> {
+        scratch.codes.clear();
+        if !column.codes.copy_range(rows.start as usize, rows.len(), &mut scratch.codes) {
+            return None;
+        }
+        let lengths = scratch.codes.iter().map(|code| self.entries.get(*code as usize).copied());
+        lengths.map(|length| length.map(u64::from)).sum()
+    }
+
+    fn number_bytes(&self, column: &Numbers<'_>, rows: Range<u32>, scratch: &mut Scratch) -> Option<u64> {
+        scratch.values.clear();
+        if !column.values.copy_range(rows.start as usize, rows.len(), &mut scratch.values) {
+            return None;
+        }
+        if column.validity().is_none() {
+            return Some(self.present_bytes(&scratch.values, &mut scratch.text));
+        }
+        let mut present = rows.clone().map(|row| column.is_valid(row));
+        scratch.values.retain(|_| present.next() == Some(true));
+        let nulls = (rows.len() - scratch.values.len()) as u64;
+        Some(self.present_bytes(&scratch.values, &mut scratch.text) + nulls * self.null_len())
+    }
+
+    /// Bytes of numbers that are there. One loop a kind, so that each stays small.
+    fn present_bytes(&self, values: &[i64], text: &mut Vec<u8>) -> u64 {
+        let quotes = if self.text == CellText::Json { JSON_QUOTES * values.len() as u64 } else { 0 };
+        match self.kind {
+            ColumnKind::Integer | ColumnKind::Text => values.iter().map(|value| integer_len(*value)).sum(),
+            ColumnKind::Decimal { scale, .. } => {
+                values.iter().map(|value| decimal_len((*value).into(), scale)).sum()
+            }
+            ColumnKind::Boolean => values.iter().map(|value| if *value == 0 { 5 } else { 4 }).sum(),
+            ColumnKind::Float => values.iter().map(|value| self.float_len(*value, text)).sum(),
+            ColumnKind::Date => quotes + values.iter().map(|value| date_len(*value)).sum::<u64>(),
+            ColumnKind::Timestamp { unit } => {
+                quotes + values.iter().map(|value| timestamp_len(*value, unit)).sum::<u64>()
+            }
+        }
+    }
+
+    /// Nobody knows the length of a double without its digits.
+    fn float_len(&self, value: i64, text: &mut Vec<u8>) -> u64 {
+        let value = f64::from_bits(value.cast_unsigned());
+        text.clear();
+        match self.text {
+            CellText::Csv => push_float_csv(text, value),
+            CellText::Json if !push_finite(text, value) => return NULL_IN_JSON,
+            CellText::Json => {}
+        }
+        text.len() as u64
+    }
+
+    fn wide_bytes(&self, column: &Numbers<'_>, rows: Range<u32>) -> Option<u64> {
+        rows.map(|row| {
+            let value = column.values.get_wide(row as usize)?;
+            Some(match self.kind {
+                _ if !column.is_valid(row) => self.null_len(),
+                ColumnKind::Decimal { scale, .. } => decimal_len(value, scale),
+                _ => wide_len(value),
+            })
+        })
+        .sum()
+    }
+
+    fn text_bytes(&self, column: &Texts<'_>, mut rows: Range<u32>) -> Option<u64> {
+        if self.text == CellText::Csv {
+            return rows.map(|row| csv_text_len(column.json(row)?, column.csv_plain)).sum();
+        }
+        rows.try_fold(0u64, |sum, row| {
+            let (start, end) = column.span(row)?;
+            sum.checked_add(end.checked_sub(start)?)
+        })
+    }
+
+    fn null_len(&self) -> u64 {
+        if self.text == CellText::Json { NULL_IN_JSON } else { 0 }
+    }
+}
+
+fn entry_lengths(column: &Dictionary<'_>, kind: ColumnKind, text: CellText) -> Option<Vec<u32>> {
+    (0..=column.entries)
+        .map(|code| {
+            let (start, end) = entry_span(column, kind, text, code)?;
+            u32::try_from(end.checked_sub(start)?).ok()
+        })
+        .collect()
+}
