@@ -2,6 +2,8 @@
 //!
 //! Knows flags, the configuration file and defaults; opens nothing.
 
+mod guard;
+
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
+
+pub use guard::{GuardSettings, LimitFlags};
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 
@@ -59,6 +63,11 @@ pub struct TypedFlags {
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
 
+    /// Further threads that run streams and downloads, which are as many as can run at one time. Default: as many as
+    /// `--workers`.
+    #[arg(long, value_name = "N")]
+    pub stream_workers: Option<usize>,
+
     /// TOML file with the same names as these flags. Flags win over the file.
     #[arg(long, value_name = "FILE")]
     #[serde(skip)]
@@ -85,6 +94,11 @@ pub struct TypedFlags {
     /// Longest wait at SIGTERM for requests that run. Default: 30.
     #[arg(long, value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
+
+    /// What strangers may do at the public socket.
+    #[command(flatten)]
+    #[serde(default)]
+    pub limits: LimitFlags,
 }
 
 /// Where the operator's side listens, still as a place and not as a socket.
@@ -107,6 +121,8 @@ pub struct Settings {
     pub admin: AdminPlace,
     /// Threads that answer requests.
     pub workers: usize,
+    /// Threads that run streams and downloads.
+    pub stream_workers: usize,
     /// Requests a minute, 0 for no limit.
     pub requests_per_minute: u32,
     /// Requests a UTC day, 0 for no limit.
@@ -117,6 +133,8 @@ pub struct Settings {
     pub trusted_proxies: Vec<String>,
     /// Longest wait for requests that run at the end.
     pub drain: Duration,
+    /// What strangers may do.
+    pub guard: GuardSettings,
 }
 
 /// Why the settings cannot be used.
@@ -168,14 +186,16 @@ impl Settings {
             None => TypedFlags::default(),
         };
         let typed = typed.or(file);
-        let workers_default = cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN);
+        let workers =
+            typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
         Ok(Self {
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
             listen: typed.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
             admin: admin_place(typed.admin.as_deref())?,
-            workers: within(
-                "workers",
-                typed.workers.unwrap_or(workers_default),
+            workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
+            stream_workers: within(
+                "stream-workers",
+                typed.stream_workers.unwrap_or(workers),
                 1..=WORKERS_MAX,
                 "1 to 4096",
             )?,
@@ -189,6 +209,7 @@ impl Settings {
                 0..=DRAIN_SECONDS_MAX,
                 "0 to 3600",
             )?),
+            guard: typed.limits.resolve()?,
         })
     }
 }
@@ -202,12 +223,14 @@ impl TypedFlags {
             listen: self.listen.or(other.listen),
             admin: self.admin.or(other.admin),
             workers: self.workers.or(other.workers),
+            stream_workers: self.stream_workers.or(other.stream_workers),
             config: self.config,
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests_per_day: self.requests_per_day.or(other.requests_per_day),
             charge_durability: self.charge_durability.or(other.charge_durability),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
+            limits: self.limits.or(other.limits),
         }
     }
 }

@@ -3,6 +3,7 @@ pub mod access;
 pub mod catalog;
 pub mod clock;
 pub mod config;
+pub mod edge;
 pub mod http;
 pub mod ledger;
 pub mod limits;

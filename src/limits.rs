@@ -77,6 +77,10 @@ pub mod access {
     pub const REQUESTS_PER_MINUTE: u32 = 120;
     /// Requests of one key or address in a UTC day, unless configured otherwise.
     pub const REQUESTS_PER_DAY: u32 = 5_000;
+    /// Streams and downloads of one key at one time, unless configured otherwise.
+    pub const STREAMS_PER_KEY_MAX: usize = 8;
+    /// Requests of one key that are worked on at one time, unless configured otherwise.
+    pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.
     pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
     /// Keys whose requests are counted at one time.
@@ -128,22 +132,10 @@ pub mod http {
     /// Entity tags of one `If-None-Match` that are looked at.
     pub const ENTITY_TAG_COUNT_MAX: usize = 64;
 
-    /// Requests that may wait for a worker, for each worker.
-    pub const QUEUE_DEPTH_PER_WORKER: usize = 4;
-    /// Refusals that may wait to be written when the queue is full.
-    pub const SHED_QUEUE_DEPTH: usize = 256;
     /// What a refused client is told to wait.
     pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
     /// What the client of a damaged dataset is told to wait.
     pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
-    /// Connections that may wait to be accepted.
-    pub const LISTEN_BACKLOG: i32 = 1024;
-    /// How long a peer may leave sent bytes unacknowledged.
-    pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
-    /// Idle time before the kernel probes a connection.
-    pub const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
-    /// How often a waiting acceptor looks whether it should stop.
-    pub const ACCEPT_POLL: Duration = Duration::from_millis(100);
 
     /// Room that an answer buffer keeps free in front of its body for the head.
     pub const HEAD_ROOM_BYTES: usize = 2048;
@@ -160,10 +152,109 @@ pub mod http {
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
-    /// One stream may run for so many workers, so that pages always find one.
-    pub const WORKERS_PER_STREAM: usize = 2;
     /// Threads that answer the operator.
     pub const ADMIN_WORKER_COUNT: usize = 4;
+}
+
+/// Bounds of the guard (`edge/`). Where a flag exists, this is its default; `docs/OPERATIONS.md` names the flags.
+pub mod edge {
+    use std::time::Duration;
+
+    /// Connections that are open at one time; one more is answered 503. `--max-connections`.
+    pub const CONNECTIONS_MAX: usize = 16_384;
+    /// Connections of one client address (an IPv6 /64 counts as one); one more is answered 429.
+    /// `--max-connections-per-address`.
+    pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 4_096;
+    /// File descriptors that connections never take, so that datasets, books and private connections can be opened.
+    pub const DESCRIPTORS_RESERVED: usize = 512;
+    /// Connections that may wait to be accepted.
+    pub const LISTEN_BACKLOG: i32 = 4_096;
+    /// How long a peer may leave sent bytes unacknowledged.
+    pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+    /// Idle time before the kernel probes a connection.
+    pub const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
+    /// Pause after `accept` failed, for instance because descriptors ran out.
+    pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
+    /// Longest request line, so also the longest target. `--max-request-line-bytes`.
+    pub const REQUEST_LINE_BYTES_MAX: usize = 64 * 1024;
+    /// All header lines of a request together. `--max-header-bytes`.
+    pub const HEADER_BYTES_MAX: usize = 32 * 1024;
+    /// Header lines of a request. `--max-headers`.
+    pub const HEADER_COUNT_MAX: usize = 100;
+    /// What `--max-headers` can be set to at most.
+    pub const HEADER_COUNT_CEILING: usize = 256;
+    /// Empty lines before a request that are overlooked.
+    pub const EMPTY_LINES_MAX: usize = 4;
+    /// Largest body of a request. `--max-body-bytes`.
+    pub const BODY_BYTES_MAX: usize = super::http::BODY_SIZE_BYTES_MAX;
+    /// Digits of a `Content-Length` that are read; more are a body above every limit.
+    pub const LENGTH_DIGITS_MAX: usize = 15;
+    /// One line of chunked coding, with its extensions.
+    pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+    /// Trailer fields after a chunked body, all together.
+    pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
+    /// Bodies above `BODY_BYTES_FREE` that are held at one time, over all connections.
+    pub const BODY_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+    /// What each connection may hold of a body without asking.
+    pub const BODY_BYTES_FREE: usize = 16 * 1024;
+
+    /// From the first byte of a head to its last. `--head-seconds`.
+    pub const HEAD_TIME: Duration = Duration::from_secs(10);
+    /// From the end of a head to the end of its body. `--body-seconds`.
+    pub const BODY_TIME: Duration = Duration::from_secs(30);
+    /// How long a connection may stay open between requests. `--idle-seconds`.
+    pub const IDLE_TIME: Duration = Duration::from_secs(60);
+    /// How long a client may take to accept one piece of an answer. `--write-seconds`.
+    pub const WRITE_TIME: Duration = Duration::from_secs(30);
+    /// The piece of an answer that has to be accepted within `WRITE_TIME`.
+    pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
+    /// How long a request waits for a free worker. `--queue-wait-millis`.
+    pub const QUEUE_WAIT: Duration = Duration::from_millis(1_000);
+    /// Requests that may wait for a worker of one pool. `--queue-length`.
+    pub const QUEUE_LENGTH_MAX: usize = 1_024;
+    /// The longest silence of a worker inside an answer.
+    pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
+    /// The same for the operator, whose backups may take long.
+    pub const OPERATOR_ANSWER_WAIT: Duration = Duration::from_secs(3600);
+    /// After a refusal: how long, and how many bytes, the rest of the request is read and dropped, so that the client
+    /// sees the answer and not a reset.
+    pub const LINGER_TIME: Duration = Duration::from_secs(2);
+    /// The bytes of that.
+    pub const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+    /// First size of the buffer that a connection reads into.
+    pub const INBOX_BYTES: usize = 4 * 1024;
+    /// What is read of a body at a time.
+    pub const BODY_READ_BYTES: usize = 64 * 1024;
+    /// Buffer of an answer on its way.
+    pub const RELAY_BUFFER_BYTES: usize = 256 * 1024;
+    /// Such buffers that are kept for the next answer.
+    pub const RELAY_BUFFERS_KEPT: usize = 64;
+    /// Longest head of an answer.
+    pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
+    /// A page up to this size is taken from its worker whole, however slowly the client reads.
+    pub const ANSWER_BYTES_HELD_EACH: usize = 16 * 1024 * 1024;
+    /// All answers that are held so; beyond it a slow client holds its worker.
+    pub const ANSWER_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+    /// Stack of the thread of a connection.
+    pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
+
+    /// Workers that answer only health, readiness and metrics.
+    pub const VITAL_WORKER_COUNT: usize = 2;
+    /// How long a private connection may take until it is proven.
+    pub const PROOF_WAIT: Duration = Duration::from_secs(10);
+    /// Pause before a private connection that could not be opened is tried again.
+    pub const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+
+    /// Header of the private wire: address of the client. No client can set it.
+    pub const CLIENT_HEADER: &str = "X-Edge-Client";
+    /// Header of the private wire: microseconds that the request waited for a worker.
+    pub const WAITED_HEADER: &str = "X-Edge-Waited";
+    /// Header of the private wire: this request only proves a connection.
+    pub const PROBE_HEADER: &str = "X-Edge-Probe";
+    /// What all headers of the private wire begin with.
+    pub const PRIVATE_PREFIX: &str = "x-edge-";
 }
 
 /// Bounds of the log (`logging.rs`).

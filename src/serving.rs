@@ -2,6 +2,9 @@
 //!
 //! Knows the order and nothing of what the parts do.
 
+mod front;
+mod refusals;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,11 +14,14 @@ use std::time::{Duration, Instant};
 use crate::access::{Gate, Keeper, RateLimits, TrustedProxies};
 use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
 use crate::clock::Clock;
-use crate::config::{AdminPlace, Settings};
-use crate::http::{AdminToken, App, ListenAddress, Metrics, Server, Slots, admin_service, public_service};
+use crate::config::{AdminPlace, GuardSettings, Settings};
+use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
+use crate::http::{AdminToken, App, Metrics, Slots, Work, admin_service, public_service, work_of};
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
-use crate::limits::http::{ADMIN_WORKER_COUNT, WORKERS_PER_STREAM};
+use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
+use crate::limits::http::ADMIN_WORKER_COUNT;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use front::{Front, FrontParts, Plan};
 
 /// Why the server did not start: what was being done, and what came of it.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +49,8 @@ pub enum StartError {
 
 /// A server that answers.
 pub struct Running {
-    public: Server,
-    admin: Server,
+    public: Front,
+    admin: Front,
     app: Arc<App>,
     watcher: Watcher,
     keeper: Keeper,
@@ -73,18 +79,17 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
-        streams: Slots::new((settings.workers / WORKERS_PER_STREAM).max(1)),
+        streams: Slots::new(settings.stream_workers),
     });
     let watcher = watch(catalog)?;
-    let admin = listen(&admin_address(&settings.admin), ADMIN_WORKER_COUNT, admin_service(Arc::clone(&app)))?;
-    std::fs::write(directory.admin_address(), format!("{}\n", admin.address()))
+    let admin = start_admin(settings, &app)?;
+    std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
         .map_err(|error| part("admin address", &error))?;
-    let public_address = ListenAddress::Tcp(settings.listen);
-    let public = listen(&public_address, settings.workers, public_service(Arc::clone(&app), &limits))?;
+    let public = start_public(settings, &app, &limits)?;
     let datasets = app.catalog.snapshot();
     tracing::info!(
-        address = %public.address(),
-        admin = %admin.address(),
+        address = %public.guard().address(),
+        admin = %admin.guard().address(),
         serving = datasets.datasets().len(),
         quarantined = datasets.quarantined().len(),
         "listening"
@@ -95,12 +100,12 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
 impl Running {
     /// Where the public API listens.
     pub fn public_address(&self) -> &ListenAddress {
-        self.public.address()
+        self.public.guard().address()
     }
 
     /// The address and port of the public API.
     pub fn public_socket(&self) -> Option<SocketAddr> {
-        match self.public.address() {
+        match self.public.guard().address() {
             ListenAddress::Tcp(address) => Some(*address),
             ListenAddress::Unix(_) => None,
         }
@@ -108,7 +113,7 @@ impl Running {
 
     /// Where the operator's side listens.
     pub fn admin_address(&self) -> &ListenAddress {
-        self.admin.address()
+        self.admin.guard().address()
     }
 
     /// The parts, for whoever runs the server inside another program.
@@ -134,13 +139,64 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
     StartError::Part { part: name, reason: error.to_string() }
 }
 
-fn listen(
-    address: &ListenAddress,
-    workers: usize,
-    service: crate::http::Service,
-) -> Result<Server, StartError> {
-    Server::start(address, workers, Arc::new(service))
-        .map_err(|source| StartError::Listen { address: address.clone(), source })
+/// The public API: pages, long work and health have workers of their own, so that none of them takes those of others.
+fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
+    let with = Arc::clone(app);
+    listen(FrontParts {
+        address: ListenAddress::Tcp(settings.listen),
+        limits: edge_limits(&settings.guard, ANSWER_WAIT),
+        plans: vec![
+            Plan { name: "page", workers: settings.workers, is_long: false },
+            Plan { name: "stream", workers: settings.stream_workers, is_long: true },
+            Plan { name: "vital", workers: VITAL_WORKER_COUNT, is_long: false },
+        ],
+        choice: |target| match work_of(target) {
+            Work::Page => 0,
+            Work::Long => 1,
+            Work::Vital => 2,
+        },
+        service: public_service(Arc::clone(app), limits),
+        is_exempt: Arc::new(move |address| with.trusted_proxies.contains(address)),
+    })
+}
+
+fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
+    listen(FrontParts {
+        address: admin_address(&settings.admin),
+        limits: edge_limits(&settings.guard, OPERATOR_ANSWER_WAIT),
+        plans: vec![
+            Plan { name: "operator", workers: ADMIN_WORKER_COUNT, is_long: false },
+            Plan { name: "vital", workers: VITAL_WORKER_COUNT, is_long: false },
+        ],
+        choice: |target| usize::from(work_of(target) == Work::Vital),
+        service: admin_service(Arc::clone(app)),
+        is_exempt: Arc::new(|_| false),
+    })
+}
+
+fn listen(parts: FrontParts) -> Result<Front, StartError> {
+    let address = parts.address.clone();
+    Front::start(parts).map_err(|source| StartError::Listen { address, source })
+}
+
+fn edge_limits(settings: &GuardSettings, answer_wait: Duration) -> EdgeLimits {
+    EdgeLimits {
+        connections: settings.connections,
+        connections_per_address: settings.connections_per_address,
+        head: HeadLimits {
+            request_line_bytes: settings.request_line_bytes,
+            header_bytes: settings.header_bytes,
+            header_count: settings.header_count,
+        },
+        body_bytes: settings.body_bytes,
+        head_time: settings.head_time,
+        body_time: settings.body_time,
+        idle_time: settings.idle_time,
+        write_time: settings.write_time,
+        queue_wait: settings.queue_wait,
+        queue_length: settings.queue_length,
+        answer_wait,
+    }
 }
 
 fn admin_address(place: &AdminPlace) -> ListenAddress {

@@ -60,7 +60,8 @@ impl TrustedProxies {
         client
     }
 
-    fn contains(&self, address: IpAddr) -> bool {
+    /// Whether an address belongs to a trusted proxy.
+    pub fn contains(&self, address: IpAddr) -> bool {
         let bits = bits(address);
         self.networks.iter().any(|network| bits & network.mask == network.address)
     }

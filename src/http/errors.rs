@@ -22,16 +22,22 @@ pub enum ErrorKind {
     MethodNotAllowed,
     /// No offered media type satisfies `Accept`.
     NotAcceptable,
+    /// The request did not come in time.
+    RequestTimeout,
     /// The request contradicts the present state.
     Conflict,
     /// A body without a length: refused as one that could be of any size.
     LengthRequired,
     /// A body above its limit.
     PayloadTooLarge,
+    /// A request line above its limit.
+    TargetTooLong,
     /// The body is of a media type that is not read.
     UnsupportedMediaType,
     /// No asked range lies inside the file.
     RangeNotSatisfiable,
+    /// An expectation that is not met here.
+    ExpectationFailed,
     /// Well formed, but contradicts an earlier request.
     Unprocessable,
     /// A request limit is exceeded.
@@ -40,8 +46,12 @@ pub enum ErrorKind {
     HeadersTooLarge,
     /// A fault of the server.
     Internal,
+    /// Asks for what no part of the server does.
+    NotImplemented,
     /// The server or this dataset cannot answer now.
     Unavailable,
+    /// A version of HTTP that is not spoken here.
+    VersionUnsupported,
 }
 
 impl ErrorKind {
@@ -55,16 +65,21 @@ impl ErrorKind {
             Self::NotFound => (404, "NOT_FOUND"),
             Self::MethodNotAllowed => (405, "METHOD_NOT_ALLOWED"),
             Self::NotAcceptable => (406, "NOT_ACCEPTABLE"),
+            Self::RequestTimeout => (408, "REQUEST_TIMEOUT"),
             Self::Conflict => (409, "CONFLICT"),
             Self::LengthRequired => (411, "PAYLOAD_TOO_LARGE"),
             Self::PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE"),
+            Self::TargetTooLong => (414, "URI_TOO_LONG"),
             Self::UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE"),
             Self::RangeNotSatisfiable => (416, "RANGE_NOT_SATISFIABLE"),
+            Self::ExpectationFailed => (417, "EXPECTATION_FAILED"),
             Self::Unprocessable => (422, "UNPROCESSABLE"),
             Self::RateLimited => (429, "RATE_LIMITED"),
             Self::HeadersTooLarge => (431, "HEADERS_TOO_LARGE"),
             Self::Internal => (500, "INTERNAL_ERROR"),
+            Self::NotImplemented => (501, "NOT_IMPLEMENTED"),
             Self::Unavailable => (503, "UNAVAILABLE"),
+            Self::VersionUnsupported => (505, "HTTP_VERSION_NOT_SUPPORTED"),
         }
     }
 
@@ -89,15 +104,20 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         406 => "Not Acceptable",
+        408 => "Request Timeout",
         409 => "Conflict",
         411 => "Length Required",
         413 => "Content Too Large",
+        414 => "URI Too Long",
         415 => "Unsupported Media Type",
         416 => "Range Not Satisfiable",
+        417 => "Expectation Failed",
         422 => "Unprocessable Content",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
         503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
         _ => "Internal Server Error",
     }
 }

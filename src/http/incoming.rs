@@ -3,8 +3,7 @@
 //! Knows tiny_http's request and hides it; knows no route.
 
 use std::io::Read;
-use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
@@ -14,6 +13,7 @@ use super::parameters::Parameters;
 use super::target::{Target, TargetError};
 use crate::access::{Admission, Caller};
 use crate::clock::Moment;
+use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 
 /// The methods that routes may answer.
@@ -88,7 +88,6 @@ pub struct Incoming {
     started: Instant,
     received_at: Moment,
     parameters: Vec<String>,
-    client: Option<IpAddr>,
     caller: Option<Caller>,
     admission: Option<Admission>,
     /// For the request log.
@@ -96,18 +95,19 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Takes a request over. `queued_at` is when it was received, so that waiting counts into `durationMs`.
-    pub(super) fn new(raw: tiny_http::Request, queued_at: Instant, received_at: Moment) -> Self {
+    /// Takes a request over at `now`. The time that it waited for a worker counts into `durationMs`.
+    pub(super) fn new(raw: tiny_http::Request, now: Instant, received_at: Moment) -> Self {
+        let waited = header_of(&raw, WAITED_HEADER).and_then(|micros| micros.parse().ok());
+        let started = now.checked_sub(Duration::from_micros(waited.unwrap_or(0))).unwrap_or(now);
         let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
         let request_id = Uuid::new_v4().hyphenated().encode_lower(&mut id).to_owned();
         Self {
             method: Method::of(raw.method()),
             target: Target::default(),
             request_id,
-            started: queued_at,
+            started,
             received_at,
             parameters: Vec::new(),
-            client: raw.remote_addr().map(std::net::SocketAddr::ip),
             caller: None,
             admission: None,
             log: LogFields::default(),
@@ -152,7 +152,12 @@ impl Incoming {
 
     /// The first header of that name.
     pub fn header(&self, name: &'static str) -> Option<&str> {
-        self.raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
+        header_of(&self.raw, name)
+    }
+
+    /// Whether the target is `*`.
+    pub(super) fn is_for_the_whole_server(&self) -> bool {
+        self.raw.url() == "*"
     }
 
     /// All `Accept` headers as one list.
@@ -186,11 +191,6 @@ impl Incoming {
         self.started
     }
 
-    /// Address of the peer, where the listener has addresses.
-    pub(super) fn peer(&self) -> Option<IpAddr> {
-        self.client
-    }
-
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
     pub fn caller(&self) -> Result<&Caller, ApiError> {
         self.caller
@@ -214,11 +214,6 @@ impl Incoming {
     /// Whether the client speaks a version without chunked coding.
     pub(super) fn is_http_1_0(&self) -> bool {
         *self.raw.http_version() < tiny_http::HTTPVersion(1, 1)
-    }
-
-    /// Whether the client said that this is its last request.
-    pub(super) fn wants_close(&self) -> bool {
-        self.header("Connection").is_some_and(|value| value.to_ascii_lowercase().contains("close"))
     }
 
     /// The whole body, within `BODY_SIZE_BYTES_MAX`.
@@ -280,6 +275,10 @@ impl Incoming {
     pub(super) fn into_writer(self) -> Box<dyn std::io::Write + Send> {
         self.raw.into_writer()
     }
+}
+
+fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
+    raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
 }
 
 /// A 400 with a single fault.

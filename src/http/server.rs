@@ -1,130 +1,98 @@
-//! A listener, its acceptor, a bounded queue and a pool of workers; and how they end.
+//! The workers behind a private listener: each takes a request, answers it and takes the next.
 //!
-//! Knows threads and tiny_http; knows no route.
+//! tiny_http listens only where nobody but the guard can reach it. There are as many workers as the guard has
+//! connections, so nothing queues here. Knows threads and tiny_http; knows no route.
 
 use std::io;
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
-
-use super::listener::{ListenAddress, listen};
-use super::queue::BoundedQueue;
 use super::service::Service;
-use crate::limits::http::{ACCEPT_POLL, QUEUE_DEPTH_PER_WORKER, SHED_QUEUE_DEPTH};
+use crate::limits::edge::PROBE_HEADER;
 
-/// A request on its way to a worker, with the time at which it was received.
-type Queued = (tiny_http::Request, Instant);
+/// Pause of a worker whose listener failed.
+const RECEIVE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A running listener.
-pub struct Server {
-    address: ListenAddress,
+/// Workers that run.
+pub struct Workers {
+    server: Arc<tiny_http::Server>,
     stopping: Arc<AtomicBool>,
-    acceptor: JoinHandle<()>,
-    /// Every thread that may be answering holds the other end until it has ended.
-    running: Receiver<()>,
+    threads: Vec<JoinHandle<()>>,
 }
 
-impl Server {
-    /// Begins to listen and to answer.
-    pub fn start(address: &ListenAddress, workers: usize, service: Arc<Service>) -> io::Result<Self> {
-        let (listener, taken) = listen(address)?;
+impl Workers {
+    /// Begins to answer what comes over `listener`.
+    pub fn start(
+        name: &str,
+        listener: UnixListener,
+        count: usize,
+        service: &Arc<Service>,
+    ) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
-        let workers = workers.max(1);
-        let queue = Arc::new(BoundedQueue::<Queued>::new(workers.saturating_mul(QUEUE_DEPTH_PER_WORKER)));
-        let overflow = Arc::new(BoundedQueue::<Queued>::new(SHED_QUEUE_DEPTH));
-        let (alive, running) = bounded::<()>(0);
-        for number in 0..workers {
-            let (queue, service, alive) = (Arc::clone(&queue), Arc::clone(&service), alive.clone());
-            spawn(&format!("worker-{number}"), move || {
-                work(&queue, |raw, at| service.answer(raw, at));
-                drop(alive);
-            })?;
-        }
-        let refused = Arc::clone(&overflow);
-        spawn("refuse", move || {
-            work(&refused, |raw, at| service.refuse_busy(raw, at));
-            drop(alive);
-        })?;
-        let stopping = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stopping);
-        let acceptor = spawn("accept", move || {
-            accept(&server, &told, &queue, &overflow);
-            // Dropping it closes the listening socket.
-            drop(server);
-        })?;
-        Ok(Self { address: taken, stopping, acceptor, running })
+        let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
+        let threads = (0..count)
+            .map(|number| {
+                let (server, stopping, service) =
+                    (Arc::clone(&server), Arc::clone(&stopping), Arc::clone(service));
+                thread::Builder::new()
+                    .name(format!("{name}-{number}"))
+                    .spawn(move || work(&server, &stopping, &service))
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { server, stopping, threads })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> &ListenAddress {
-        &self.address
-    }
-
-    /// Stops accepting at once; what was received before is still answered.
-    pub fn stop_accepting(&self) {
+    /// Ends the workers when they have answered what they are at. `knock` connects once to the listener, which makes
+    /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
+    pub fn stop(self, wait: bool, knock: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
-    }
-
-    /// Waits until everything received is answered, at most until `deadline`. Says whether all of it was.
-    pub fn drain(self, deadline: Instant) -> bool {
-        self.stop_accepting();
-        let remaining = deadline.saturating_duration_since(Instant::now());
-        let ended = matches!(self.running.recv_timeout(remaining), Err(RecvTimeoutError::Disconnected));
-        if ended {
-            drop(self.acceptor.join());
+        for _ in &self.threads {
+            self.server.unblock();
         }
-        ended
+        let (ended, busy): (Vec<_>, Vec<_>) =
+            self.threads.into_iter().partition(|thread| wait || thread.is_finished());
+        for thread in ended {
+            drop(thread.join());
+        }
+        drop(self.server);
+        knock();
+        busy.is_empty()
     }
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
-    thread::Builder::new().name(name.to_owned()).spawn(body)
-}
-
-/// Hands requests to the workers; when their queue is full, to the thread that refuses.
-fn accept(
-    server: &tiny_http::Server,
-    stopping: &AtomicBool,
-    queue: &BoundedQueue<Queued>,
-    overflow: &BoundedQueue<Queued>,
-) {
-    while !stopping.load(Ordering::Acquire) {
-        match server.recv_timeout(ACCEPT_POLL) {
-            Ok(Some(raw)) => dispatch(raw, queue, overflow),
-            Ok(None) => {}
+fn work(server: &tiny_http::Server, stopping: &AtomicBool, service: &Service) {
+    loop {
+        match server.recv() {
+            Ok(raw) if is_probe(&raw) => prove(raw),
+            Ok(raw) => service.answer(raw),
+            Err(_) if stopping.load(Ordering::Acquire) => return,
             Err(error) => {
-                tracing::error!(%error, "the listener cannot accept");
-                thread::sleep(Duration::from_millis(50));
+                tracing::error!(%error, "the private listener failed");
+                thread::sleep(RECEIVE_PAUSE);
             }
         }
     }
-    while let Ok(Some(raw)) = server.try_recv() {
-        dispatch(raw, queue, overflow);
-    }
-    queue.close();
-    overflow.close();
 }
 
-fn dispatch(raw: tiny_http::Request, queue: &BoundedQueue<Queued>, overflow: &BoundedQueue<Queued>) {
-    if let Err(refused) = queue.try_push((raw, Instant::now())) {
-        // A full overflow makes the acceptor wait, which holds back the listener as a whole.
-        drop(overflow.push(refused));
-    }
+/// The guard strips that header from what clients send.
+fn is_probe(raw: &tiny_http::Request) -> bool {
+    raw.headers().iter().any(|header| header.field.equiv(PROBE_HEADER))
 }
 
-fn work(queue: &BoundedQueue<Queued>, answer: impl Fn(tiny_http::Request, Instant)) {
-    while let Some((raw, queued_at)) = queue.pop() {
-        answer(raw, queued_at);
-    }
+fn prove(raw: tiny_http::Request) {
+    let mut writer = raw.into_writer();
+    // Whoever asked has gone if this fails.
+    drop(writer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").and_then(|()| writer.flush()));
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{SocketAddr, TcpStream};
+    use std::os::unix::net::UnixStream;
+    use std::path::PathBuf;
 
     use super::*;
     use crate::access::{Gate, RateLimits, TrustedProxies};
@@ -146,11 +114,11 @@ mod tests {
     ];
 
     fn slow(_: &App, _: &mut Incoming) -> Result<Response, ApiError> {
-        thread::sleep(Duration::from_millis(700));
+        thread::sleep(Duration::from_millis(500));
         Response::data(&1)
     }
 
-    fn start(workers: usize) -> (Server, SocketAddr, tempfile::TempDir) {
+    fn start(count: usize) -> (Workers, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDirectory::new(folder.path());
         let now = SystemClock.now();
@@ -169,16 +137,14 @@ mod tests {
             streams: Slots::new(1),
         });
         let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));
-        let anywhere = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let server = Server::start(&anywhere, workers, service).unwrap();
-        let ListenAddress::Tcp(address) = server.address().clone() else { panic!("it listens on TCP") };
-        (server, address, folder)
+        let path = folder.path().join("private");
+        let listener = UnixListener::bind(&path).unwrap();
+        (Workers::start("test", listener, count, &service).unwrap(), path, folder)
     }
 
-    fn ask(address: SocketAddr, path: &str) -> String {
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    fn ask(path: &PathBuf, target: &str) -> String {
+        let mut stream = UnixStream::connect(path).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -186,44 +152,34 @@ mod tests {
 
     #[test]
     fn a_panic_costs_one_answer_and_no_worker() {
-        let (server, address, _folder) = start(1);
+        let (workers, path, _folder) = start(1);
         for _ in 0..3 {
-            let answer = ask(address, "/panic");
+            let answer = ask(&path, "/panic");
             assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains("INTERNAL_ERROR"), "{answer}");
             assert!(answer.contains("X-Request-Id: ") && !answer.contains("may be wrong"));
         }
-        assert!(ask(address, "/quick").starts_with("HTTP/1.1 200 "));
-        assert!(server.drain(Instant::now() + Duration::from_secs(5)));
+        assert!(ask(&path, "/quick").starts_with("HTTP/1.1 200 "));
+        assert!(workers.stop(true, || ()));
     }
 
     #[test]
-    fn what_finds_no_place_is_refused_at_once_and_told_to_come_back() {
-        let (server, address, _folder) = start(1);
-        let running = thread::spawn(move || ask(address, "/slow"));
-        thread::sleep(Duration::from_millis(200));
-        let clients: Vec<_> =
-            (0..QUEUE_DEPTH_PER_WORKER + 3).map(|_| thread::spawn(move || ask(address, "/slow"))).collect();
-        let answers: Vec<String> = clients.into_iter().map(|client| client.join().unwrap()).collect();
-        let refused: Vec<_> = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 503 ")).collect();
-        assert_eq!(refused.len(), 3);
-        assert!(
-            refused.iter().all(|answer| answer.contains("Retry-After: 1\r\n") && answer.contains("BUSY"))
-        );
-        assert!(running.join().unwrap().starts_with("HTTP/1.1 200 "));
-        assert!(server.drain(Instant::now() + Duration::from_secs(5)));
-    }
-
-    #[test]
-    fn what_runs_is_finished_and_a_deadline_ends_the_waiting() {
-        let (server, address, _folder) = start(2);
-        let client = thread::spawn(move || ask(address, "/slow"));
-        thread::sleep(Duration::from_millis(200));
-        assert!(server.drain(Instant::now() + Duration::from_secs(5)));
+    fn what_runs_is_finished_before_the_end() {
+        let (workers, path, _folder) = start(2);
+        let asked = path.clone();
+        let client = thread::spawn(move || ask(&asked, "/slow"));
+        thread::sleep(Duration::from_millis(100));
+        assert!(workers.stop(true, || ()));
         assert!(client.join().unwrap().starts_with("HTTP/1.1 200 "));
-        let (server, address, _folder) = start(2);
-        let client = thread::spawn(move || ask(address, "/slow"));
-        thread::sleep(Duration::from_millis(200));
-        assert!(!server.drain(Instant::now()));
-        client.join().unwrap();
+    }
+
+    #[test]
+    fn the_request_that_proves_a_connection_is_answered_without_a_route() {
+        let (workers, path, _folder) = start(1);
+        let mut stream = UnixStream::connect(&path).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\n{PROBE_HEADER}: 1\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "HTTP/1.1 204 No Content\r\n\r\n");
+        assert!(workers.stop(true, || ()));
     }
 }

@@ -18,6 +18,7 @@ use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
 use crate::access::Subject;
+use crate::limits::edge::CLIENT_HEADER;
 
 /// Answers requests of one listener.
 pub struct Service {
@@ -38,8 +39,8 @@ impl Service {
     }
 
     /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
-    pub fn answer(&self, raw: tiny_http::Request, queued_at: Instant) {
-        let mut request = Incoming::new(raw, queued_at, self.app.clock.now());
+    pub fn answer(&self, raw: tiny_http::Request) {
+        let mut request = Incoming::new(raw, Instant::now(), self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
             Ok(Ok(response)) => response,
@@ -55,17 +56,23 @@ impl Service {
         self.send(request, response);
     }
 
-    /// Refuses one request because every place is taken.
-    pub fn refuse_busy(&self, raw: tiny_http::Request, queued_at: Instant) {
-        self.app.metrics.count_shed();
-        let request = Incoming::new(raw, queued_at, self.app.clock.now());
-        let error =
-            ApiError::unavailable("all workers are busy", crate::limits::http::RETRY_AFTER_BUSY_SECONDS)
-                .with_reason("BUSY", "try again after Retry-After seconds");
-        self.send(request, Response::error(&error));
+    /// The answer to what the guard refused: bytes as they go out.
+    pub fn refusal(&self, error: &ApiError, address: IpAddr, with_body: bool) -> Vec<u8> {
+        let response = Response::error(error);
+        self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
+        let now = self.app.clock.now();
+        let admission = match self.surface {
+            Surface::Public { .. } => Some(self.app.gate.peek(Subject::Address(address), now)),
+            Surface::Operator => None,
+        };
+        wire::standalone(response, admission.as_ref(), now, &self.surface, with_body)
     }
 
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        if request.method() == Method::Options && request.is_for_the_whole_server() {
+            self.pass(request, Guard::Uncounted)?;
+            return Ok(Response::empty(204).with_header("Allow", "GET, HEAD, POST, OPTIONS"));
+        }
         request.parse_target().map_err(|error| unreadable_target(&error))?;
         if request.method() == Method::Options {
             return self.preflight(request);
@@ -115,9 +122,10 @@ impl Service {
         Ok(())
     }
 
-    /// A peer without an address (a private socket) counts as one client of the machine itself.
+    /// The guard names the peer; a peer without an address (a socket file) counts as one client of the machine itself.
     fn client_address(&self, request: &Incoming) -> IpAddr {
-        let peer = request.peer().unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let peer = request.header(CLIENT_HEADER).and_then(|address| address.parse().ok());
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         self.app.trusted_proxies.client_address(peer, request.header("X-Forwarded-For"))
     }
 

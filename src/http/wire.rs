@@ -36,7 +36,7 @@ pub struct Sent {
 /// Sends the answer and gives the connection back.
 pub fn send(request: Incoming, response: Response, surface: &Surface) -> Sent {
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, &request, surface);
+    begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
     let with_body = request.method() != Method::Head;
     match response.body {
         Body::Absent => {
@@ -90,29 +90,51 @@ fn write_stream(
     Ok(Sent { body_bytes: 0, stream: Some(end), broken: closed.is_err() || !end.complete })
 }
 
-fn begin_head(head: &mut Vec<u8>, response: &Response, request: &Incoming, surface: &Surface) {
+/// An answer to what never became a request.
+pub fn standalone(
+    response: Response,
+    admission: Option<&Admission>,
+    now: Moment,
+    surface: &Surface,
+    with_body: bool,
+) -> Vec<u8> {
+    let request_id = uuid::Uuid::new_v4().to_string();
+    let mut head = Vec::with_capacity(1024);
+    begin_head(&mut head, &response, &request_id, admission, surface);
+    let body = standalone_envelope(response, &request_id, now);
+    head.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
+    if with_body {
+        head.extend_from_slice(&body);
+    }
+    head
+}
+
+fn begin_head(
+    head: &mut Vec<u8>,
+    response: &Response,
+    request_id: &str,
+    admission: Option<&Admission>,
+    surface: &Surface,
+) {
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
     head.push(b' ');
     head.extend_from_slice(reason_phrase(response.status).as_bytes());
     head.extend_from_slice(b"\r\nServer: mercato\r\nX-Content-Type-Options: nosniff\r\n");
     header(head, "Date", &httpdate::fmt_http_date(SystemTime::now()));
-    header(head, "X-Request-Id", request.request_id());
+    header(head, "X-Request-Id", request_id);
     if let Surface::Public { policy } = surface {
         head.extend_from_slice(b"Access-Control-Allow-Origin: *\r\n");
         header(head, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
         if !policy.is_empty() {
             header(head, "RateLimit-Policy", policy);
         }
-        if let Some(standing) = request.admission().and_then(rate_limit_text) {
+        if let Some(standing) = admission.and_then(rate_limit_text) {
             header(head, "RateLimit", &standing);
         }
     }
     if !response.has_header("Cache-Control") {
         head.extend_from_slice(b"Cache-Control: no-store\r\n");
-    }
-    if request.wants_close() {
-        head.extend_from_slice(b"Connection: close\r\n");
     }
     for (name, value) in &response.headers {
         header(head, name, value);

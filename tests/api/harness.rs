@@ -10,7 +10,7 @@ use mercato::catalog::publish::publish;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
-use mercato::http::ListenAddress;
+use mercato::edge::ListenAddress;
 use mercato::serving::{self, Running};
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, TimeUnit};

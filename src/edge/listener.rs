@@ -4,14 +4,14 @@
 
 use std::fs;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use crate::limits::http::{LISTEN_BACKLOG, TCP_KEEPALIVE_IDLE, TCP_USER_TIMEOUT};
+use crate::limits::edge::{LISTEN_BACKLOG, TCP_KEEPALIVE_IDLE, TCP_USER_TIMEOUT};
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,18 +32,18 @@ impl std::fmt::Display for ListenAddress {
 }
 
 /// Begins to listen. The address given back is the one that was taken.
-pub(super) fn listen(address: &ListenAddress) -> io::Result<(tiny_http::Listener, ListenAddress)> {
+pub(super) fn listen(address: &ListenAddress) -> io::Result<(Socket, ListenAddress)> {
     match address {
         ListenAddress::Tcp(address) => {
-            let listener = listen_tcp(*address)?;
-            let taken = listener.local_addr()?;
-            Ok((listener.into(), ListenAddress::Tcp(taken)))
+            let socket = listen_tcp(*address)?;
+            let taken = socket.local_addr()?.as_socket().unwrap_or(*address);
+            Ok((socket, ListenAddress::Tcp(taken)))
         }
         ListenAddress::Unix(path) => Ok((listen_unix(path)?.into(), address.clone())),
     }
 }
 
-fn listen_tcp(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen_tcp(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?;
@@ -51,7 +51,7 @@ fn listen_tcp(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_tcp_user_timeout(Some(TCP_USER_TIMEOUT))?;
     socket.bind(&address.into())?;
     socket.listen(LISTEN_BACKLOG)?;
-    Ok(socket.into())
+    Ok(socket)
 }
 
 fn listen_unix(path: &Path) -> io::Result<UnixListener> {
@@ -72,9 +72,10 @@ mod tests {
     #[test]
     fn accepted_connections_send_at_once() {
         let listener = listen_tcp(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        let _client = std::net::TcpStream::connect(address).unwrap();
         let (accepted, _) = listener.accept().unwrap();
-        assert!(accepted.nodelay().unwrap());
+        assert!(accepted.tcp_nodelay().unwrap());
     }
 
     #[test]

@@ -1,0 +1,212 @@
+//! Flags of what strangers may do: sizes, times and numbers at the public socket.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::{ConfigError, within};
+use crate::limits::{access, edge};
+
+/// Flags as typed; in the configuration file they stand under `[limits]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[command(next_help_heading = "Limits")]
+pub struct LimitFlags {
+    /// Connections at one time; one more is answered 503. Default: 16384, or what the file descriptors allow.
+    #[arg(long, value_name = "N")]
+    pub max_connections: Option<usize>,
+
+    /// Connections of one client address at one time; one more is answered 429. 0 lifts it. Default: 4096.
+    #[arg(long, value_name = "N")]
+    pub max_connections_per_address: Option<usize>,
+
+    /// Longest request line; above it 414. Default: 65536.
+    #[arg(long, value_name = "BYTES")]
+    pub max_request_line_bytes: Option<usize>,
+
+    /// All header lines of a request together; above it 431. Default: 32768.
+    #[arg(long, value_name = "BYTES")]
+    pub max_header_bytes: Option<usize>,
+
+    /// Header lines of a request; above it 431. Default: 100.
+    #[arg(long, value_name = "N")]
+    pub max_headers: Option<usize>,
+
+    /// Largest body of a request; above it 413. Default: 1048576, which is also the most.
+    #[arg(long, value_name = "BYTES")]
+    pub max_body_bytes: Option<usize>,
+
+    /// From the first byte of a head to its last; above it 408. Default: 10.
+    #[arg(long, value_name = "SECONDS")]
+    pub head_seconds: Option<u64>,
+
+    /// From the end of a head to the end of its body; above it 408. Default: 30.
+    #[arg(long, value_name = "SECONDS")]
+    pub body_seconds: Option<u64>,
+
+    /// How long a connection stays open between requests. Default: 60.
+    #[arg(long, value_name = "SECONDS")]
+    pub idle_seconds: Option<u64>,
+
+    /// How long a client may take to accept 256 KiB of an answer; above it the connection is cut. Default: 30.
+    #[arg(long, value_name = "SECONDS")]
+    pub write_seconds: Option<u64>,
+
+    /// How long a request waits for a free worker; above it 503. Default: 1000.
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub queue_wait_millis: Option<u64>,
+
+    /// Requests that may wait for a worker; one more is answered 503. Default: 1024.
+    #[arg(long, value_name = "N")]
+    pub queue_length: Option<usize>,
+
+    /// Streams and downloads of one key at one time; one more is answered 429. 0 lifts it. Default: 8.
+    #[arg(long, value_name = "N")]
+    pub streams_per_key: Option<usize>,
+
+    /// Requests of one key that are worked on at one time; one more is answered 429. 0 lifts it. Default: 64.
+    #[arg(long, value_name = "N")]
+    pub requests_in_flight_per_key: Option<usize>,
+}
+
+/// What the flags mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardSettings {
+    /// Connections at one time.
+    pub connections: usize,
+    /// Connections of one address, 0 for no limit.
+    pub connections_per_address: usize,
+    /// Longest request line.
+    pub request_line_bytes: usize,
+    /// All header lines of a request.
+    pub header_bytes: usize,
+    /// Header lines of a request.
+    pub header_count: usize,
+    /// Largest body.
+    pub body_bytes: usize,
+    /// For a head.
+    pub head_time: Duration,
+    /// For a body.
+    pub body_time: Duration,
+    /// Between requests.
+    pub idle_time: Duration,
+    /// For a piece of an answer.
+    pub write_time: Duration,
+    /// For a worker.
+    pub queue_wait: Duration,
+    /// Requests that may wait for one.
+    pub queue_length: usize,
+    /// Streams of one key, 0 for no limit.
+    pub streams_per_key: usize,
+    /// Requests of one key that are worked on, 0 for no limit.
+    pub requests_in_flight_per_key: usize,
+}
+
+impl LimitFlags {
+    /// What these leave open is taken from `other`.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            max_connections: self.max_connections.or(other.max_connections),
+            max_connections_per_address: self
+                .max_connections_per_address
+                .or(other.max_connections_per_address),
+            max_request_line_bytes: self.max_request_line_bytes.or(other.max_request_line_bytes),
+            max_header_bytes: self.max_header_bytes.or(other.max_header_bytes),
+            max_headers: self.max_headers.or(other.max_headers),
+            max_body_bytes: self.max_body_bytes.or(other.max_body_bytes),
+            head_seconds: self.head_seconds.or(other.head_seconds),
+            body_seconds: self.body_seconds.or(other.body_seconds),
+            idle_seconds: self.idle_seconds.or(other.idle_seconds),
+            write_seconds: self.write_seconds.or(other.write_seconds),
+            queue_wait_millis: self.queue_wait_millis.or(other.queue_wait_millis),
+            queue_length: self.queue_length.or(other.queue_length),
+            streams_per_key: self.streams_per_key.or(other.streams_per_key),
+            requests_in_flight_per_key: self.requests_in_flight_per_key.or(other.requests_in_flight_per_key),
+        }
+    }
+
+    /// Says what the flags mean, or which of them cannot be used.
+    pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
+        const MANY: usize = 1_000_000;
+        let bytes = |flag, typed: Option<usize>, default, most, expected| {
+            within(flag, typed.unwrap_or(default), 256..=most, expected)
+        };
+        let time = |flag, typed: Option<u64>, default: Duration| {
+            let seconds = within(flag, typed.unwrap_or(default.as_secs()), 1..=3600, "1 to 3600")?;
+            Ok(Duration::from_secs(seconds))
+        };
+        let number = |flag, typed: Option<usize>, default, least, expected| {
+            within(flag, typed.unwrap_or(default), least..=MANY, expected)
+        };
+        let wait = self.queue_wait_millis.unwrap_or(edge::QUEUE_WAIT.as_secs().saturating_mul(1000));
+        Ok(GuardSettings {
+            connections: number(
+                "max-connections",
+                self.max_connections,
+                edge::CONNECTIONS_MAX,
+                1,
+                "1 to 1000000",
+            )?,
+            connections_per_address: number(
+                "max-connections-per-address",
+                self.max_connections_per_address,
+                edge::CONNECTIONS_PER_ADDRESS_MAX,
+                0,
+                "0 to 1000000",
+            )?,
+            request_line_bytes: bytes(
+                "max-request-line-bytes",
+                self.max_request_line_bytes,
+                edge::REQUEST_LINE_BYTES_MAX,
+                edge::REQUEST_LINE_BYTES_MAX,
+                "256 to 65536",
+            )?,
+            header_bytes: bytes(
+                "max-header-bytes",
+                self.max_header_bytes,
+                edge::HEADER_BYTES_MAX,
+                1024 * 1024,
+                "256 to 1048576",
+            )?,
+            header_count: within(
+                "max-headers",
+                self.max_headers.unwrap_or(edge::HEADER_COUNT_MAX),
+                1..=edge::HEADER_COUNT_CEILING,
+                "1 to 256",
+            )?,
+            body_bytes: bytes(
+                "max-body-bytes",
+                self.max_body_bytes,
+                edge::BODY_BYTES_MAX,
+                edge::BODY_BYTES_MAX,
+                "256 to 1048576",
+            )?,
+            head_time: time("head-seconds", self.head_seconds, edge::HEAD_TIME)?,
+            body_time: time("body-seconds", self.body_seconds, edge::BODY_TIME)?,
+            idle_time: time("idle-seconds", self.idle_seconds, edge::IDLE_TIME)?,
+            write_time: time("write-seconds", self.write_seconds, edge::WRITE_TIME)?,
+            queue_wait: Duration::from_millis(within("queue-wait-millis", wait, 1..=60_000, "1 to 60000")?),
+            queue_length: number(
+                "queue-length",
+                self.queue_length,
+                edge::QUEUE_LENGTH_MAX,
+                0,
+                "0 to 1000000",
+            )?,
+            streams_per_key: number(
+                "streams-per-key",
+                self.streams_per_key,
+                access::STREAMS_PER_KEY_MAX,
+                0,
+                "0 to 1000000",
+            )?,
+            requests_in_flight_per_key: number(
+                "requests-in-flight-per-key",
+                self.requests_in_flight_per_key,
+                access::REQUESTS_IN_FLIGHT_PER_KEY_MAX,
+                0,
+                "0 to 1000000",
+            )?,
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! One client connection on its thread: bytes are gathered into requests, requests are answered in order.
+//!
+//! Knows deadlines and how a connection ends; knows nothing of what is asked.
+
+use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::assembly::{Assembly, Phase, Step};
+use super::counters::{add, count};
+use super::forward::add_wait;
+use super::guard::Shared;
+use super::pool::{Lease, Waiter};
+use super::refusal::Refusal;
+use super::registry::Client;
+use super::relay::{Served, relay, send_answer};
+use crate::limits::edge::{LINGER_BYTES_MAX, LINGER_TIME};
+
+/// Waits shorter than this are not told to the workers.
+const WAIT_TOLD_FROM: Duration = Duration::from_millis(1);
+
+/// A connection and what it has received.
+pub(super) struct Connection {
+    client: Arc<Client>,
+    shared: Arc<Shared>,
+    assembly: Assembly,
+    waiter: Arc<Waiter>,
+    phase: Phase,
+    since: Instant,
+}
+
+/// How waiting for bytes ended.
+enum Filled {
+    Bytes,
+    Ended,
+    TooLate,
+}
+
+impl Connection {
+    /// A connection of which nothing was read. Must be called on its thread.
+    pub(super) fn new(client: Arc<Client>, shared: Arc<Shared>) -> Self {
+        let assembly = Assembly::new(
+            client.address,
+            &shared.limits,
+            Arc::clone(&shared.bodies),
+            Arc::clone(&shared.chooser),
+        );
+        let since = Instant::now();
+        Self { client, shared, assembly, waiter: Waiter::here(), phase: Phase::Idle, since }
+    }
+
+    /// Answers requests until the connection ends.
+    pub(super) fn run(mut self) {
+        loop {
+            match self.assembly.advance() {
+                Step::Ready => {
+                    if !self.answer() {
+                        break;
+                    }
+                    self.assembly.next();
+                    self.phase = Phase::Idle;
+                }
+                Step::Continue => {
+                    if (&self.client.socket).write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
+                        break;
+                    }
+                }
+                Step::Refused(refusal) => {
+                    self.refuse_and_leave(&refusal);
+                    break;
+                }
+                Step::Wait(phase) => match self.fill(phase) {
+                    Filled::Bytes => {}
+                    Filled::Ended => break,
+                    Filled::TooLate => {
+                        self.too_late(phase);
+                        break;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Reads once, within the time of the phase.
+    fn fill(&mut self, phase: Phase) -> Filled {
+        if phase == Phase::Idle {
+            return self.fill_idle();
+        }
+        if phase != self.phase {
+            (self.phase, self.since) = (phase, Instant::now());
+        }
+        let limit =
+            if phase == Phase::Head { self.shared.limits.head_time } else { self.shared.limits.body_time };
+        let left = limit.saturating_sub(self.since.elapsed());
+        if !is_readable(&self.client, left) {
+            return Filled::TooLate;
+        }
+        self.receive()
+    }
+
+    /// Between requests the time-out of the socket itself is the limit, which saves a system call for each request.
+    fn fill_idle(&mut self) -> Filled {
+        self.client.idle.store(true, Ordering::SeqCst);
+        if self.shared.registry.is_stopping() {
+            return Filled::Ended;
+        }
+        let filled = self.receive();
+        self.client.idle.store(false, Ordering::SeqCst);
+        filled
+    }
+
+    fn receive(&mut self) -> Filled {
+        match (&self.client.socket).read(self.assembly.room()) {
+            Ok(0) => Filled::Ended,
+            Ok(length) => {
+                add(&self.shared.counters.bytes_in, length);
+                self.assembly.received(length);
+                Filled::Bytes
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Filled::Bytes,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Filled::TooLate,
+            Err(_) => Filled::Ended,
+        }
+    }
+
+    fn too_late(&mut self, phase: Phase) {
+        match phase {
+            Phase::Idle => count(&self.shared.counters.idle_closed),
+            Phase::Head => self.refuse_and_leave(&Refusal::HeadTimeout),
+            Phase::Body => self.refuse_and_leave(&Refusal::BodyTimeout),
+        }
+    }
+
+    /// Has the request answered. Says whether the connection goes on.
+    fn answer(&mut self) -> bool {
+        let Some(request) = self.assembly.request() else { return false };
+        let facts = *request.facts;
+        let keep = facts.fields.keep_alive;
+        let Some(pool) = self.shared.pools.get(facts.pool).or_else(|| self.shared.pools.first()) else {
+            return false;
+        };
+        let (lease, waited) = match pool.pool.take(&self.waiter) {
+            Ok(taken) => taken,
+            Err(_) => return self.refuse(&Refusal::Busy, keep),
+        };
+        if let Some(waited) = waited.filter(|waited| *waited >= WAIT_TOLD_FROM) {
+            add_wait(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), request.head);
+        }
+        count(&self.shared.counters.requests);
+        if hand_over(&lease, request.head, request.body).is_err() {
+            drop(lease);
+            return self.refuse(&Refusal::NoAnswer, keep);
+        }
+        let keep = keep && !self.shared.registry.is_stopping();
+        match relay(lease, &self.client, &facts, keep, pool.is_long, &self.shared) {
+            Served::Whole => keep,
+            Served::Unanswered => self.refuse(&Refusal::NoAnswer, keep),
+            Served::Cut => false,
+        }
+    }
+
+    /// Tells the client what is wrong. Says whether the connection goes on.
+    fn refuse(&self, refusal: &Refusal, keep: bool) -> bool {
+        self.shared.counters.refuse(refusal);
+        let with_body = !self.assembly.is_head_request();
+        let answer = (self.shared.refuse)(refusal, self.client.address, with_body);
+        send_answer(&self.client, &answer, keep, &self.shared).is_ok() && keep
+    }
+
+    /// The last word of a connection: what the client still sends is dropped for a while, because unread bytes would
+    /// turn the close into a reset that takes the answer with it.
+    fn refuse_and_leave(&self, refusal: &Refusal) {
+        self.refuse(refusal, false);
+        if self.client.socket.shutdown(Shutdown::Write).is_err() {
+            return;
+        }
+        let deadline = Instant::now() + LINGER_TIME;
+        let mut dropped = 0_usize;
+        let mut piece = [const { MaybeUninit::uninit() }; 16 * 1024];
+        while dropped < LINGER_BYTES_MAX {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !is_readable(&self.client, left) {
+                return;
+            }
+            match self.client.socket.recv(&mut piece) {
+                Ok(length) if length > 0 => dropped = dropped.saturating_add(length),
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Waits until the client has sent something or left, at most for so long.
+fn is_readable(client: &Client, wait: Duration) -> bool {
+    let Ok(timeout) = Timespec::try_from(wait) else { return false };
+    let mut sockets = [PollFd::new(&client.socket, PollFlags::IN)];
+    loop {
+        match poll(&mut sockets, Some(&timeout)) {
+            Ok(ready) => return ready > 0,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Writes a whole request, in one piece where it fits.
+fn hand_over(lease: &Lease, head: &[u8], body: &[u8]) -> io::Result<()> {
+    let mut stream = lease.stream().ok_or(io::ErrorKind::NotConnected)?;
+    if body.is_empty() {
+        return stream.write_all(head);
+    }
+    let mut slices = [io::IoSlice::new(head), io::IoSlice::new(body)];
+    let mut slices = slices.as_mut_slice();
+    while !slices.is_empty() {
+        match stream.write_vectored(slices) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(length) => io::IoSlice::advance_slices(&mut slices, length),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! An answer on its way from a worker to the client.
+//!
+//! A small answer is read whole, the worker is free, and then the client gets it, however slowly it reads. What is larger
+//! or has no known end goes through a buffer of fixed size. An answer that breaks off is cut, so that no part looks whole.
+
+use std::io::{self, IoSlice, Read};
+use std::sync::atomic::Ordering;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::answer::{AnswerBody, AnswerHead, lines, value_of};
+use super::assembly::Facts;
+use super::chunks::Chunks;
+use super::counters::{add, count};
+use super::guard::Shared;
+use super::pool::Lease;
+use super::registry::Client;
+use crate::limits::edge::{ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, WRITE_PIECE_BYTES};
+
+/// How an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Served {
+    /// The client has all of it.
+    Whole,
+    /// The client has a part, or nothing more can be said to it.
+    Cut,
+    /// The worker said nothing.
+    Unanswered,
+}
+
+/// Why an answer ended before its end.
+enum Broken {
+    /// The worker's side broke off, or sent what is no answer.
+    Worker,
+    /// The client is gone or does not read.
+    Client,
+}
+
+/// Brings one answer to the client.
+pub(super) fn relay(
+    lease: Lease,
+    client: &Client,
+    facts: &Facts,
+    keep: bool,
+    is_long: bool,
+    shared: &Shared,
+) -> Served {
+    let mut buffer = shared.shelf.take();
+    let mut relay = Relay { lease, client, facts, keep, is_long, shared, begun: false };
+    let outcome = match relay.read_head(&mut buffer) {
+        Ok((head, filled)) => relay.pass_on(&mut buffer, head, filled),
+        Err(broken) => {
+            let begun = relay.begun;
+            drop(relay);
+            Err((broken, begun))
+        }
+    };
+    shared.shelf.put(buffer);
+    match outcome {
+        Ok(()) => Served::Whole,
+        Err((Broken::Worker, false)) => Served::Unanswered,
+        Err((Broken::Worker, true)) => {
+            count(&shared.counters.cut);
+            if !facts.fields.is_http_1_1 {
+                // Without chunks only a reset tells a part from the whole.
+                drop(client.socket.set_linger(Some(std::time::Duration::ZERO)));
+            }
+            Served::Cut
+        }
+        Err((Broken::Client, _)) => {
+            count(&shared.counters.clients_gone);
+            Served::Cut
+        }
+    }
+}
+
+struct Relay<'a> {
+    lease: Lease,
+    client: &'a Client,
+    facts: &'a Facts,
+    keep: bool,
+    is_long: bool,
+    shared: &'a Shared,
+    /// Whether the client has got anything.
+    begun: bool,
+}
+
+impl Relay<'_> {
+    fn read_head(&mut self, buffer: &mut [u8]) -> Result<(AnswerHead, usize), Broken> {
+        let mut filled = 0_usize;
+        loop {
+            let searched = filled;
+            let length = self.read(buffer.get_mut(filled..).unwrap_or_default())?;
+            filled = filled.saturating_add(length);
+            let bytes = buffer.get(..filled).unwrap_or_default();
+            match AnswerHead::read(bytes, searched, self.facts) {
+                Ok(Some(head)) => return Ok((head, filled)),
+                Ok(None) if filled < ANSWER_HEAD_BYTES_MAX => {}
+                _ => return Err(Broken::Worker),
+            }
+        }
+    }
+
+    fn pass_on(mut self, buffer: &mut [u8], head: AnswerHead, filled: usize) -> Result<(), (Broken, bool)> {
+        let outcome = match head.body {
+            AnswerBody::Absent => return self.whole(buffer, head.length, filled, head.length),
+            AnswerBody::Sized(body) => {
+                let total = u64::try_from(head.length).unwrap_or(u64::MAX).saturating_add(body);
+                let small = usize::try_from(total).ok().filter(|total| *total <= buffer.len());
+                if let Some(total) = small {
+                    return self.whole(buffer, head.length, filled, total);
+                }
+                let held = usize::try_from(total)
+                    .ok()
+                    .filter(|total| !self.is_long && *total <= ANSWER_BYTES_HELD_EACH)
+                    .and_then(|total| self.shared.answers.take(total).map(|taken| (total, taken)));
+                if let Some((total, _taken)) = held {
+                    let mut large = Vec::with_capacity(total);
+                    large.extend_from_slice(buffer.get(..filled).unwrap_or_default());
+                    large.resize(total, 0);
+                    return self.whole(&mut large, head.length, filled, total);
+                }
+                self.sized(buffer, head, filled, total)
+            }
+            AnswerBody::Chunked => self.chunked(buffer, head, filled),
+        };
+        match outcome {
+            Ok(()) => {
+                self.lease.done();
+                Ok(())
+            }
+            Err(broken) => Err((broken, self.begun)),
+        }
+    }
+
+    /// Reads up to `total`, frees the worker, then sends.
+    fn whole(
+        self,
+        buffer: &mut [u8],
+        head_length: usize,
+        mut filled: usize,
+        total: usize,
+    ) -> Result<(), (Broken, bool)> {
+        while filled < total {
+            let rest = buffer.get_mut(filled..).unwrap_or_default();
+            filled = filled.saturating_add(self.read(rest).map_err(|broken| (broken, false))?);
+        }
+        if filled > total {
+            // Something came that nobody asked for: this connection is not used again.
+            return Err((Broken::Worker, false));
+        }
+        let Self { lease, client, facts, keep, shared, .. } = self;
+        lease.done();
+        let bytes = buffer.get(..total).unwrap_or_default();
+        send_with_head(client, bytes, head_length, facts.fields.is_http_1_1, keep, shared)
+            .map_err(|_| (Broken::Client, true))
+    }
+
+    /// An answer of known length that is larger than the buffer.
+    fn sized(
+        &mut self,
+        buffer: &mut [u8],
+        head: AnswerHead,
+        filled: usize,
+        total: u64,
+    ) -> Result<(), Broken> {
+        let mut sent = u64::try_from(filled).unwrap_or(u64::MAX);
+        self.send_first(buffer.get(..filled).unwrap_or_default(), head.length)?;
+        while sent < total {
+            let left = usize::try_from(total.saturating_sub(sent)).unwrap_or(usize::MAX).min(buffer.len());
+            let piece = buffer.get_mut(..left).unwrap_or_default();
+            let length = self.read(piece)?;
+            self.send(piece.get(..length).unwrap_or_default())?;
+            sent = sent.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+        }
+        if sent > total { Err(Broken::Worker) } else { Ok(()) }
+    }
+
+    /// An answer whose end is known when it comes: every piece goes on at once.
+    fn chunked(&mut self, buffer: &mut [u8], head: AnswerHead, mut filled: usize) -> Result<(), Broken> {
+        let mut chunks = Chunks::default();
+        let as_chunks = self.facts.fields.is_http_1_1;
+        let mut content = Vec::new();
+        let mut from = head.length;
+        if !as_chunks {
+            let plain = without_chunked(buffer.get(..head.length).unwrap_or_default());
+            self.send_first(&plain, plain.len())?;
+        }
+        loop {
+            let bytes = buffer.get(from..filled).unwrap_or_default();
+            content.clear();
+            let used = chunks.advance(bytes, |piece| {
+                if !as_chunks {
+                    content.extend_from_slice(piece);
+                }
+            });
+            let Ok(used) = used else { return Err(Broken::Worker) };
+            if used < bytes.len() {
+                return Err(Broken::Worker);
+            }
+            if !as_chunks {
+                self.send(&content)?;
+            } else if self.begun {
+                self.send(bytes)?;
+            } else {
+                self.send_first(buffer.get(..filled).unwrap_or_default(), head.length)?;
+            }
+            if chunks.is_done() {
+                return Ok(());
+            }
+            from = 0;
+            filled = self.read(buffer)?;
+        }
+    }
+
+    /// Reads what the worker has; while that may take long, a client that leaves is noticed.
+    fn read(&self, room: &mut [u8]) -> Result<usize, Broken> {
+        let mut stream = self.lease.stream().ok_or(Broken::Worker)?;
+        if self.is_long {
+            self.wait(stream)?;
+        }
+        loop {
+            match stream.read(room) {
+                Ok(0) => return Err(Broken::Worker),
+                Ok(length) => return Ok(length),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(Broken::Worker),
+            }
+        }
+    }
+
+    fn wait(&self, stream: &std::os::unix::net::UnixStream) -> Result<(), Broken> {
+        let timeout = Timespec::try_from(self.shared.limits.answer_wait).map_err(|_| Broken::Worker)?;
+        let mut sockets =
+            [PollFd::new(stream, PollFlags::IN), PollFd::new(&self.client.socket, PollFlags::RDHUP)];
+        loop {
+            match poll(&mut sockets, Some(&timeout)) {
+                Ok(0) => return Err(Broken::Worker),
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Err(Broken::Worker),
+            }
+        }
+        let [_, client] = &sockets;
+        if client.revents().is_empty() { Ok(()) } else { Err(Broken::Client) }
+    }
+
+    fn send_first(&mut self, bytes: &[u8], head_length: usize) -> Result<(), Broken> {
+        self.begun = true;
+        let is_http_1_1 = self.facts.fields.is_http_1_1;
+        send_with_head(self.client, bytes, head_length, is_http_1_1, self.keep, self.shared)
+            .map_err(|_| Broken::Client)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        send_all(self.client, bytes, self.shared).map_err(|_| Broken::Client)
+    }
+}
+
+/// Sends an answer that was made here.
+pub(super) fn send_answer(client: &Client, answer: &[u8], keep: bool, shared: &Shared) -> io::Result<()> {
+    let head = memchr::memmem::find(answer, b"\r\n\r\n").map_or(answer.len(), |at| at.saturating_add(4));
+    send_with_head(client, answer, head, true, keep, shared)
+}
+
+/// Sends bytes that begin with a head, and says in the head what becomes of the connection.
+fn send_with_head(
+    client: &Client,
+    bytes: &[u8],
+    head_length: usize,
+    is_http_1_1: bool,
+    keep: bool,
+    shared: &Shared,
+) -> io::Result<()> {
+    let word: &[u8] = match (keep, is_http_1_1) {
+        (true, true) => return send_all(client, bytes, shared),
+        (true, false) => b"Connection: keep-alive\r\n",
+        (false, _) => b"Connection: close\r\n",
+    };
+    let end = head_length.saturating_sub(2);
+    let (head, rest) = bytes.split_at_checked(end).ok_or(io::ErrorKind::InvalidData)?;
+    let sent = client.socket.send_vectored(&[IoSlice::new(head), IoSlice::new(word), IoSlice::new(rest)])?;
+    add(&shared.counters.bytes_out, sent);
+    let whole = bytes.len().saturating_add(word.len());
+    if sent < whole {
+        // Less than asked means that the time for a piece is over, unless the piece was a large one.
+        let Some(left) = sent.checked_sub(end.saturating_add(word.len())) else {
+            return Err(stalled(shared));
+        };
+        return send_all(client, rest.get(left..).unwrap_or_default(), shared);
+    }
+    Ok(())
+}
+
+/// Sends everything, piece by piece. A piece that is not accepted within the time-out of the socket ends the answer.
+fn send_all(client: &Client, bytes: &[u8], shared: &Shared) -> io::Result<()> {
+    for piece in bytes.chunks(WRITE_PIECE_BYTES) {
+        let sent = loop {
+            match client.socket.send(piece) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(stalled(shared)),
+                other => break other?,
+            }
+        };
+        shared.counters.bytes_out.fetch_add(u64::try_from(sent).unwrap_or(0), Ordering::Relaxed);
+        if sent < piece.len() {
+            return Err(stalled(shared));
+        }
+    }
+    Ok(())
+}
+
+fn stalled(shared: &Shared) -> io::Error {
+    count(&shared.counters.slow_readers);
+    io::ErrorKind::TimedOut.into()
+}
+
+/// The head for a client that knows no chunks.
+fn without_chunked(head: &[u8]) -> Vec<u8> {
+    let status_end =
+        head.iter().position(|byte| *byte == b'\n').map_or(head.len(), |at| at.saturating_add(1));
+    let mut plain = head.get(..status_end).unwrap_or_default().to_vec();
+    for line in lines(head).filter(|line| value_of(line, b"Transfer-Encoding").is_none()) {
+        plain.extend_from_slice(line);
+        plain.extend_from_slice(b"\r\n");
+    }
+    plain.extend_from_slice(b"\r\n");
+    plain
+}
