@@ -10,6 +10,8 @@ pub mod ledger {
     pub const BATCH_OPERATIONS_MAX: usize = 512;
     /// Memory that the store may use for its page cache.
     pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
+    /// Bytes that the store keeps in its journal between two syncs; then it flushes early.
+    pub const JOURNAL_BYTES_MAX: u64 = 16 * 1024 * 1024;
     /// With process durability: the longest time until what was acknowledged is also safe from a power loss.
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.

@@ -14,7 +14,7 @@
 //! D subject                      requests of a key or an address in a day
 //! ```
 //!
-//! Knows no value.
+//! `J` belongs to the store itself. Knows no value.
 
 use super::id::{AccountId, KeyId, ReservationId};
 use crate::clock::{Moment, UtcDay};

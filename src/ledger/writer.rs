@@ -3,8 +3,8 @@
 //! It takes what waits, at most a batch, carries it out in memory, writes it in one piece, and then tells everybody.
 //!
 //! ```text
-//! power:    write, flush, sync, acknowledge
-//! process:  write, flush, acknowledge;   sync at most 100 ms later
+//! power:    write, sync, acknowledge
+//! process:  write, acknowledge;   sync at most 100 ms later
 //! ```
 //!
 //! A write that fails ends all charging until the store is open again and agrees with what was acknowledged. Knows

@@ -3,6 +3,7 @@
 //! Knows no account and no entry, only bytes. The one implementation stands in `sled_store`; a second one on
 //! another database would stand beside it.
 
+mod journal;
 mod safe_open;
 mod sled_store;
 
