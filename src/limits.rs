@@ -57,6 +57,19 @@ pub mod ledger {
     /// Expired records that one round of cleaning removes.
     pub const EXPIRED_PER_ROUND_MAX: usize = 256;
 
+    /// Relations between datasets that one ledger holds.
+    pub const RELATIONS_MAX: usize = 100_000;
+    /// Relations that begin at one dataset.
+    pub const RELATIONS_PER_DATASET_MAX: usize = 1_000;
+    /// Length of the type of a relation.
+    pub const RELATION_TYPE_BYTES_MAX: usize = 64;
+    /// Length of the description of a relation.
+    pub const RELATION_DESCRIPTION_BYTES_MAX: usize = 1_000;
+    /// Greatest weight of a relation; the least is 0.
+    pub const RELATION_WEIGHT_MAX: f64 = 1_000_000.0;
+    /// Weight of a relation that is entered without one.
+    pub const RELATION_WEIGHT_DEFAULT: f64 = 1.0;
+
     /// Days that one usage report covers.
     pub const USAGE_DAYS_MAX: u32 = 90;
     /// Lines of one usage report (days × datasets).
@@ -129,6 +142,10 @@ pub mod http {
     pub const LIST_LIMIT_MAX: u64 = 100;
     /// Datasets of one catalog page when nothing is asked.
     pub const LIST_LIMIT_DEFAULT: u64 = 20;
+    /// Related datasets of one answer at most.
+    pub const RELATED_LIMIT_MAX: u64 = 50;
+    /// Related datasets of one answer when nothing is asked.
+    pub const RELATED_LIMIT_DEFAULT: u64 = 5;
     /// Media ranges of one `Accept` that are looked at.
     pub const ACCEPT_RANGE_COUNT_MAX: usize = 32;
     /// Entity tags of one `If-None-Match` that are looked at.
@@ -277,4 +294,6 @@ pub mod operator {
     pub const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
     /// Entries of one page.
     pub const ENTRIES_PER_PAGE_MAX: usize = 1_000;
+    /// Relations of one page.
+    pub const RELATIONS_PER_PAGE_MAX: usize = 1_000;
 }

@@ -7,7 +7,7 @@ mod refusals;
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,9 @@ use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
 use crate::clock::Clock;
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
-use crate::http::{AdminToken, App, Metrics, Slots, Work, admin_service, public_service, work_of};
+use crate::http::{
+    AdminToken, App, GraphCache, Metrics, Slots, Work, admin_service, public_service, work_of,
+};
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::limits::http::ADMIN_WORKER_COUNT;
@@ -29,6 +31,15 @@ pub enum StartError {
     /// The data directory cannot be read.
     #[error("catalog: {0}")]
     Catalog(#[from] CatalogError),
+    /// There is nothing to serve from, which is more often a typing error than a wish.
+    #[error(
+        "{}: no such directory; `mercato-tools demo` or `mercato-tools publish` make one, or create it empty",
+        path.display()
+    )]
+    NoData {
+        /// What `--data` names.
+        path: PathBuf,
+    },
     /// A part cannot be had.
     #[error("{part}: {reason}")]
     Part {
@@ -59,6 +70,9 @@ pub struct Running {
 /// Starts everything that the settings ask for.
 pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, StartError> {
     let directory = DataDirectory::new(&settings.data);
+    if !directory.root().is_dir() {
+        return Err(StartError::NoData { path: settings.data.clone() });
+    }
     let catalog = Arc::new(Catalog::open(directory.clone())?);
     let durability: ChargeDurability =
         settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
@@ -79,9 +93,10 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
+        graph: GraphCache::default(),
         streams: Slots::new(settings.stream_workers),
     });
-    let watcher = watch(catalog)?;
+    let watcher = watch(catalog, Arc::clone(&app.clock))?;
     let admin = start_admin(settings, &app)?;
     std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
         .map_err(|error| part("admin address", &error))?;
@@ -211,8 +226,8 @@ fn admin_token(path: &Path) -> Result<AdminToken, StartError> {
     AdminToken::load_or_create(path, fill).map_err(|error| part("admin token", &error))
 }
 
-fn watch(catalog: Arc<Catalog>) -> Result<Watcher, StartError> {
-    let watcher = Watcher::start(catalog, |outcome| match outcome {
+fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Result<Watcher, StartError> {
+    let watcher = Watcher::start(catalog, clock, |outcome| match outcome {
         Ok(report) => tracing::info!(
             changed = report.changed.join(","),
             serving = report.serving,

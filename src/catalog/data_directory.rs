@@ -16,6 +16,8 @@ pub const METHODOLOGY_FILE: &str = "methodology.md";
 pub const CHANGELOG_FILE: &str = "changelog.md";
 /// Names the current version where it is not the highest one.
 pub const CURRENT_FILE: &str = "current";
+/// Says `on` or `off` where the operator decided whether the dataset stands first in the list.
+pub const FEATURED_FILE: &str = "featured";
 /// Present while a dataset is taken down.
 pub const UNPUBLISHED_FILE: &str = "unpublished";
 /// What the name of a store file ends in.

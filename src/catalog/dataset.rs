@@ -4,12 +4,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
 use super::manifest::Manifest;
 use crate::clock::Moment;
+
+/// A version that was removed from the disk stays readable for so long after a cursor or a stream last read it.
+pub const WALK_PAUSE_MILLIS_MAX: i64 = 60_000;
+/// Versions of one dataset that are held for such walks, the ones read last.
+pub const HELD_VERSION_COUNT_MAX: usize = 16;
 
 /// One version of a dataset with its open store file.
 #[derive(Clone)]
@@ -22,9 +28,32 @@ pub struct DatasetVersion {
     pub published_at: Moment,
     /// Where the store file lies; for the log, never for a client.
     pub path: PathBuf,
+    /// When a walk last read it, in milliseconds since 1970.
+    walked_at: Arc<AtomicI64>,
+}
+
+impl DatasetVersion {
+    pub(super) fn new(version: Version, table: Arc<Table>, published_at: Moment, path: PathBuf) -> Self {
+        Self { version, table, published_at, path, walked_at: Arc::new(AtomicI64::new(i64::MIN)) }
+    }
+
+    /// Notes that a cursor or a stream reads this version.
+    pub fn note_walk(&self, now: Moment) {
+        self.walked_at.fetch_max(now.unix_millis(), Ordering::Relaxed);
+    }
+
+    /// Whether a walk that read it may still go on.
+    pub(super) fn is_walked(&self, now: Moment) -> bool {
+        self.walked_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
+    }
+
+    pub(super) fn walked_at(&self) -> i64 {
+        self.walked_at.load(Ordering::Relaxed)
+    }
 }
 
 /// A dataset with at least one version.
+#[derive(Clone)]
 pub struct Dataset {
     /// What the publisher says.
     pub manifest: Manifest,
@@ -32,6 +61,8 @@ pub struct Dataset {
     pub current: DatasetVersion,
     /// All retained versions, the highest first; the current one is among them.
     pub versions: Vec<DatasetVersion>,
+    /// Versions that are gone from the disk while walks still read them.
+    pub held: Vec<DatasetVersion>,
     /// Methodology in Markdown; empty when there is none.
     pub methodology: String,
     /// Changelog in Markdown; empty when there is none.
@@ -52,8 +83,8 @@ impl Dataset {
         self.manifest.slug.as_str()
     }
 
-    /// The retained version with that content, for a walk that began on it.
+    /// The retained or held version with that content, for a walk that began on it.
     pub fn version_of_content(&self, fingerprint: Fingerprint) -> Option<&DatasetVersion> {
-        self.versions.iter().find(|version| version.table.fingerprint() == fingerprint)
+        self.versions.iter().chain(&self.held).find(|version| version.table.fingerprint() == fingerprint)
     }
 }

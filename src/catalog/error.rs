@@ -99,6 +99,14 @@ pub enum CatalogError {
         /// The lock file.
         path: PathBuf,
     },
+    /// The `featured` file says neither `on` nor `off`.
+    #[error("{}: expected `on` or `off`, found `{found}`; write it with `mercato-tools feature`", path.display())]
+    Featured {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
     /// The `current` file names a version that is not there.
     #[error("{}: names version `{found}`, which is not among the store files", path.display())]
     DanglingCurrent {

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use mercato_format::Table;
+use mercato_format::{FormatError, Table};
 use semver::Version;
 
 use super::data_directory::{
-    CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, MANIFEST_FILE, METHODOLOGY_FILE, UNPUBLISHED_FILE,
-    version_of_file_name,
+    CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE,
+    UNPUBLISHED_FILE, version_of_file_name,
 };
-use super::dataset::{Dataset, DatasetVersion};
+use super::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
 use super::error::CatalogError;
 use super::manifest::Manifest;
 use super::text_file;
@@ -26,7 +26,7 @@ use crate::clock::Moment;
 pub const DOCUMENT_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Versions of one dataset that are opened, the highest first.
 pub const OPEN_VERSION_COUNT_MAX: usize = 16;
-const CURRENT_SIZE_BYTES_MAX: u64 = 256;
+const MARK_SIZE_BYTES_MAX: u64 = 256;
 
 /// How a file looked: when it changes, this changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) struct FolderMark {
     stores: BTreeMap<Version, FileMark>,
 }
 
-const WATCHED: [&str; 5] = [MANIFEST_FILE, METHODOLOGY_FILE, CHANGELOG_FILE, CURRENT_FILE, UNPUBLISHED_FILE];
+const WATCHED: [&str; 6] =
+    [MANIFEST_FILE, METHODOLOGY_FILE, CHANGELOG_FILE, CURRENT_FILE, FEATURED_FILE, UNPUBLISHED_FILE];
 
 impl FolderMark {
     /// Looks at the folder without opening a file.
@@ -84,6 +85,7 @@ impl FileMark {
 pub(super) struct Known<'a> {
     pub(super) mark: Option<&'a FolderMark>,
     pub(super) versions: &'a [DatasetVersion],
+    pub(super) held: &'a [DatasetVersion],
 }
 
 /// Loads the dataset of a folder; nothing when the folder offers none.
@@ -91,15 +93,17 @@ pub(super) fn load(
     folder: &DatasetFolder,
     mark: &FolderMark,
     known: &Known<'_>,
+    now: Moment,
 ) -> Result<Option<Dataset>, CatalogError> {
     if !mark.is_offered() {
         return Ok(None);
     }
-    let manifest = Manifest::load(folder.path())?;
+    let mut manifest = Manifest::load(folder.path())?;
     if !manifest.published {
         return Ok(None);
     }
     check_name(folder, &manifest)?;
+    manifest.featured = is_featured(folder, manifest.featured)?;
     let document = |name: &str| text_file::read_optional(&folder.file(name), DOCUMENT_SIZE_BYTES_MAX);
     let methodology = document(METHODOLOGY_FILE)?.unwrap_or_default();
     let changelog = document(CHANGELOG_FILE)?.unwrap_or_default();
@@ -110,6 +114,7 @@ pub(super) fn load(
     let updated_at = mark.files.values().map(FileMark::moment).fold(current.published_at, Moment::max);
     Ok(Some(Dataset {
         manifest,
+        held: still_walked(known, mark, now),
         versions,
         methodology,
         changelog,
@@ -130,6 +135,27 @@ fn check_name(folder: &DatasetFolder, manifest: &Manifest) -> Result<(), Catalog
     Err(CatalogError::Manifest { path: folder.file(MANIFEST_FILE), line: 1, column: 1, message })
 }
 
+/// What the operator says about the front of the list goes before what the publisher says.
+fn is_featured(folder: &DatasetFolder, by_publisher: bool) -> Result<bool, CatalogError> {
+    let path = folder.file(FEATURED_FILE);
+    match text_file::read_optional(&path, MARK_SIZE_BYTES_MAX)?.as_deref().map(str::trim) {
+        None => Ok(by_publisher),
+        Some("on") => Ok(true),
+        Some("off") => Ok(false),
+        Some(found) => Err(CatalogError::Featured { path, found: found.to_owned() }),
+    }
+}
+
+/// Versions whose file is gone while walks go on over them.
+fn still_walked(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
+    let gone = known.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
+    let mut held: Vec<DatasetVersion> =
+        gone.chain(known.held).filter(|version| version.is_walked(now)).cloned().collect();
+    held.sort_by_key(|version| std::cmp::Reverse(version.walked_at()));
+    held.truncate(HELD_VERSION_COUNT_MAX);
+    held
+}
+
 type Opened = (Vec<DatasetVersion>, Vec<(Version, String)>);
 
 /// Opens the versions, the highest first. Tables that did not change are kept open.
@@ -144,16 +170,21 @@ fn open_versions(folder: &DatasetFolder, mark: &FolderMark, known: &Known<'_>) -
         }
         let path = folder.store(version);
         match Table::open(&path) {
-            Ok(table) => opened.0.push(DatasetVersion {
-                version: version.clone(),
-                table: Arc::new(table),
-                published_at: file.moment(),
-                path,
-            }),
-            Err(error) => opened.1.push((version.clone(), error.to_string())),
+            Ok(table) => {
+                opened.0.push(DatasetVersion::new(version.clone(), Arc::new(table), file.moment(), path))
+            }
+            Err(error) => opened.1.push((version.clone(), without_path(&error))),
         }
     }
     opened
+}
+
+/// The reader names the file itself, and once is enough.
+fn without_path(error: &FormatError) -> String {
+    match error {
+        FormatError::File { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// The highest version, unless the `current` file names another one.
@@ -163,7 +194,7 @@ fn choose_current(
     versions: &[DatasetVersion],
     damaged: &[(Version, String)],
 ) -> Result<DatasetVersion, CatalogError> {
-    let wanted = match text_file::read_optional(&folder.file(CURRENT_FILE), CURRENT_SIZE_BYTES_MAX)? {
+    let wanted = match text_file::read_optional(&folder.file(CURRENT_FILE), MARK_SIZE_BYTES_MAX)? {
         Some(text) => Version::parse(text.trim())
             .ok()
             .filter(|version| mark.stores.contains_key(version))
@@ -194,6 +225,11 @@ pub(super) fn store_files(versions: &Path) -> Result<BTreeMap<Version, PathBuf>,
         }
     }
     Ok(files)
+}
+
+/// When a file or folder last changed.
+pub(super) fn modified_at(path: &Path) -> Option<Moment> {
+    mark_of(path).ok().flatten().map(|mark| mark.moment())
 }
 
 fn mark_of(path: &Path) -> Result<Option<FileMark>, CatalogError> {

@@ -78,6 +78,8 @@ pub struct Manifest {
     pub published: bool,
     /// Whether it stands first in the list.
     pub featured: bool,
+    /// How many versions stay on the disk, where the publisher says so.
+    pub keep_versions: Option<usize>,
     /// Name of the license.
     pub license: Option<String>,
     /// Where the license can be read.
@@ -123,6 +125,7 @@ struct TypedManifest {
     published: bool,
     #[serde(default)]
     featured: bool,
+    keep_versions: Option<Spanned<usize>>,
     license: Option<String>,
     license_url: Option<Spanned<String>>,
     #[serde(default)]
@@ -152,6 +155,7 @@ impl TypedManifest {
             slug,
             published: self.published,
             featured: self.featured,
+            keep_versions: self.keep_versions.map(check_keep).transpose()?,
             license: self.license,
             license_url: self.license_url.map(Spanned::into_inner),
             tags: check_tags(self.tags)?,
@@ -169,6 +173,14 @@ fn check_url(url: &Spanned<String>) -> Result<(), Fault> {
         return Ok(());
     }
     Err((url.span(), "license_url must begin with https:// or http://".to_owned()))
+}
+
+fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
+    let most = super::publish::RETAINED_VERSION_COUNT_MAX;
+    if (1..=most).contains(keep.get_ref()) {
+        return Ok(keep.into_inner());
+    }
+    Err((keep.span(), format!("keep_versions is 1 to {most}, found {}", keep.get_ref())))
 }
 
 fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
@@ -278,6 +290,7 @@ mod tests {
         check_fault("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
         check_fault("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
         check_fault("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
+        check_fault("slug = \"a\"\nkeep_versions = 0\n", 2, 17, "1 to 16");
         check_fault("slug = \n", 1, 8, "");
     }
 }

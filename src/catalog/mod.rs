@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 pub use changelog::{ChangelogEntry, parse as parse_changelog};
 pub use data_directory::DataDirectory;
-pub use dataset::{Dataset, DatasetVersion};
+pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// What readers of a store file need, so that the layers above name one catalog and not its file format.
@@ -34,6 +34,8 @@ pub use watch::Watcher;
 
 use data_directory::DatasetFolder;
 use load::{FolderMark, Known};
+
+use crate::clock::Moment;
 
 /// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
 pub struct Catalog {
@@ -60,7 +62,8 @@ impl Catalog {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
         let catalog = Self { directory, snapshot: RwLock::default(), marks: Mutex::default() };
-        catalog.reload()?;
+        // Nothing is known yet that the time could matter for.
+        catalog.reload(Moment::from_unix_millis(0))?;
         Ok(catalog)
     }
 
@@ -74,20 +77,23 @@ impl Catalog {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at every folder and loads those that changed. Requests in flight keep what they hold.
-    pub fn reload(&self) -> Result<ReloadReport, CatalogError> {
+    /// Looks at every folder and loads those that changed. Requests in flight keep what they hold, and a version that
+    /// is gone from the disk stays for the walks that read it within the last minute before `now`.
+    pub fn reload(&self, now: Moment) -> Result<ReloadReport, CatalogError> {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
         let loaded: Vec<Loaded> = self
             .folders()?
             .into_par_iter()
-            .map(|(slug, folder)| load_folder(slug, &folder, &marks, &before))
+            .map(|(slug, folder)| load_folder(slug, &folder, &marks, &before, now))
             .collect();
         let mut report = ReloadReport::default();
         let mut entries = HashMap::with_capacity(loaded.len());
         let mut new_marks = HashMap::with_capacity(loaded.len());
-        for Loaded { slug, mark, entry, changed } in loaded {
-            if changed {
+        let mut released = false;
+        for Loaded { slug, mark, entry, look } in loaded {
+            released |= look == Look::Released;
+            if look == Look::Changed {
                 report.changed.push(slug.to_string());
             }
             match &entry {
@@ -104,15 +110,16 @@ impl Catalog {
             .filter(|slug| !entries.contains_key(*slug) && !new_marks.contains_key(*slug));
         report.changed.extend(gone.map(ToString::to_string));
         *marks = new_marks;
-        if !report.changed.is_empty() {
-            self.replace(Snapshot::new(entries));
+        if !report.changed.is_empty() || released {
+            let changed_at = if report.changed.is_empty() { before.changed_at() } else { now };
+            self.replace(entries, changed_at.max(self.changed_on_disk(&before)));
         }
         Ok(report)
     }
 
     /// Takes one dataset out of service because reading `damaged` failed. A newer version of its files is not
     /// concerned; it comes back when its files change.
-    pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str) {
+    pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = self.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
@@ -121,11 +128,22 @@ impl Catalog {
         }
         let mut entries = snapshot.entries().clone();
         entries.insert(dataset.manifest.slug.clone(), Entry::Quarantined { reason: reason.to_owned() });
-        self.replace(Snapshot::new(entries));
+        self.replace(entries, now.max(snapshot.changed_at()));
     }
 
-    fn replace(&self, snapshot: Snapshot) {
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+    fn replace(&self, entries: HashMap<Slug, Entry>, changed_at: Moment) {
+        let mut place = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
+        let generation = place.generation().wrapping_add(1);
+        *place = Arc::new(Snapshot::new(entries, generation, changed_at));
+    }
+
+    /// What the first look knows of the last change: later ones know the time.
+    fn changed_on_disk(&self, before: &Snapshot) -> Moment {
+        if before.generation() > 0 {
+            return before.changed_at();
+        }
+        let modified = |path: &Path| load::modified_at(path).unwrap_or(Moment::from_unix_millis(0));
+        modified(&self.directory.datasets()).max(modified(&self.directory.changed()))
     }
 
     fn folders(&self) -> Result<Vec<(Slug, DatasetFolder)>, CatalogError> {
@@ -147,7 +165,18 @@ struct Loaded {
     slug: Slug,
     mark: Option<FolderMark>,
     entry: Option<Entry>,
-    changed: bool,
+    look: Look,
+}
+
+/// What a look at a folder came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// Everything is as before.
+    Same,
+    /// The files are as before; versions that were held for walks are not needed any more.
+    Released,
+    /// The files changed.
+    Changed,
 }
 
 /// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
@@ -156,26 +185,42 @@ fn load_folder(
     folder: &DatasetFolder,
     marks: &HashMap<Slug, FolderMark>,
     before: &Snapshot,
+    now: Moment,
 ) -> Loaded {
     let present = before.get(slug.as_str());
     let known_mark = marks.get(&slug);
     let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
     let mark = match FolderMark::of(folder) {
         Ok(mark) if known_mark == Some(&mark) => {
-            return Loaded { slug, entry: present.cloned(), mark: Some(mark), changed: false };
+            let (entry, look) = release(present, now);
+            return Loaded { slug, entry, mark: Some(mark), look };
         }
         Ok(mark) => mark,
-        Err(error) => return Loaded { slug, mark: None, entry: Some(quarantined(error)), changed: true },
+        Err(error) => {
+            return Loaded { slug, mark: None, entry: Some(quarantined(error)), look: Look::Changed };
+        }
     };
-    let versions = match present {
-        Some(Entry::Serving(dataset)) => dataset.versions.as_slice(),
-        _ => &[],
+    let (versions, held): (&[_], &[_]) = match present {
+        Some(Entry::Serving(dataset)) => (&dataset.versions, &dataset.held),
+        _ => (&[], &[]),
     };
-    let entry = match load::load(folder, &mark, &Known { mark: known_mark, versions }) {
+    let entry = match load::load(folder, &mark, &Known { mark: known_mark, versions, held }, now) {
         Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
         Err(error) => Some(quarantined(error)),
     };
-    Loaded { slug, mark: Some(mark), entry, changed: true }
+    Loaded { slug, mark: Some(mark), entry, look: Look::Changed }
+}
+
+/// The same entry without the versions that no walk reads any more.
+fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, Look) {
+    if let Some(Entry::Serving(dataset)) = present
+        && dataset.held.iter().any(|version| !version.is_walked(now))
+    {
+        let mut kept = Dataset::clone(dataset);
+        kept.held.retain(|version| version.is_walked(now));
+        return (Some(Entry::Serving(Arc::new(kept))), Look::Released);
+    }
+    (present.cloned(), Look::Same)
 }
 
 impl std::fmt::Debug for Catalog {

@@ -11,17 +11,19 @@ use mercato_format::Table;
 use semver::Version;
 
 use super::data_directory::{
-    CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, MANIFEST_FILE, METHODOLOGY_FILE,
-    UNPUBLISHED_FILE,
+    CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, FEATURED_FILE, MANIFEST_FILE,
+    METHODOLOGY_FILE, UNPUBLISHED_FILE,
 };
 use super::error::CatalogError;
-use super::load::{DOCUMENT_SIZE_BYTES_MAX, store_files};
+use super::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use super::slug::Slug;
 use super::text_file;
 
-/// Versions that stay on disk, the highest ones; the current one always stays.
+/// Versions that stay on disk unless something else is asked, the highest ones; the new one always stays.
 pub const RETAINED_VERSION_COUNT: usize = 3;
+/// Most versions that can be asked to stay.
+pub const RETAINED_VERSION_COUNT_MAX: usize = OPEN_VERSION_COUNT_MAX;
 
 /// What a publication did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,12 +55,26 @@ pub enum PublishError<E> {
 
 /// Publishes a version of the dataset that `folder` describes.
 ///
-/// `write_store` writes and syncs the store file at the path that it gets. It runs before anything becomes visible;
-/// when it fails, nothing changed.
+/// Keeps as many versions as the manifest says, else [`RETAINED_VERSION_COUNT`]; see [`publish_keeping`].
 pub fn publish<E>(
     data: &DataDirectory,
     folder: &Path,
     version: &Version,
+    write_store: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<Published, PublishError<E>> {
+    publish_keeping(data, folder, version, None, write_store)
+}
+
+/// Publishes a version and says how many stay.
+///
+/// `keep` is how many versions stay on the disk, 1 to [`RETAINED_VERSION_COUNT_MAX`]; without it the manifest says, else
+/// [`RETAINED_VERSION_COUNT`] do. `write_store` writes and syncs the store file at the path that it gets. It runs before
+/// anything becomes visible; when it fails, nothing changed.
+pub fn publish_keeping<E>(
+    data: &DataDirectory,
+    folder: &Path,
+    version: &Version,
+    keep: Option<usize>,
     write_store: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
     let manifest = Manifest::load(folder)?;
@@ -81,7 +97,8 @@ pub fn publish<E>(
     // The marks go last: a death before this leaves a dataset that was taken down, or gone back, as it was.
     replace_file(&target.file(CURRENT_FILE), None)?;
     replace_file(&target.file(UNPUBLISHED_FILE), None)?;
-    let removed = retire(&target, version)?;
+    let keep = keep.or(manifest.keep_versions).unwrap_or(RETAINED_VERSION_COUNT);
+    let removed = retire(&target, version, keep)?;
     touch_changed(data)?;
     Ok(Published {
         slug: manifest.slug.to_string(),
@@ -101,6 +118,15 @@ pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> 
     touch_changed(data)
 }
 
+/// Whether a dataset stands first in the list: as the operator says, or (`None`) as its manifest says.
+pub fn feature(data: &DataDirectory, slug: &Slug, featured: Option<bool>) -> Result<(), CatalogError> {
+    let target = existing(data, slug)?;
+    let _lock = lock(&target)?;
+    let content = featured.map(|on| if on { "on\n" } else { "off\n" });
+    replace_file(&target.file(FEATURED_FILE), content)?;
+    touch_changed(data)
+}
+
 /// Makes an older version the current one, until the next publication.
 pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), CatalogError> {
     let target = existing(data, slug)?;
@@ -115,9 +141,8 @@ pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), C
         });
     }
     open_store(&target.store(to))?;
-    let is_highest = files.keys().next_back() == Some(to);
-    let content = (!is_highest).then(|| format!("{to}\n"));
-    replace_file(&target.file(CURRENT_FILE), content.as_deref())?;
+    // Also where it is the highest: what changes last tells caches that something changed.
+    replace_file(&target.file(CURRENT_FILE), Some(&format!("{to}\n")))?;
     touch_changed(data)
 }
 
@@ -163,7 +188,8 @@ fn check_version(target: &DatasetFolder, slug: &Slug, version: &Version) -> Resu
         return Err(CatalogError::VersionExists { slug: slug.to_string(), version: version.clone() });
     }
     match files.keys().next_back() {
-        Some(highest) if highest > version => Err(CatalogError::VersionNotGreater {
+        // Versions that differ in their build alone are equally high.
+        Some(highest) if highest.cmp_precedence(version).is_ge() => Err(CatalogError::VersionNotGreater {
             slug: slug.to_string(),
             version: version.clone(),
             highest: highest.clone(),
@@ -191,10 +217,10 @@ fn open_store(path: &Path) -> Result<Table, CatalogError> {
 }
 
 /// Removes versions below the retained ones. Whoever still reads one keeps it open until done.
-fn retire(target: &DatasetFolder, current: &Version) -> Result<Vec<Version>, CatalogError> {
+fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<Version>, CatalogError> {
     let files = store_files(&target.versions())?;
     let mut removed = Vec::new();
-    for (version, path) in files.into_iter().rev().skip(RETAINED_VERSION_COUNT) {
+    for (version, path) in files.into_iter().rev().skip(keep) {
         if version != *current {
             fs::remove_file(&path).map_err(|error| CatalogError::io(&path, "remove it", error))?;
             removed.push(version);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::dataset::Dataset;
 use super::slug::Slug;
+use crate::clock::Moment;
 
 /// What stands behind a slug.
 #[derive(Clone)]
@@ -25,11 +26,13 @@ pub enum Entry {
 pub struct Snapshot {
     entries: HashMap<Slug, Entry>,
     ordered: Vec<Arc<Dataset>>,
+    generation: u64,
+    changed_at: Option<Moment>,
 }
 
 impl Snapshot {
     /// A snapshot of these entries; datasets are put in the order of the list: featured, then newest, then by name.
-    pub fn new(entries: HashMap<Slug, Entry>) -> Self {
+    pub(super) fn new(entries: HashMap<Slug, Entry>, generation: u64, changed_at: Moment) -> Self {
         let mut ordered: Vec<Arc<Dataset>> = entries
             .values()
             .filter_map(|entry| match entry {
@@ -41,7 +44,7 @@ impl Snapshot {
             let featured = b.manifest.featured.cmp(&a.manifest.featured);
             featured.then(b.updated_at.cmp(&a.updated_at)).then_with(|| a.slug().cmp(b.slug()))
         });
-        Self { entries, ordered }
+        Self { entries, ordered, generation, changed_at: Some(changed_at) }
     }
 
     /// What stands behind a slug, if anything published does.
@@ -66,6 +69,16 @@ impl Snapshot {
             .collect();
         list.sort();
         list
+    }
+
+    /// Another number in every snapshot, within one run of the program.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// When anything about any dataset last changed; also when one was taken down.
+    pub fn changed_at(&self) -> Moment {
+        self.changed_at.unwrap_or(Moment::from_unix_millis(0))
     }
 
     pub(super) fn entries(&self) -> &HashMap<Slug, Entry> {

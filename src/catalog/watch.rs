@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::{Catalog, CatalogError, ReloadReport};
+use crate::clock::Clock;
 
 /// How often the one file is looked at.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -30,6 +31,7 @@ impl Watcher {
     /// Starts to watch. `report` hears of each reload that found a change or failed.
     pub fn start(
         catalog: Arc<Catalog>,
+        clock: Arc<dyn Clock>,
         report: impl Fn(Result<&ReloadReport, &CatalogError>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = bounded::<()>(0);
@@ -43,7 +45,7 @@ impl Watcher {
                 }
                 seen = present;
                 let began = Instant::now();
-                match catalog.reload() {
+                match catalog.reload(clock.now()) {
                     Ok(found) if found.changed.is_empty() => {}
                     Ok(found) => report(Ok(&found)),
                     Err(error) => report(Err(&error)),

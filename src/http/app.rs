@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::admin_token::AdminToken;
+use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use super::slots::Slots;
 use crate::access::{Gate, TrustedProxies};
@@ -31,6 +32,8 @@ pub struct App {
     pub trusted_proxies: TrustedProxies,
     /// What the operator must present.
     pub admin_token: AdminToken,
+    /// The drawn relations of the last state that was asked for.
+    pub graph: GraphCache,
     /// How many streams may run at once.
     pub streams: Arc<Slots>,
 }

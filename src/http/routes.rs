@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::app::App;
-use super::handlers::{account, admin, catalog, health, metadata, operator, query, stream};
+use super::handlers::{account, admin, catalog, graph, health, metadata, operator, query, related, stream};
 use super::router::Router;
 use super::service::Service;
 use super::surface::Surface;
@@ -14,6 +14,8 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits) -> Service {
     let router = Router::new(&[
         health::ROUTES,
         catalog::ROUTES,
+        graph::ROUTES,
+        related::ROUTES,
         metadata::ROUTES,
         query::ROUTES,
         stream::ROUTES,

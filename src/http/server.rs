@@ -134,6 +134,7 @@ mod tests {
             metrics: Metrics::default(),
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&directory.admin_token(), |_| Ok(())).unwrap(),
+            graph: crate::http::GraphCache::default(),
             streams: Slots::new(1),
         });
         let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));

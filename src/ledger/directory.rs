@@ -11,12 +11,14 @@ use super::account::{AccountRecord, Plan, Purse};
 use super::api_key::KeyHash;
 use super::id::{AccountId, KeyId};
 use super::key_record::{KeyRecord, millis, moment};
+use super::relation::Relations;
 use crate::clock::{Moment, UtcMonth};
 
 /// All accounts and keys.
 #[derive(Default)]
 pub(super) struct Directory {
     tables: RwLock<Tables>,
+    relations: RwLock<Arc<Relations>>,
 }
 
 #[derive(Default)]
@@ -90,6 +92,15 @@ impl Directory {
             tables.keys_by_account.entry(record.account).or_default().push(key.clone());
             tables.keys.insert(record.id, key);
         });
+    }
+
+    /// All relations as written last.
+    pub(super) fn relations(&self) -> Arc<Relations> {
+        Arc::clone(&self.relations.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn publish_relations(&self, relations: Relations) {
+        *self.relations.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(relations);
     }
 
     fn read<T>(&self, look: impl FnOnce(&Tables) -> T) -> T {

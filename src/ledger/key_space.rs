@@ -12,11 +12,13 @@
 //! X expiry (ms), key             what expires when
 //! U account, day, dataset        requests, rows and credits of a day
 //! D subject                      requests of a key or an address in a day
+//! L from, to, type               relation between two datasets; the texts are parted by a zero byte
 //! ```
 //!
 //! `J` belongs to the store itself. Knows no value.
 
 use super::id::{AccountId, KeyId, ReservationId};
+use super::relation::RelationKey;
 use crate::clock::{Moment, UtcDay};
 
 pub(super) const META: &[u8] = b"M";
@@ -26,13 +28,14 @@ pub(super) const ENTRY: &[u8] = b"E";
 pub(super) const RESERVATION: &[u8] = b"R";
 pub(super) const EXPIRY: &[u8] = b"X";
 pub(super) const COUNTER: &[u8] = b"D";
+pub(super) const RELATION: &[u8] = b"L";
 const CLAIM: &[u8] = b"I";
 const GRANT: &[u8] = b"G";
 const USAGE: &[u8] = b"U";
 
 /// What a backup holds: everything but the request counters of the day.
-pub(super) const BACKED_UP: [&[u8]; 9] =
-    [ENTRY, META, ACCOUNT, API_KEY, RESERVATION, EXPIRY, CLAIM, GRANT, USAGE];
+pub(super) const BACKED_UP: [&[u8]; 10] =
+    [ENTRY, META, ACCOUNT, API_KEY, RESERVATION, EXPIRY, CLAIM, GRANT, USAGE, RELATION];
 
 /// The record that names the format of the ledger.
 pub(super) fn format_version() -> Vec<u8> {
@@ -42,6 +45,25 @@ pub(super) fn format_version() -> Vec<u8> {
 /// The record that names when the store was last taken up again after a failure.
 pub(super) fn recovered_at() -> Vec<u8> {
     [META, b"recovered"].concat()
+}
+
+/// The record that names when the relations last changed.
+pub(super) fn relations_changed_at() -> Vec<u8> {
+    [META, b"relations"].concat()
+}
+
+pub(super) fn relation(key: &RelationKey) -> Vec<u8> {
+    let RelationKey { from, to, relation_type } = key;
+    [RELATION, from.as_bytes(), &[0], to.as_bytes(), &[0], relation_type.as_bytes()].concat()
+}
+
+/// The three texts of the key of a relation.
+pub(super) fn split_relation(key: &[u8]) -> Option<RelationKey> {
+    let text = std::str::from_utf8(key.strip_prefix(RELATION)?).ok()?;
+    let (from, rest) = text.split_once('\0')?;
+    let (to, relation_type) = rest.split_once('\0')?;
+    let [from, to, relation_type] = [from, to, relation_type].map(str::to_owned);
+    Some(RelationKey { from, to, relation_type })
 }
 
 pub(super) fn account(id: AccountId) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! The books: accounts, keys, credits, and every change of a balance.
+//! The books: accounts, keys, credits, and every change of a balance; beside them the relations between datasets.
 //!
 //! Guarantees:
 //! 1. The balance of an account is the sum of its entries, at any moment and after any crash.
@@ -28,6 +28,7 @@ mod key_space;
 mod operator;
 mod order;
 mod queue;
+mod relation;
 mod report;
 mod reservation;
 mod store;
@@ -57,6 +58,7 @@ pub use order::{
     ChargeOrder, ClaimError, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder, Spending,
 };
 pub use queue::Health;
+pub use relation::{Relation, RelationKey, Relations};
 pub use report::{AccountView, inspect};
 pub use reservation::Reservation;
 pub use store::StoreError;

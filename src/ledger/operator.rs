@@ -1,14 +1,17 @@
-//! What the operator asks of the books: accounts, credits, keys.
+//! What the operator asks of the books: accounts, credits, keys, relations.
 //!
 //! Every call waits until the order is written. Knows no network and no command line.
 
+use std::sync::Arc;
+
 use super::Ledger;
 use super::api_key::{KEY_RANDOM_BYTES, PlainKey};
-use super::books::{Credit, NewKey};
+use super::books::{Credit, NewKey, Removal};
 use super::counter::CounterNote;
 use super::directory::{AccountHandle, KeyHandle, KeyView};
 use super::error::ChargeError;
 use super::id::{AccountId, KeyId};
+use super::relation::{Relation, Relations};
 use crate::clock::Moment;
 
 /// Credits that were bought.
@@ -130,6 +133,29 @@ impl Ledger {
     pub fn key_view(&self, id: KeyId) -> Result<KeyView, ChargeError> {
         let found = self.directory.key(id).as_ref().map(KeyHandle::view);
         found.ok_or_else(|| ChargeError::Invalid { field: "key", rule: format!("there is no key {id}") })
+    }
+
+    /// Every relation between datasets, from memory.
+    pub fn relations(&self) -> Arc<Relations> {
+        self.directory.relations()
+    }
+
+    /// Enters a relation, or changes the one of the same datasets and type. Says whether there was one.
+    pub fn add_relation(&self, relation: Relation) -> Result<bool, ChargeError> {
+        self.queue.submit(move |books| books.add_relation(relation))?.wait()
+    }
+
+    /// Removes the relations from one dataset to another, or only the one of a type. Returns what was removed.
+    pub fn remove_relations(
+        &self,
+        from: &str,
+        to: &str,
+        relation_type: Option<&str>,
+        now: Moment,
+    ) -> Result<Vec<Relation>, ChargeError> {
+        let relation_type = relation_type.map(ToOwned::to_owned);
+        let removal = Removal { from: from.to_owned(), to: to.to_owned(), relation_type };
+        self.queue.submit(move |books| books.remove_relations(&removal, now))?.wait()
     }
 
     /// Hands in day counters to be kept. Nobody waits for it.

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::relation_answer::{RelationAdded, RelationLine, Relations};
 use crate::clock::Moment;
 use crate::ledger;
 
@@ -32,6 +33,15 @@ pub enum Answer {
     Usage(Usage),
     /// To `readEntries`.
     Entries(Entries),
+    /// To `addRelation`.
+    RelationAdded(RelationAdded),
+    /// To `removeRelation`.
+    RelationsRemoved {
+        /// What there was.
+        removed: Vec<RelationLine>,
+    },
+    /// To `listRelations`.
+    Relations(Relations),
     /// To `verify`.
     Verification(Verification),
     /// To `backup`.

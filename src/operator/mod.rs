@@ -5,9 +5,11 @@
 
 mod answer;
 mod order;
+mod relation_answer;
 
 pub use answer::{
     Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
     Key, Usage, UsageDay, Verification,
 };
 pub use order::{Context, Order, OrderError};
+pub use relation_answer::{RelationAdded, RelationLine, Relations};

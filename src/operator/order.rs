@@ -8,15 +8,17 @@ use super::answer::{
     Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
     Key, Usage, UsageDay, Verification,
 };
+use super::relation_answer::{RelationAdded, RelationLine, Relations};
 use crate::clock::Moment;
 use crate::ledger::{
-    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
+    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, Relation,
+    RelationKey,
 };
-use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
+use crate::limits::ledger::{RELATION_WEIGHT_DEFAULT, USAGE_DAYS_MAX};
+use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX, RELATIONS_PER_PAGE_MAX};
 
 /// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub enum Order {
     /// A new account without credits.
@@ -109,6 +111,44 @@ pub enum Order {
         /// Entries that are looked at for the page.
         limit: usize,
     },
+    /// A relation between two datasets, in the place of the one of the same datasets and type.
+    AddRelation {
+        /// The dataset that it begins at.
+        from: String,
+        /// The dataset that it leads to.
+        to: String,
+        /// What kind of relation it is.
+        #[serde(rename = "type")]
+        relation_type: String,
+        /// A sentence about it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        description: String,
+        /// How strong it is; 1 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        weight: Option<f64>,
+    },
+    /// Removes the relations from one dataset to another.
+    RemoveRelation {
+        /// The dataset that they begin at.
+        from: String,
+        /// The dataset that they lead to.
+        to: String,
+        /// Only the one of this type.
+        #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+        relation_type: Option<String>,
+    },
+    /// Relations by the names of their datasets, a page at a time.
+    ListRelations {
+        /// Only those at one end of which this dataset stands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dataset: Option<String>,
+        /// How many are passed over.
+        #[serde(default)]
+        offset: usize,
+        /// Relations of the page.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
+    },
     /// Adds up all entries again.
     Verify {},
     /// Writes a backup.
@@ -196,6 +236,19 @@ impl Order {
             Order::ReadEntries { account, first, limit } => {
                 read_entries(context, account.as_deref(), *first, *limit)?
             }
+            Order::AddRelation { from, to, relation_type, description, weight } => {
+                let [from, to, relation_type] = [from, to, relation_type].map(Clone::clone);
+                let weight = weight.unwrap_or(RELATION_WEIGHT_DEFAULT);
+                let key = RelationKey { from, to, relation_type };
+                add_relation(context, Relation { key, description: description.clone(), weight, at: now })?
+            }
+            Order::RemoveRelation { from, to, relation_type } => {
+                let removed = ledger.remove_relations(from, to, relation_type.as_deref(), now)?;
+                Answer::RelationsRemoved { removed: removed.iter().map(RelationLine::of).collect() }
+            }
+            Order::ListRelations { dataset, offset, limit } => {
+                list_relations(context, dataset.as_deref(), *offset, *limit)?
+            }
             Order::Verify {} => Answer::Verification(Verification::of(&ledger.verify()?)),
             Order::Backup { directory } => {
                 let summary = ledger.backup(directory, now).map_err(OrderError::Backup)?;
@@ -246,6 +299,32 @@ fn read_entries(
     Ok(Answer::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
+fn add_relation(context: &Context<'_>, relation: Relation) -> Result<Answer, OrderError> {
+    let line = RelationLine::of(&relation);
+    let replaced = context.ledger.add_relation(relation)?;
+    Ok(Answer::RelationAdded(RelationAdded { relation: line, replaced }))
+}
+
+fn list_relations(
+    context: &Context<'_>,
+    dataset: Option<&str>,
+    offset: usize,
+    limit: Option<usize>,
+) -> Result<Answer, OrderError> {
+    let limit = limit.unwrap_or(RELATIONS_PER_PAGE_MAX);
+    check_range("limit", limit as u64, RELATIONS_PER_PAGE_MAX as u64)?;
+    let all = context.ledger.relations();
+    let found: Vec<&Relation> = match dataset {
+        Some(dataset) => all.of(dataset).collect(),
+        None => all.all().iter().collect(),
+    };
+    let relations: Vec<RelationLine> =
+        found.iter().skip(offset).take(limit).map(|relation| RelationLine::of(relation)).collect();
+    let end = offset.saturating_add(relations.len());
+    let next_offset = (end < found.len() && !relations.is_empty()).then_some(end);
+    Ok(Answer::Relations(Relations { relations, total: found.len(), next_offset }))
+}
+
 fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, OrderError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
@@ -272,6 +351,14 @@ mod tests {
             Order::CreateAccount { name: "acme".to_owned() },
             Order::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
             Order::Verify {},
+            Order::AddRelation {
+                from: "a".to_owned(),
+                to: "b".to_owned(),
+                relation_type: "x".to_owned(),
+                description: String::new(),
+                weight: Some(0.25),
+            },
+            Order::ListRelations { dataset: None, offset: 0, limit: None },
             Order::ReadEntries { account: None, first: 1, limit: 10 },
         ] {
             let text = serde_json::to_string(&order).unwrap();

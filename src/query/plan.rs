@@ -175,13 +175,13 @@ fn start(
 ) -> Result<Start, Fault> {
     let Some(cursor) = &request.cursor else { return Ok(Start::Offset(request.offset)) };
     if let Some(binding) = cursor.binding() {
-        if binding.fingerprint != table.fingerprint() {
-            return Err(Fault::cursor_expired());
-        }
         if binding.query != query_hash {
             let message = "the cursor belongs to another dataset, filter or order";
             let hint = "repeat the filters, sortBy and sortDirection of the first page, or begin again without a cursor";
             return Err(Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint));
+        }
+        if binding.fingerprint != table.fingerprint() {
+            return Err(Fault::cursor_expired());
         }
     }
     if cursor.row >= table.row_count() {

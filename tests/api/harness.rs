@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,9 @@ example = "Roma"
 /// A running server with its data directory.
 pub struct Site {
     running: Option<Running>,
-    folder: TempDir,
+    folder: PathBuf,
+    /// Removed with the site, unless the test keeps it.
+    _own: Option<TempDir>,
     address: SocketAddr,
 }
 
@@ -54,13 +56,20 @@ impl Site {
 
     /// A site over a folder that exists.
     pub fn over(folder: TempDir, flags: &[&str]) -> Site {
-        let data = folder.path().to_str().unwrap().to_owned();
+        let mut site = Site::at(folder.path(), flags);
+        site._own = Some(folder);
+        site
+    }
+
+    /// A site over a folder that stays when the site has gone.
+    pub fn at(folder: &Path, flags: &[&str]) -> Site {
+        let data = folder.to_str().unwrap().to_owned();
         let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--workers", "8"];
         let process = ["--charge-durability", "process", "--drain-seconds", "5"];
         let settings = settings(fixed.iter().chain(&process).chain(flags));
         let running = serving::start(&settings, Arc::new(SystemClock)).unwrap();
         let address = running.public_socket().unwrap();
-        Site { running: Some(running), folder, address }
+        Site { running: Some(running), folder: folder.to_owned(), _own: None, address }
     }
 
     pub fn running(&self) -> &Running {
@@ -83,7 +92,7 @@ impl Site {
     }
 
     pub fn data(&self) -> DataDirectory {
-        DataDirectory::new(self.folder.path())
+        DataDirectory::new(&self.folder)
     }
 
     /// Publishes a version and waits until the server serves it.
@@ -170,7 +179,7 @@ pub fn publish_files(
 }
 
 /// Path of the store file of a version.
-pub fn store_path(data: &DataDirectory, slug: &str, version: &str) -> std::path::PathBuf {
+pub fn store_path(data: &DataDirectory, slug: &str, version: &str) -> PathBuf {
     data.dataset(&Slug::parse(slug).unwrap()).store(&semver::Version::parse(version).unwrap())
 }
 

@@ -129,6 +129,11 @@ fn what_cannot_be_used_ends_the_program_with_one_line() {
         (Some(2), "mercato: --data is required; give it as a flag or in the configuration file\n")
     );
     assert_eq!(run(&["serve", "--nonsense"]).0, Some(2));
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent");
+    let (code, text) = run(&["serve", "--data", absent.to_str().unwrap()]);
+    assert_eq!((code, text.lines().count()), (Some(1), 1), "{text}");
+    assert!(text.contains("absent: no such directory") && !absent.exists(), "{text}");
     let (code, text) = run(&["serve", "--data", "/proc/nowhere"]);
     assert_eq!((code, text.lines().count()), (Some(1), 1), "{text}");
     assert!(text.starts_with("mercato: cannot start: "));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mercato::catalog::publish::{PublishError, publish, rollback, unpublish};
+use mercato::catalog::publish::{PublishError, feature, publish, publish_keeping, rollback, unpublish};
 use mercato::catalog::{CatalogError, Slug};
 use mercato_format::writer::write_table;
 use semver::Version;
@@ -51,6 +51,71 @@ fn a_walk_on_a_version_that_is_gone_is_told_to_begin_again() {
 }
 
 #[test]
+fn a_walk_that_goes_on_keeps_its_version_although_the_file_is_gone() {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    let mut cursor = site.query("cities", &key, r#"{"limit": 1}"#).json()["data"]["nextCursor"].clone();
+    for patch in 1..=5 {
+        let body = format!(r#"{{"limit": 1, "cursor": {cursor}}}"#);
+        let page = site.query("cities", &key, &body);
+        assert_eq!((page.status, page.header("X-Dataset-Version")), (200, Some("1.0.0")), "{}", page.text());
+        let json = page.json();
+        assert_eq!(json["data"]["results"][0]["id"], patch + 1);
+        cursor = json["data"]["nextCursor"].clone();
+        site.publish("cities", MANIFEST, &format!("1.0.{patch}"), &city_columns(6 + patch));
+    }
+    assert!(!store_path(&site.data(), "cities", "1.0.0").exists());
+    assert!(cursor.is_null(), "all six rows of the first version were read");
+    let versions = site.get("/api/v1/datasets/cities").json()["data"]["versions"].clone();
+    assert_eq!(versions.as_array().unwrap().len(), 3, "only what is kept is offered: {versions}");
+}
+
+#[test]
+fn as_many_versions_stay_as_the_publisher_or_the_manifest_says() {
+    let site = Site::with_cities();
+    let folder = tempfile::tempdir().unwrap();
+    let columns = city_columns(3);
+    let attempt = |manifest: &str, version: &str, keep: Option<usize>| {
+        fs::write(folder.path().join("dataset.toml"), manifest).unwrap();
+        let version = Version::parse(version).unwrap();
+        let done = publish_keeping(&site.data(), folder.path(), &version, keep, |path| {
+            write_table(path, &columns).map(drop)
+        });
+        let removed = done.unwrap().removed;
+        removed.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert!(attempt(MANIFEST, "1.0.1", Some(16)).is_empty());
+    let five = MANIFEST.replace("[title]", "keep_versions = 5\n[title]");
+    for version in ["1.0.2", "1.0.3", "1.0.4"] {
+        assert!(attempt(&five, version, None).is_empty());
+    }
+    assert_eq!(attempt(&five, "1.0.5", None), ["1.0.0"]);
+    assert_eq!(attempt(&five, "1.0.6", Some(2)), ["1.0.4", "1.0.3", "1.0.2", "1.0.1"]);
+    assert!(attempt(MANIFEST, "1.0.7", None).is_empty());
+}
+
+#[test]
+fn what_the_operator_features_stands_first_until_the_operator_changes_that() {
+    let site = Site::with_cities();
+    site.publish("rivers", "slug = \"rivers\"\nfeatured = true\n", "1.0.0", &city_columns(2));
+    let first = || site.get("/api/v1/datasets").json()["data"]["results"][0]["slug"].clone();
+    assert_eq!(first(), "rivers");
+    feature(&site.data(), &slug(), Some(true)).unwrap();
+    feature(&site.data(), &Slug::parse("rivers").unwrap(), Some(false)).unwrap();
+    wait_until("the operator's choice is served", || first() == "cities");
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(2));
+    site.publish("rivers", "slug = \"rivers\"\nfeatured = true\n", "1.1.0", &city_columns(2));
+    assert_eq!(first(), "cities", "a publication leaves it");
+    feature(&site.data(), &slug(), None).unwrap();
+    feature(&site.data(), &Slug::parse("rivers").unwrap(), None).unwrap();
+    wait_until("the manifests decide again", || first() == "rivers");
+    assert!(matches!(
+        feature(&site.data(), &Slug::parse("nowhere").unwrap(), Some(true)),
+        Err(CatalogError::NotPublished { .. })
+    ));
+}
+
+#[test]
 fn versions_only_go_up_and_never_change() {
     let site = Site::with_cities();
     let folder = tempfile::tempdir().unwrap();
@@ -62,6 +127,10 @@ fn versions_only_go_up_and_never_change() {
     };
     assert!(matches!(attempt("1.0.0"), Err(PublishError::Catalog(CatalogError::VersionExists { .. }))));
     assert!(matches!(attempt("0.9.0"), Err(PublishError::Catalog(CatalogError::VersionNotGreater { .. }))));
+    assert!(matches!(
+        attempt("1.0.0+build.2"),
+        Err(PublishError::Catalog(CatalogError::VersionNotGreater { .. }))
+    ));
     assert_eq!(attempt("1.0.1").unwrap().rows, 3);
 }
 
@@ -79,7 +148,7 @@ fn a_publication_that_fails_changes_nothing() {
         fs::write(path, b"no store file")
     });
     assert!(matches!(damaged, Err(PublishError::Catalog(CatalogError::Store { .. }))));
-    site.running().app().catalog.reload().unwrap();
+    site.running().app().catalog.reload(crate::harness::now()).unwrap();
     let json = site.get("/api/v1/datasets/cities").json();
     assert_eq!(
         (&json["data"]["currentVersion"], &json["data"]["title"]),
@@ -130,6 +199,9 @@ fn a_damaged_store_file_takes_only_its_own_dataset_out_of_service() {
     };
     replace(&good[..good.len() / 2]);
     wait_until("the damage is noticed", || site.get("/api/v1/datasets/rivers").status == 503);
+    let snapshot = site.running().app().catalog.snapshot();
+    let reason = snapshot.quarantined()[0].1.to_owned();
+    assert_eq!(reason.matches("1.0.0.mcol").count(), 1, "the file is named once: {reason}");
     let answer = site.get("/api/v1/datasets/rivers");
     assert_eq!(answer.refusal(), (503, "UNAVAILABLE".into(), "DATASET_QUARANTINED".into()));
     assert!(answer.header("Retry-After").is_some());
@@ -149,4 +221,30 @@ fn a_manifest_that_cannot_be_read_quarantines_its_dataset() {
     let site = Site::with_cities();
     fs::write(site.data().dataset(&slug()).file("dataset.toml"), "slug = \n").unwrap();
     wait_until("the damage is noticed", || site.get("/api/v1/datasets/cities").status == 503);
+}
+
+#[test]
+fn a_cursor_of_another_dataset_does_not_fit() {
+    let site = Site::with_cities();
+    site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(9));
+    let key = site.paying_key(100);
+    let cursor = site.query("rivers", &key, r#"{"limit": 4}"#).json()["data"]["nextCursor"].clone();
+    let body = format!(r#"{{"limit": 4, "cursor": {cursor}}}"#);
+    assert_eq!(
+        site.query("cities", &key, &body).refusal(),
+        (400, "BAD_REQUEST".into(), "CURSOR_QUERY_MISMATCH".into())
+    );
+}
+
+#[test]
+fn what_was_taken_down_changes_the_time_of_the_list() {
+    let site = Site::with_cities();
+    site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(9));
+    let list = || site.get("/api/v1/datasets");
+    let changed = || httpdate::parse_http_date(list().header("Last-Modified").unwrap()).unwrap();
+    let before = changed();
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    unpublish(&site.data(), &Slug::parse("rivers").unwrap()).unwrap();
+    wait_until("the dataset is gone", || list().json()["data"]["total"] == 1);
+    assert!(changed() > before, "a client that asks with If-Modified-Since must hear of it");
 }

@@ -3,7 +3,8 @@
 
     python demo_walkthrough.py --binaries target/debug [--scale 0.01]
 
-Exit code 0 only if the server starts, every command gets rows, and the server ends in order.
+Then it looks at the whole catalogue as a visitor would. Exit code 0 only if the server starts, every command gets rows,
+the catalogue is sound, and the server ends in order.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+import catalog_checks
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
@@ -69,6 +72,8 @@ def paste(command: str, environment: dict[str, str]) -> int:
 
 def rows_of(command: str, answer: str) -> int:
     """How many rows an answer has, in the form that the command asks for; one without a list counts as one."""
+    if "text/markdown" in command:
+        return len(answer.splitlines())
     if "text/csv" in command:
         return len(list(csv.reader(io.StringIO(answer)))) - 1
     if "/query/stream" in command:
@@ -83,8 +88,8 @@ def rows_of(command: str, answer: str) -> int:
     return len(envelope["data"].get("results", [envelope["data"]]))
 
 
-def walk(binaries: Path, scale: str, folder: Path) -> int:
-    """Does it all; how many curl commands there were."""
+def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
+    """Does it all; how many curl commands there were, and what the catalogue shows."""
     environment = shell(binaries)
     port = free_port()
     made = subprocess.run(
@@ -93,8 +98,9 @@ def walk(binaries: Path, scale: str, folder: Path) -> int:
     if made.returncode != 0:
         raise SystemExit(f"mercato-tools demo: exit {made.returncode}: {made.stderr.decode()}")
     serve, *curls = commands(made.stdout.decode())
-    # The printed command leaves the operator's side at its usual port, which may be taken on this machine.
-    serve = f"exec {serve} --admin unix:{folder / 'admin.sock'}"
+    # The printed command leaves the operator's side at its usual port, which may be taken on this machine; and one
+    # visitor looks at everything at once.
+    serve = f"exec {serve} --admin unix:{folder / 'admin.sock'} --requests-per-minute 0"
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(serve, shell=True, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
@@ -102,7 +108,8 @@ def walk(binaries: Path, scale: str, folder: Path) -> int:
         for command in curls:
             if paste(command, environment) < 1:
                 raise SystemExit(f"{command}\nno rows")
-    except SystemExit:
+        seen = catalog_checks.check(f"http://127.0.0.1:{port}")
+    except (SystemExit, ValueError, OSError):
         sys.stderr.write((folder / "server.log").read_text())
         raise
     finally:
@@ -110,7 +117,7 @@ def walk(binaries: Path, scale: str, folder: Path) -> int:
         code = server.wait(STOP_SECONDS_MAX)
     if code != 0:
         raise SystemExit(f"the server ended with exit code {code}")
-    return len(curls)
+    return len(curls), seen
 
 
 def main() -> None:
@@ -120,10 +127,10 @@ def main() -> None:
     parser.add_argument("--scale", default="0.01", help="scale factor of the demo")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        count = walk(arguments.binaries.resolve(), arguments.scale, Path(name))
+        count, seen = walk(arguments.binaries.resolve(), arguments.scale, Path(name))
     if count == 0:
         raise SystemExit("the demo printed no command")
-    print(f"{count} commands of the demo: all answered")
+    print(f"{count} commands of the demo: all answered; {seen}")
 
 
 if __name__ == "__main__":

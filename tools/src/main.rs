@@ -41,6 +41,7 @@ enum Command {
     Publish(publish::PublishArguments),
     Unpublish(publish::UnpublishArguments),
     Rollback(publish::RollbackArguments),
+    Feature(publish::FeatureArguments),
     Datasets(datasets::DatasetsArguments),
     #[command(flatten)]
     Books(BooksCommand),
@@ -73,6 +74,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Publish(command) => publish::run(command, json),
         Command::Unpublish(command) => publish::run_unpublish(command, json),
         Command::Rollback(command) => publish::run_rollback(command, json),
+        Command::Feature(command) => publish::run_feature(command, json),
         Command::Datasets(command) => datasets::run(command, json),
         Command::Books(command) => books::run(command, json),
     }

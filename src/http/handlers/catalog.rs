@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::dataset_answer::{find, language};
 use super::item::{Header, Item};
 use crate::catalog::{Dataset, Language};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
@@ -52,12 +51,9 @@ fn list(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let results =
         found.get(begin..end).unwrap_or_default().iter().map(|dataset| Item::of(dataset, language)).collect();
     let data = ListData { results, total: found.len(), limit, offset, next_offset };
-    let last_modified = snapshot.datasets().iter().map(|dataset| dataset.updated_at).max();
     let link = link_header(limit, offset, next_offset, tag, language);
     let response = Response::data(&data)?;
-    Ok(response
-        .public(request, last_modified.unwrap_or(Moment::from_unix_millis(0)), REVALIDATE)
-        .with_header("Link", link))
+    Ok(response.public(request, snapshot.changed_at(), REVALIDATE).with_header("Link", link))
 }
 
 /// First, previous and next page (RFC 8288).

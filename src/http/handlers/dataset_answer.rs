@@ -27,7 +27,7 @@ pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, Ap
 
 /// Takes a dataset out of service whose store file turned out to be damaged while it was read.
 pub(super) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
-    app.catalog.quarantine(version, slug, reason);
+    app.catalog.quarantine(version, slug, reason, app.clock.now());
     out_of_service(slug).with_cause(format!("{}: {reason}", version.path.display()))
 }
 

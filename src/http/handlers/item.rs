@@ -39,6 +39,14 @@ impl<'a> Item<'a> {
     }
 }
 
+impl<'a> Item<'a> {
+    /// The same with another description, and the one that it had.
+    pub(super) fn described(mut self, description: &'a str) -> (Self, &'a str) {
+        let own = std::mem::replace(&mut self.description, description);
+        (self, own)
+    }
+}
+
 /// A dataset with all that a visitor wants to know first.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

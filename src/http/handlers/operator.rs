@@ -58,7 +58,7 @@ struct Damaged {
 /// Looks at all folders now; the operator is also told why a dataset is damaged.
 fn reload(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    let report = app.catalog.reload().map_err(|error| ApiError::internal(error.to_string()))?;
+    let report = app.catalog.reload(request.now()).map_err(|error| ApiError::internal(error.to_string()))?;
     let snapshot = app.catalog.snapshot();
     let damaged = snapshot
         .quarantined()

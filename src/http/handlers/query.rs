@@ -63,7 +63,7 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let dataset = find(app, request)?;
     let format = format(request)?;
     let asked = asked.or_all_faults(&dataset)?;
-    let version = version(&dataset, &asked)?;
+    let version = version(&dataset, &asked, request.now());
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
@@ -135,7 +135,7 @@ fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
     let asked = Asked::json(&body, QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
-    let version = version(&dataset, &asked)?;
+    let version = version(&dataset, &asked, request.now());
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;

@@ -1,8 +1,7 @@
 //! What a query asks, against which version, and in which format.
 
-use std::sync::Arc;
-
 use crate::catalog::{Dataset, DatasetVersion, FormatError};
+use crate::clock::Moment;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
@@ -97,14 +96,13 @@ pub(super) fn not_planned(error: QueryError, broken: impl FnOnce(FormatError) ->
     }
 }
 
-/// The version that the cursor began on, else the current one.
-pub(super) fn version(dataset: &Arc<Dataset>, query: &QueryRequest) -> Result<DatasetVersion, ApiError> {
-    let Some(fingerprint) = query.cursor_fingerprint() else { return Ok(dataset.current.clone()) };
-    if dataset.current.table.fingerprint() == fingerprint {
-        return Ok(dataset.current.clone());
+/// The version that the cursor began on, else the current one: on it, planning says what is wrong with the cursor.
+pub(super) fn version(dataset: &Dataset, query: &QueryRequest, now: Moment) -> DatasetVersion {
+    let walked = query.cursor_fingerprint().and_then(|content| dataset.version_of_content(content));
+    if let Some(version) = walked {
+        version.note_walk(now);
     }
-    let kept = dataset.version_of_content(fingerprint).cloned();
-    kept.ok_or_else(|| refuse(vec![Fault::cursor_expired()]))
+    walked.unwrap_or(&dataset.current).clone()
 }
 
 /// The claim of an `Idempotency-Key`, when one is sent. `content` is what must not differ under one key.

@@ -123,7 +123,9 @@ impl RowEvents {
                 last_sent = Instant::now();
             }
             *delivered = delivered.saturating_add(ready.try_into().unwrap_or(u64::MAX));
-            self.reservation.delivered(*delivered, self.clock.now());
+            let now = self.clock.now();
+            self.version.note_walk(now);
+            self.reservation.delivered(*delivered, now);
             if ended {
                 return next_cursor(&plan, &mut stream, last);
             }
@@ -158,7 +160,7 @@ impl RowEvents {
     fn break_off(self, sink: &mut ChunkSink<'_>, rows: u64, broken: &Break) -> StreamEnd {
         if let Break::Damaged(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
-            self.catalog.quarantine(&self.version, &self.slug, reason);
+            self.catalog.quarantine(&self.version, &self.slug, reason, self.clock.now());
             if self.format != StreamFormat::Ndjson {
                 let refusal = Response::error(&out_of_service(&self.slug));
                 let envelope = standalone_envelope(refusal, &self.request_id, self.clock.now());

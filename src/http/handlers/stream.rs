@@ -35,7 +35,7 @@ fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if let Some(last_event) = request.header("Last-Event-ID") {
         asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;
     }
-    let version = version(&dataset, &asked)?;
+    let version = version(&dataset, &asked, request.now());
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;

@@ -3,7 +3,7 @@
 //! Reads every account, key and open reservation, and adds up the newest entries again. Refuses what contradicts
 //! itself: a wrong balance is worse than no answer. Knows no thread.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use super::super::hold::{HoldRecord, Outcome, Progress};
 use super::super::id::{AccountId, KeyId, ReservationId};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
+use super::super::relation::{Relation, RelationKey};
 use super::super::store::{Changes, Store};
 use super::{Account, Books, Hold};
 use crate::clock::Moment;
@@ -82,6 +83,8 @@ struct Loaded {
     accounts: HashMap<AccountId, Account>,
     keys: Vec<KeyRecord>,
     holds: HashMap<ReservationId, Hold>,
+    relations: BTreeMap<RelationKey, Relation>,
+    relations_changed_at: Option<Moment>,
     last_sequence: u64,
 }
 
@@ -107,6 +110,9 @@ impl Loaded {
             usage: HashMap::new(),
             usage_day: now.day(),
             changed_keys: HashSet::new(),
+            relations: self.relations,
+            relations_changed: true,
+            relations_changed_at: self.relations_changed_at,
             latest: now,
             counters_cleaned_until: Vec::new(),
             failure: None,
@@ -123,8 +129,14 @@ impl Loaded {
 
 fn load(path: &Path, store: &mut dyn Store, live: &LiveStreams) -> Result<Loaded, OpenError> {
     check_format(path, store)?;
-    let mut loaded =
-        Loaded { accounts: HashMap::new(), keys: Vec::new(), holds: HashMap::new(), last_sequence: 0 };
+    let mut loaded = Loaded {
+        accounts: HashMap::new(),
+        keys: Vec::new(),
+        holds: HashMap::new(),
+        relations: BTreeMap::new(),
+        relations_changed_at: None,
+        last_sequence: 0,
+    };
     for_each(path, store, key_space::ACCOUNT, |number, value| {
         let record = AccountRecord::decode(AccountId::from_number(number), value)?;
         loaded.accounts.insert(record.id, Account { record, reserved: 0 });
@@ -143,9 +155,22 @@ fn load(path: &Path, store: &mut dyn Store, live: &LiveStreams) -> Result<Loaded
         loaded.holds.insert(record.id, Hold { record, progress });
         Ok(())
     })?;
+    load_relations(path, store, &mut loaded)?;
     loaded.last_sequence = last_sequence(path, store)?;
     check_newest(path, store, &loaded)?;
     Ok(loaded)
+}
+
+fn load_relations(path: &Path, store: &dyn Store, loaded: &mut Loaded) -> Result<(), OpenError> {
+    for_each_record(store, key_space::RELATION, key_space::RELATION.to_vec(), |key, value| {
+        let relation = Relation::decode(key, value).map_err(|source| record_error(path, source))?;
+        loaded.relations.insert(relation.key.clone(), relation);
+        Ok(())
+    })?;
+    let changed_at = store.get(&key_space::relations_changed_at())?;
+    let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
+    loaded.relations_changed_at = millis.map(Moment::from_unix_millis);
+    Ok(())
 }
 
 /// Makes sure that this program can read the records; a new store is marked with the present version.
@@ -208,16 +233,26 @@ fn for_each_from(
     path: &Path,
     store: &dyn Store,
     prefix: &[u8],
-    mut from: Vec<u8>,
+    from: Vec<u8>,
     mut take: impl FnMut(u64, &[u8]) -> Result<(), DecodeError>,
+) -> Result<(), OpenError> {
+    for_each_record(store, prefix, from, |key, value| {
+        let number = key_space::number(key);
+        let number = number.ok_or_else(|| contradiction(path, "a key that is not a number".to_owned()))?;
+        take(number, value).map_err(|source| record_error(path, source))
+    })
+}
+
+fn for_each_record(
+    store: &dyn Store,
+    prefix: &[u8],
+    mut from: Vec<u8>,
+    mut take: impl FnMut(&[u8], &[u8]) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     loop {
         let page = store.scan(prefix, &from, ENTRIES_PER_PAGE_MAX)?;
         for (key, value) in &page {
-            let number = key_space::number(key);
-            let number =
-                number.ok_or_else(|| contradiction(path, "a key that is not a number".to_owned()))?;
-            take(number, value).map_err(|source| record_error(path, source))?;
+            take(key, value)?;
         }
         match page.last() {
             Some((last, _)) if page.len() == ENTRIES_PER_PAGE_MAX => from = [last.as_slice(), &[0]].concat(),

@@ -10,8 +10,9 @@ mod holding;
 mod loading;
 mod operating;
 mod recovering;
+mod relating;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use super::hold::{HoldRecord, Progress};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_record::KeyRecord;
 use super::key_space;
+use super::relation::{Relation, RelationKey, Relations};
 use super::store::{Changes, Record, Store, StoreError};
 use super::usage::Usage;
 use crate::clock::{Moment, UtcDay};
@@ -32,6 +34,7 @@ pub(super) use charging::Claimed;
 pub(super) use holding::Reserved;
 pub(super) use loading::{LiveStreams, LoadError, check_format, for_each, read_entries};
 pub(super) use operating::{Credit, NewKey};
+pub(super) use relating::Removal;
 
 /// An account and what is held back of it.
 pub(super) struct Account {
@@ -62,6 +65,9 @@ pub(super) struct Books {
     usage_day: UtcDay,
     changed_accounts: HashSet<AccountId>,
     changed_keys: HashSet<KeyId>,
+    relations: BTreeMap<RelationKey, Relation>,
+    relations_changed: bool,
+    relations_changed_at: Option<Moment>,
     next_sequence: u64,
     next_account: u64,
     next_key: u64,
@@ -148,6 +154,11 @@ impl Books {
             if let Some(key) = self.keys.get(&id) {
                 self.directory.publish_key(key);
             }
+        }
+        if std::mem::take(&mut self.relations_changed) {
+            let revision = self.directory.relations().revision().wrapping_add(1);
+            let shown = Relations::new(&self.relations, revision, self.relations_changed_at);
+            self.directory.publish_relations(shown);
         }
         self.changes.clear();
         self.closed_holds.clear();

@@ -238,7 +238,7 @@ fn check_text(field: &'static str, text: &str, length_min: usize) -> Result<(), 
     Ok(())
 }
 
-fn invalid(field: &'static str, rule: String) -> ChargeError {
+pub(super) fn invalid(field: &'static str, rule: String) -> ChargeError {
     ChargeError::Invalid { field, rule }
 }
 

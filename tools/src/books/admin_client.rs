@@ -16,7 +16,9 @@ use serde_json::Value;
 use crate::failure::Failure;
 
 const ORDERS_PATH: &str = "/admin/v1/orders";
+const RELOAD_PATH: &str = "/admin/v1/catalog/reload";
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
+const RELOAD_WAIT: Duration = Duration::from_secs(30);
 /// A backup or a verification of large books takes its time.
 const ANSWER_WAIT: Duration = Duration::from_secs(900);
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
@@ -53,7 +55,7 @@ impl AdminClient {
     pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
         let body =
             serde_json::to_vec(order).map_err(|error| self.failed("write the order", error.to_string()))?;
-        let answer = self.exchange(&body).map_err(|error| {
+        let answer = self.exchange(ORDERS_PATH, &body, ANSWER_WAIT).map_err(|error| {
             let remedy = "is the server running? name its admin listener with --admin";
             self.failed("reach the admin listener", format!("{error}; {remedy}"))
         })?;
@@ -68,10 +70,15 @@ impl AdminClient {
         Err(self.failed("carry out the order", message.to_owned()))
     }
 
-    fn exchange(&self, body: &[u8]) -> io::Result<Vec<u8>> {
-        let mut connection = self.connect()?;
+    /// Has the server look at the folders of the catalog, and waits until it has.
+    pub(super) fn reload_catalog(&self) -> io::Result<()> {
+        self.exchange(RELOAD_PATH, b"", RELOAD_WAIT).map(drop)
+    }
+
+    fn exchange(&self, path: &str, body: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
+        let mut connection = self.connect(wait)?;
         let head = format!(
-            "POST {ORDERS_PATH} HTTP/1.1\r\nHost: mercato\r\nAuthorization: Bearer {}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: mercato\r\nAuthorization: Bearer {}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             self.token,
             body.len()
@@ -87,11 +94,11 @@ impl AdminClient {
         }
     }
 
-    fn connect(&self) -> io::Result<Box<dyn Connection>> {
+    fn connect(&self, wait: Duration) -> io::Result<Box<dyn Connection>> {
         match &self.address {
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(ANSWER_WAIT))?;
+                stream.set_read_timeout(Some(wait))?;
                 Ok(Box::new(stream))
             }
             Address::Tcp(address) => {
@@ -99,7 +106,7 @@ impl AdminClient {
                 for address in address.to_socket_addrs()? {
                     match TcpStream::connect_timeout(&address, CONNECT_WAIT) {
                         Ok(stream) => {
-                            stream.set_read_timeout(Some(ANSWER_WAIT))?;
+                            stream.set_read_timeout(Some(wait))?;
                             return Ok(Box::new(stream));
                         }
                         Err(error) => last = error,

@@ -96,6 +96,16 @@ impl Desk {
     }
 }
 
+/// Has the catalog of a running server looked at.
+pub(super) fn tell_server(data: &DataDirectory) {
+    if data.admin_address().is_file()
+        && let Ok(client) = AdminClient::new(&announced(data.root()), &data.admin_token())
+    {
+        // The address may be that of a server which has ended.
+        drop(client.reload_catalog());
+    }
+}
+
 /// The address that the server of a data directory wrote down.
 fn announced(data: &Path) -> String {
     let found = std::fs::read_to_string(DataDirectory::new(data).admin_address()).unwrap_or_default();

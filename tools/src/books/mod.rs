@@ -1,4 +1,4 @@
-//! Accounts, credits, keys, usage, backups and the entries: what an operator does with the books.
+//! Accounts, credits, keys, relations, usage, backups and the entries: what an operator does with the books.
 //!
 //! While a server has the books open, an order goes to its admin listener; otherwise the books are opened here. Both
 //! give the same answer. Knows no HTTP route of the public API.
@@ -7,6 +7,7 @@ mod admin_client;
 mod desk;
 mod export;
 mod print;
+mod relation;
 
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 use desk::Desk;
 pub use export::ExportFormat;
+pub use relation::RelationCommand;
 
 /// Where the books are.
 #[derive(Debug, Clone, Args)]
@@ -44,6 +46,9 @@ pub enum BooksCommand {
     /// Create, list, revoke and rotate API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// Add, remove and list relations between datasets.
+    #[command(subcommand)]
+    Relation(RelationCommand),
     /// Show what an account read, by day and dataset.
     Usage {
         /// The account.
@@ -225,6 +230,12 @@ pub enum LedgerCommand {
     },
 }
 
+/// Asks the server of a data directory, if one runs, to look at the catalog now. A server that hears nothing finds the
+/// change by itself, so that nobody needs to know whether this succeeded.
+pub fn tell_server(data: &DataDirectory) {
+    desk::tell_server(data);
+}
+
 /// Runs a command.
 ///
 /// # Errors
@@ -235,6 +246,7 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
         BooksCommand::Credits(command) => run_credits(command, json),
         BooksCommand::Key(command) => run_key(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
+        BooksCommand::Relation(command) => relation::run(command, json),
         BooksCommand::Usage { account, days, place } => {
             order(place, &Order::Usage { account: account.clone(), days: *days }, json, print::usage)
         }

@@ -103,6 +103,30 @@ pub(super) fn verification(answer: &Value) -> Result<(), Failure> {
     differences.filter_map(Value::as_str).try_for_each(print_text)
 }
 
+pub(super) fn added_relation(answer: &Value) -> Result<(), Failure> {
+    let is_changed = answer.get("replaced").and_then(Value::as_bool) == Some(true);
+    let done = if is_changed { "changed" } else { "added" };
+    print_text(&format!("{done}: {}", relation_line(answer)))
+}
+
+pub(super) fn removed_relations(answer: &Value) -> Result<(), Failure> {
+    list(answer, "removed")
+        .try_for_each(|relation| print_text(&format!("removed: {}", relation_line(relation))))
+}
+
+pub(super) fn relations(answer: &Value) -> Result<(), Failure> {
+    list(answer, "relations").try_for_each(|relation| print_text(&relation_line(relation)))
+}
+
+fn relation_line(relation: &Value) -> String {
+    let (from, to, kind) = (text(relation, "from"), text(relation, "to"), text(relation, "type"));
+    let line = format!("{from} -> {to}  {kind}  weight {}", text(relation, "weight"));
+    match text(relation, "description").as_str() {
+        "" => line,
+        description => format!("{line}  {description}"),
+    }
+}
+
 /// The first thing that does not balance.
 pub(super) fn first_difference(answer: &Value) -> &str {
     answer.pointer("/differences/0").and_then(Value::as_str).unwrap_or("the report is not complete")

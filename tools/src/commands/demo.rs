@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// How long requests that run may take to finish after SIGINT.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Generate the TPC-H tables as Parquet, publish them, create an account with credits and a key, and serve.
+/// Generate the TPC-H tables and some small made-up ones as Parquet, publish them, create an account and a key, and serve.
 ///
 /// Prints curl commands that work as pasted, and serves until Ctrl-C. A second run on the same directory uses
 /// what is there.
@@ -82,7 +82,7 @@ fn announce(
     for dataset in offered {
         let made = if dataset.new { "made" } else { "found" };
         print_text(&format!(
-            "{:16} {:>10} rows {:>12} bytes  {made}",
+            "{:24} {:>10} rows {:>12} bytes  {made}",
             dataset.slug, dataset.rows, dataset.bytes
         ))?;
     }
@@ -118,6 +118,10 @@ What is there (no key needed):
   curl -s '{api}/tpch-lineitem'
   curl -s '{api}/tpch-lineitem/schema'
   curl -s '{api}/tpch-orders/sample'
+  curl -s '{api}/air-quality-daily?lang=it'
+  curl -s '{api}/air-quality-daily/methodology' -H 'Accept: text/markdown'
+  curl -s '{api}/valdoro-municipalities/related?limit=10'
+  curl -s '{api}/relations/graph'
 
 The newest heavy lines that went by air, as JSON; data.nextCursor goes back as \"cursor\" for the next page:
 

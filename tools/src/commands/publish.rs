@@ -1,4 +1,4 @@
-//! `publish`, `unpublish`, `rollback`: changes of what a data directory offers. Knows no file name inside it.
+//! `publish`, `unpublish`, `rollback`, `feature`: changes of what a data directory offers. Knows no file name inside it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::convert::ConversionOptions;
 use super::{print_json, print_text};
+use crate::books;
 use crate::convert::{Conversion, Report, convert};
 use crate::failure::Failure;
 
@@ -45,6 +46,9 @@ pub struct PublishArguments {
     /// The server's data directory.
     #[arg(long, value_name = "DATA_DIR")]
     pub data: PathBuf,
+    /// How many versions stay on the disk, this one included. Default: what `keep_versions` of dataset.toml says, else 3.
+    #[arg(long, value_name = "N", value_parser = parse_keep)]
+    pub keep: Option<usize>,
     /// How to convert.
     #[command(flatten)]
     pub options: ConversionOptions,
@@ -79,6 +83,33 @@ pub struct RollbackArguments {
     pub data: PathBuf,
 }
 
+/// Decide whether a dataset stands first in the list, whatever its dataset.toml says.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  mercato-tools feature sales on --data /srv/mercato")]
+pub struct FeatureArguments {
+    /// The dataset.
+    #[arg(value_name = "SLUG")]
+    pub slug: String,
+    /// `on` or `off`; `auto` leaves it to dataset.toml again.
+    #[arg(value_name = "on|off|auto")]
+    pub state: FeatureState,
+    /// The server's data directory.
+    #[arg(long, value_name = "DATA_DIR")]
+    pub data: PathBuf,
+}
+
+/// Whether a dataset stands first in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum FeatureState {
+    /// It does.
+    On,
+    /// It does not.
+    Off,
+    /// Its dataset.toml decides.
+    Auto,
+}
+
 /// What a publication did.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,7 +139,9 @@ pub struct Publication {
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let conversion = arguments.options.conversion(&arguments.parquet, Path::new(""))?;
-    let publication = publish(&DataDirectory::new(&arguments.data), &folder, &arguments.version, conversion)?;
+    let data = DataDirectory::new(&arguments.data);
+    let publication = publish(&data, &folder, &arguments.version, arguments.keep, conversion)?;
+    books::tell_server(&data);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
     }
@@ -130,11 +163,12 @@ pub fn publish(
     data: &DataDirectory,
     folder: &Path,
     version: &Version,
+    keep: Option<usize>,
     conversion: Conversion,
 ) -> Result<Publication, Failure> {
     let manifest = Manifest::load(folder)?;
     let mut report = None;
-    let published = catalog_publish::publish(data, folder, version, |path| {
+    let published = catalog_publish::publish_keeping(data, folder, version, keep, |path| {
         let conversion = Conversion { output: path.to_path_buf(), ..conversion };
         report = Some(convert(&conversion)?);
         Ok(())
@@ -166,8 +200,9 @@ pub fn publish(
 /// # Errors
 /// When there is no such dataset, or its files cannot be changed.
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
-    let slug = slug(&arguments.slug)?;
-    catalog_publish::unpublish(&DataDirectory::new(&arguments.data), &slug)?;
+    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
+    catalog_publish::unpublish(&data, &slug)?;
+    books::tell_server(&data);
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "published": false }));
     }
@@ -179,13 +214,39 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
 /// # Errors
 /// When there is no such dataset or version, or its files cannot be changed.
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
-    let slug = slug(&arguments.slug)?;
-    catalog_publish::rollback(&DataDirectory::new(&arguments.data), &slug, &arguments.to)?;
+    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
+    catalog_publish::rollback(&data, &slug, &arguments.to)?;
+    books::tell_server(&data);
     if json {
         let version = arguments.to.to_string();
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "currentVersion": version }));
     }
     print_text(&format!("{slug} serves version {} now", arguments.to))
+}
+
+/// Runs `feature`.
+///
+/// # Errors
+/// When there is no such dataset, or its files cannot be changed.
+pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failure> {
+    let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
+    let (featured, said) = match arguments.state {
+        FeatureState::On => (Some(true), "stands first in the list"),
+        FeatureState::Off => (Some(false), "stands in the list like every other"),
+        FeatureState::Auto => (None, "stands in the list as its dataset.toml says"),
+    };
+    catalog_publish::feature(&data, &slug, featured)?;
+    books::tell_server(&data);
+    if json {
+        return print_json(&serde_json::json!({ "slug": slug.as_str(), "featured": featured }));
+    }
+    print_text(&format!("{slug} {said}"))
+}
+
+fn parse_keep(text: &str) -> Result<usize, String> {
+    let most = catalog_publish::RETAINED_VERSION_COUNT_MAX;
+    let found = text.parse().ok().filter(|count| (1..=most).contains(count));
+    found.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
 /// A slug as typed.

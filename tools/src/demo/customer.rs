@@ -7,8 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use mercato::catalog::DataDirectory;
-use mercato::clock::{Clock, Moment, SystemClock};
-use mercato::ledger::{KEY_RANDOM_BYTES, KeyHash, Ledger, LedgerOptions};
+use mercato::clock::Moment;
+use mercato::ledger::{KEY_RANDOM_BYTES, KeyHash, Ledger};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -30,27 +30,22 @@ pub struct Customer {
 /// The account of an earlier run where the books still know its key, else a new one.
 ///
 /// # Errors
-/// When the books cannot be opened or written, or the file beside the data cannot be written.
-pub fn find_or_create(data: &DataDirectory) -> Result<Customer, Failure> {
-    let now = SystemClock.now();
-    let directory = data.ledger();
-    let failed = |action: &'static str| {
-        let directory = directory.display().to_string();
-        move |reason: String| Failure::Books { directory, action, reason }
-    };
-    let ledger = Ledger::open(&directory, LedgerOptions::default(), now)
-        .map_err(|error| failed("open them")(error.to_string()))?;
+/// When the books cannot be written, or the file beside the data cannot be written.
+pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<Customer, Failure> {
     let path = data.root().join(FILE);
-    let known = read(&path).filter(|customer| is_known(&ledger, customer));
+    let known = read(&path).filter(|customer| is_known(ledger, customer));
     let customer = match known {
         Some(customer) => customer,
         None => {
-            let customer = create(&ledger, now).map_err(failed("create an account in them"))?;
+            let customer = create(ledger, now).map_err(|reason| Failure::Books {
+                directory: data.ledger().display().to_string(),
+                action: "create an account in them",
+                reason,
+            })?;
             keep(&path, &customer)?;
             customer
         }
     };
-    ledger.shutdown();
     Ok(customer)
 }
 

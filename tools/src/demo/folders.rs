@@ -1,26 +1,45 @@
-//! The dataset folders of the demo: manifest, methodology and changelog of each table. Knows no data.
+//! The dataset folders of the demo: manifest, methodology and changelog of each table, the texts in English and Italian.
+//! Knows no data.
 
 use std::fs;
 use std::path::Path;
 
+use super::open::OpenTable;
 use super::tables::Table;
 use crate::failure::Failure;
 
 const METHODOLOGY: &str = include_str!("../../demo/methodology.md");
 const CHANGELOG: &str = include_str!("../../demo/changelog.md");
+const OPEN_METHODOLOGY: &str = include_str!("../../demo/open/methodology.md");
+const OPEN_CHANGELOG: &str = include_str!("../../demo/open/changelog.md");
 
 /// Writes the folder that `publish` takes.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(Failure::io(folder, "create"))?;
     let fill = |text: &str| text.replace("{table}", table.name()).replace("{scale}", &scale.to_string());
-    for (name, text) in [
-        ("dataset.toml", manifest(table).to_owned()),
-        ("methodology.md", fill(METHODOLOGY)),
-        ("changelog.md", fill(CHANGELOG)),
-    ] {
+    write_texts(folder, manifest(table), fill(METHODOLOGY), fill(CHANGELOG))
+}
+
+/// The same for a made-up table of so many rows.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_open(table: &OpenTable, rows: usize, folder: &Path) -> Result<(), Failure> {
+    let (english, italian) = table.notes.split_once("\n---\n").unwrap_or((table.notes, ""));
+    let fill = |text: &str| {
+        let text = text.replace("{table}", table.slug).replace("{rows}", &rows.to_string());
+        text.replace("{english}", english.trim()).replace("{italian}", italian.trim())
+    };
+    write_texts(folder, table.manifest, fill(OPEN_METHODOLOGY), fill(OPEN_CHANGELOG))
+}
+
+fn write_texts(folder: &Path, manifest: &str, methodology: String, changelog: String) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(Failure::io(folder, "create"))?;
+    for (name, text) in
+        [("dataset.toml", manifest.to_owned()), ("methodology.md", methodology), ("changelog.md", changelog)]
+    {
         let path = folder.join(name);
         fs::write(&path, text).map_err(Failure::io(&path, "write"))?;
     }
@@ -61,6 +80,31 @@ mod tests {
             assert_eq!(described, columns);
             let text = fs::read_to_string(folder.path().join("methodology.md")).unwrap();
             assert!(text.contains(table.name()) && text.contains("0.1") && !text.contains('{'));
+            assert!(text.contains("# Metodologia"));
+        }
+    }
+
+    #[test]
+    fn a_made_up_table_says_so_in_two_languages_and_describes_every_column() {
+        for table in OpenTable::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let batch = table.batch().unwrap();
+            write_open(&table, batch.num_rows(), folder.path()).unwrap();
+            let manifest = Manifest::load(folder.path()).unwrap();
+            assert_eq!(manifest.slug.as_str(), table.slug);
+            let (english, italian) = (&manifest.description.en, &manifest.description.it);
+            assert!(english.as_ref().unwrap().contains("Generated for demonstration."), "{}", table.slug);
+            assert!(italian.as_ref().unwrap().contains("dimostrativo"), "{}", table.slug);
+            let described: Vec<&str> = manifest.columns.keys().map(String::as_str).collect();
+            let schema = batch.schema();
+            let is_described = |name: &str| {
+                described.iter().any(|other| *other == name || other.starts_with(&format!("{name}.")))
+            };
+            assert!(schema.fields().iter().all(|field| is_described(field.name())), "{}", table.slug);
+            let methodology = fs::read_to_string(folder.path().join("methodology.md")).unwrap();
+            assert!(!methodology.contains('{') && methodology.contains("# Metodologia"));
+            let changelog = fs::read_to_string(folder.path().join("changelog.md")).unwrap();
+            assert_eq!(mercato::catalog::parse_changelog(&changelog).len(), 1);
         }
     }
 }

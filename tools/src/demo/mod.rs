@@ -1,8 +1,10 @@
-//! Real data to try everything with: generated, converted, published and served. What an earlier run left in the
-//! data directory is used again.
+//! Data to try everything with: generated, converted, published, related to each other and served. What an earlier run
+//! left in the data directory is used again.
 
 mod customer;
 mod folders;
+pub mod open;
+mod relations;
 pub mod tables;
 
 use std::fs;
@@ -11,8 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mercato::catalog::{DataDirectory, Slug};
-use mercato::clock::SystemClock;
+use mercato::clock::{Clock, SystemClock};
 use mercato::config::{Settings, TypedFlags};
+use mercato::ledger::{Ledger, LedgerOptions};
 use mercato::serving;
 use semver::Version;
 
@@ -21,6 +24,7 @@ use crate::convert::Conversion;
 use crate::failure::Failure;
 use crate::progress;
 pub use customer::Customer;
+use open::OpenTable;
 use tables::Table;
 
 /// The version that the demo publishes.
@@ -41,7 +45,7 @@ pub struct Offered {
     pub bytes: u64,
 }
 
-/// Makes and publishes all eight tables, and an account with credits and a key.
+/// Makes and publishes all tables, enters their relations, and opens an account with credits and a key.
 ///
 /// # Errors
 /// When a file cannot be written, or the directory holds a demo of another scale.
@@ -50,10 +54,73 @@ pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<Offered>, Customer), Fail
     fs::create_dir_all(&work).map_err(Failure::io(&work, "create"))?;
     check_scale(&work, scale)?;
     let directory = DataDirectory::new(data);
-    let offered = Table::ALL.iter().map(|table| offer(*table, scale, &directory, &work));
-    let offered = offered.collect::<Result<Vec<_>, _>>()?;
-    let customer = customer::find_or_create(&directory)?;
+    let mut offered = Vec::new();
+    for table in Table::ALL {
+        offered.push(offer(Source::Benchmark(table, scale), &directory, &work)?);
+    }
+    let bar = progress::bar("open data", OpenTable::ALL.len() as u64, "datasets");
+    for table in OpenTable::ALL {
+        offered.push(offer(Source::Open(table), &directory, &work)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let customer = keep_books(&directory)?;
     Ok((offered, customer))
+}
+
+/// The relations and the account of the demo.
+fn keep_books(data: &DataDirectory) -> Result<Customer, Failure> {
+    let (now, folder) = (SystemClock.now(), data.ledger());
+    let failed = |action: &'static str| {
+        let directory = folder.display().to_string();
+        move |reason: String| Failure::Books { directory, action, reason }
+    };
+    let ledger = Ledger::open(&folder, LedgerOptions::default(), now)
+        .map_err(|error| failed("open them")(error.to_string()))?;
+    relations::enter(&ledger, now).map_err(failed("enter relations in them"))?;
+    let customer = customer::find_or_create(data, &ledger, now)?;
+    ledger.shutdown();
+    Ok(customer)
+}
+
+/// Where a dataset of the demo comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A table of the benchmark at a scale.
+    Benchmark(Table, f64),
+    /// A made-up table.
+    Open(OpenTable),
+}
+
+impl Source {
+    fn slug(self) -> String {
+        match self {
+            Source::Benchmark(table, _) => format!("tpch-{}", table.name()),
+            Source::Open(table) => table.slug.to_owned(),
+        }
+    }
+
+    /// Writes the Parquet file and the folder that `publish` takes.
+    fn make(self, parquet: &Path, folder: &Path) -> Result<(), Failure> {
+        match self {
+            Source::Benchmark(table, scale) => {
+                if !parquet.exists() {
+                    let bar = progress::bar(&format!("generate {}", table.name()), table.rows(scale), "rows");
+                    tables::write(table, scale, parquet, &bar)?;
+                    bar.finish_and_clear();
+                }
+                folders::write(table, scale, folder)
+            }
+            Source::Open(table) => {
+                let batch = table
+                    .batch()
+                    .map_err(|error| Failure::io(parquet, "write")(std::io::Error::other(error)))?;
+                let rows = batch.num_rows();
+                tables::write_batch(batch, parquet, &indicatif::ProgressBar::hidden())?;
+                folders::write_open(&table, rows, folder)
+            }
+        }
+    }
 }
 
 /// One data directory has tables of one scale, since a published version never changes.
@@ -72,23 +139,18 @@ fn check_scale(work: &Path, scale: f64) -> Result<(), Failure> {
     }
 }
 
-fn offer(table: Table, scale: f64, data: &DataDirectory, work: &Path) -> Result<Offered, Failure> {
-    let name = format!("tpch-{}", table.name());
+fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<Offered, Failure> {
+    let name = source.slug();
     let slug = Slug::parse(&name).map_err(|error| Failure::Usage(error.to_string()))?;
     let store = data.dataset(&slug).store(&VERSION);
     if store.exists() {
         let found = mercato_format::Table::open(&store).map_err(Failure::store(&store))?;
         return Ok(Offered { slug: name, new: false, rows: found.row_count(), bytes: found.file_bytes() });
     }
-    let parquet = work.join(format!("{}.parquet", table.name()));
-    if !parquet.exists() {
-        let bar = progress::bar(&format!("generate {}", table.name()), table.rows(scale), "rows");
-        tables::write(table, scale, &parquet, &bar)?;
-        bar.finish_and_clear();
-    }
-    let folder = work.join(table.name());
-    folders::write(table, scale, &folder)?;
-    let publication = publish(data, &folder, &VERSION, Conversion::new(&parquet, Path::new("")))?;
+    let short = name.strip_prefix("tpch-").unwrap_or(&name);
+    let (parquet, folder) = (work.join(format!("{short}.parquet")), work.join(short));
+    source.make(&parquet, &folder)?;
+    let publication = publish(data, &folder, &VERSION, None, Conversion::new(&parquet, Path::new("")))?;
     Ok(Offered { slug: name, new: true, rows: publication.rows, bytes: publication.bytes })
 }
 

@@ -133,19 +133,33 @@ impl Table {
 /// # Errors
 /// When the file cannot be written.
 pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
+    let mut batches = table.batches(scale);
+    let schema = batches.schema();
+    let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
+    write_whole(path, |file| {
+        std::thread::scope(|scope| {
+            // The generator runs ahead of the writer; it stops when the writer has gone.
+            scope.spawn(move || batches.try_for_each(|batch| sender.send(batch)));
+            write_batches(file, &schema, receiver.into_iter(), bar)
+        })
+    })
+}
+
+/// Writes one batch in the same way.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_batch(batch: RecordBatch, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
+    let schema = batch.schema();
+    write_whole(path, |file| write_batches(file, &schema, std::iter::once(Ok(batch)), bar))
+}
+
+fn write_whole(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<(), Failure> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     let builder = builder.permissions(Permissions::from_mode(0o644));
     let file = builder.tempfile_in(folder).map_err(Failure::io(folder, "create a file in"))?;
-    let mut batches = table.batches(scale);
-    let schema = batches.schema();
-    let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
-    let written = std::thread::scope(|scope| {
-        // The generator runs ahead of the writer; it stops when the writer has gone.
-        scope.spawn(move || batches.try_for_each(|batch| sender.send(batch)));
-        write_batches(file.as_file(), &schema, receiver.into_iter(), bar)
-    });
-    written.map_err(Failure::io(path, "write"))?;
+    write(file.as_file()).map_err(Failure::io(path, "write"))?;
     file.as_file().sync_all().map_err(Failure::io(path, "sync"))?;
     file.persist(path).map_err(|error| Failure::io(path, "put into place")(error.error))?;
     Ok(())

@@ -46,6 +46,7 @@ fn keep_books(folder: &Path) -> Value {
     );
     assert!(!shown.to_string().contains(plain), "a key is shown once");
     assert_eq!(json(folder, &["account", "list", "--data", ".", "--json"])["total"], 1);
+    relate(folder);
     let usage = json(folder, &["usage", "--account", id, "--days", "7", "--data", ".", "--json"]);
     assert_eq!(usage["usage"], Value::Array(Vec::new()));
     let report = json(folder, &["ledger", "verify", "--data", ".", "--json"]);
@@ -58,6 +59,27 @@ fn keep_books(folder: &Path) -> Value {
         &["credits", "found 0"],
     );
     shown
+}
+
+/// Everything that an operator does with relations; one is left.
+fn relate(folder: &Path) {
+    let add = |to: &str, weight: &str| {
+        let typed = ["relation", "add", "orders", to, "--type", "foreign-key", "--description", "città"];
+        json(folder, &[&typed[..], &["--weight", weight, "--data", ".", "--json"]].concat())
+    };
+    let added = add("customers", "0.5");
+    assert_eq!((&added["from"], &added["type"]), (&"orders".into(), &"foreign-key".into()));
+    assert_eq!((&added["weight"], &added["replaced"]), (&0.5.into(), &false.into()));
+    assert_eq!(added["absent"], serde_json::json!(["orders", "customers"]));
+    assert_eq!(add("customers", "0.75")["replaced"], true);
+    add("parts", "1");
+    let removed = ["relation", "remove", "orders", "parts", "--data", ".", "--json"];
+    assert_eq!(json(folder, &removed)["removed"][0]["to"], "parts");
+    refused(folder, &["relation", "remove", "orders", "parts", "--data", "."], 1, &["orders", "parts"]);
+    refused(folder, &["relation", "add", "a", "a", "--type", "x", "--data", "."], 1, &["itself"]);
+    let listed = json(folder, &["relation", "list", "--data", ".", "--json"]);
+    assert_eq!((&listed["total"], &listed["relations"][0]["weight"]), (&1.into(), &0.75.into()));
+    assert_eq!(json(folder, &["relation", "list", "parts", "--data", ".", "--json"])["total"], 0);
 }
 
 /// An answer without what differs from run to run.
@@ -105,6 +127,8 @@ fn a_backup_of_a_running_server_restores_and_its_entries_export() {
     let grant: Value = serde_json::from_str(ndjson.lines().nth(1).unwrap()).unwrap();
     assert_eq!((&grant["kind"], &grant["note"]), (&"grant".into(), &"hi".into()));
     refused(folder.path(), &["restore", "backups", "--data", "."], 1, &["there are books already"]);
+    let relations = json(folder.path(), &["relation", "list", "--data", "restored", "--json"]);
+    assert_eq!(relations["relations"][0]["description"], "città");
     assert_eq!(names(&folder.path().join("restored")), ["ledger"]);
 }
 
@@ -115,5 +139,6 @@ fn books_that_do_not_exist_are_not_begun_by_a_question() {
         let arguments = [question, &["--data", "nowhere"]].concat();
         refused(folder.path(), &arguments, 1, &["nowhere", "account create"]);
     }
+    assert_eq!(json(folder.path(), &["relation", "list", "--data", ".", "--json"])["total"], 0);
     assert!(names(folder.path()).is_empty());
 }

@@ -52,6 +52,12 @@ fn versions_are_published_taken_back_and_taken_down() {
         (&shown["versions"][0], &shown["columns"][0]["description"]),
         (&Value::from("1.1.0"), &Value::from("Key"))
     );
+    let featured = |state| json(folder.path(), &["feature", "small", state, "--data", "data", "--json"]);
+    let shown =
+        || json(folder.path(), &["datasets", "list", "--data", "data", "--json"])["datasets"][0].clone();
+    assert_eq!((&featured("on")["featured"], &shown()["featured"]), (&Value::from(true), &Value::from(true)));
+    featured("auto");
+    assert_eq!(shown()["featured"], false);
     json(folder.path(), &["unpublish", "small", "--data", "data", "--json"]);
     assert_eq!(current(folder.path()), Value::Null);
     publish(folder.path(), "1.2.0");
@@ -79,6 +85,8 @@ fn a_refused_publication_changes_nothing() {
 fn what_is_not_published_cannot_be_changed_or_shown() {
     let folder = workshop();
     publish(folder.path(), "1.0.0");
+    refused(folder.path(), &["feature", "other", "on", "--data", "data"], 1, &["other"]);
+    refused(folder.path(), &["feature", "small", "maybe", "--data", "data"], 2, &["maybe"]);
     refused(folder.path(), &["unpublish", "other", "--data", "data"], 1, &["other"]);
     refused(folder.path(), &["rollback", "small", "--to", "3.0.0", "--data", "data"], 1, &["3.0.0", "1.0.0"]);
     refused(folder.path(), &["datasets", "show", "other", "--data", "data"], 1, &["other"]);
@@ -92,7 +100,7 @@ fn the_demo_is_made_once_and_found_again() {
     let demo = |scale| ["demo", "--data", "demo", "--scale", scale, "--no-serve", "--json"];
     let first = json(folder.path(), &demo("0.001"));
     let datasets = first["datasets"].as_array().unwrap();
-    assert_eq!(datasets.len(), 8);
+    assert_eq!(datasets.len(), 24);
     assert!(datasets.iter().all(|dataset| dataset["new"] == true && dataset["rows"].as_u64().unwrap() > 0));
     assert!(first["key"].as_str().unwrap().starts_with("mk_"));
     let second = json(folder.path(), &demo("0.001"));
@@ -100,6 +108,8 @@ fn the_demo_is_made_once_and_found_again() {
     assert!(second["datasets"].as_array().unwrap().iter().all(|dataset| dataset["new"] == false));
     refused(folder.path(), &demo("0.002"), 1, &["scale", "0.001", "0.002"]);
     let listing = json(folder.path(), &["datasets", "list", "--data", "demo", "--json"]);
-    assert_eq!(listing["datasets"].as_array().unwrap().len(), 8);
+    assert_eq!(listing["datasets"].as_array().unwrap().len(), 24);
+    let relations = json(folder.path(), &["relation", "list", "--data", "demo", "--json"]);
+    assert_eq!(relations["total"], 30);
     assert_eq!(listing["datasets"][0]["featured"], true);
 }

@@ -1,0 +1,84 @@
+//! Small made-up tables of a region that does not exist, in the manner of open data: they give list, search and graph
+//! something to show, and say of themselves that they were generated for demonstration.
+//!
+//! The same rows on every machine. Knows no store file and no dataset.
+
+mod civic;
+mod columns;
+mod culture;
+mod environment;
+mod mobility;
+mod places;
+mod random;
+
+use arrow::array::RecordBatch;
+use arrow::error::ArrowError;
+
+use random::Random;
+
+/// A made-up table.
+#[derive(Clone, Copy)]
+pub struct OpenTable {
+    /// Its name, which is the slug of its dataset too.
+    pub slug: &'static str,
+    /// `dataset.toml`.
+    pub manifest: &'static str,
+    /// What its methodology says about it, first in English and then in Italian, parted by a line of dashes.
+    pub notes: &'static str,
+    rows: fn(Random) -> Result<RecordBatch, ArrowError>,
+}
+
+macro_rules! open_table {
+    ($slug:literal, $rows:path) => {
+        OpenTable {
+            slug: $slug,
+            manifest: include_str!(concat!("../../../demo/open/", $slug, ".toml")),
+            notes: include_str!(concat!("../../../demo/open/", $slug, ".md")),
+            rows: $rows,
+        }
+    };
+}
+
+impl OpenTable {
+    /// All of them.
+    pub const ALL: [OpenTable; 16] = [
+        open_table!("valdoro-municipalities", places::municipalities),
+        open_table!("air-quality-stations", environment::air_stations),
+        open_table!("air-quality-daily", environment::air_daily),
+        open_table!("weather-daily", environment::weather_daily),
+        open_table!("rainfall-hourly", environment::rainfall_hourly),
+        open_table!("water-quality-samples", environment::water_quality),
+        open_table!("bike-sharing-trips", mobility::bike_trips),
+        open_table!("train-punctuality", mobility::train_punctuality),
+        open_table!("municipal-budgets", civic::budgets),
+        open_table!("public-contracts", civic::contracts),
+        open_table!("energy-consumption", civic::energy),
+        open_table!("waste-collection", civic::waste),
+        open_table!("library-loans", culture::library_loans),
+        open_table!("school-enrolment", culture::school_enrolment),
+        open_table!("tourism-arrivals", culture::tourism),
+        open_table!("museum-visits", culture::museum_visits),
+    ];
+
+    /// The rows.
+    ///
+    /// # Errors
+    /// When a value does not fit its type.
+    pub fn batch(&self) -> Result<RecordBatch, ArrowError> {
+        (self.rows)(Random::named(self.slug))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_small_and_the_same_every_time() {
+        for table in OpenTable::ALL {
+            let batch = table.batch().unwrap();
+            assert!((40..=20_000).contains(&batch.num_rows()), "{}: {}", table.slug, batch.num_rows());
+            assert!(batch == table.batch().unwrap(), "{}", table.slug);
+        }
+    }
+}
