@@ -15,6 +15,7 @@ use serde::Deserialize;
 pub use guard::{GuardSettings, LimitFlags};
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
+use crate::limits::catalog::{PATROL_BYTES_PER_SECOND, PATROL_MEBIBYTES_MAX};
 
 /// Largest configuration file.
 const CONFIG_SIZE_BYTES_MAX: u64 = 1024 * 1024;
@@ -95,6 +96,11 @@ pub struct TypedFlags {
     #[arg(long, value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
 
+    /// MiB a second at which store files are compared with their checksums in the background; 0 turns that off.
+    /// Default: 8.
+    #[arg(long, value_name = "MIB")]
+    pub checksum_rate: Option<u64>,
+
     /// What strangers may do at the public socket.
     #[command(flatten)]
     #[serde(default)]
@@ -133,6 +139,8 @@ pub struct Settings {
     pub trusted_proxies: Vec<String>,
     /// Longest wait for requests that run at the end.
     pub drain: Duration,
+    /// Bytes a second of the background pass over the store files, 0 for none.
+    pub checksum_bytes_per_second: u64,
     /// What strangers may do.
     pub guard: GuardSettings,
 }
@@ -203,6 +211,10 @@ impl Settings {
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
             charge_durability: durability(typed.charge_durability)?,
             trusted_proxies: typed.trusted_proxy,
+            checksum_bytes_per_second: match typed.checksum_rate {
+                None => PATROL_BYTES_PER_SECOND,
+                Some(rate) => within("checksum-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20,
+            },
             drain: Duration::from_secs(within(
                 "drain-seconds",
                 typed.drain_seconds.unwrap_or(30),
@@ -230,6 +242,7 @@ impl TypedFlags {
             charge_durability: self.charge_durability.or(other.charge_durability),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
+            checksum_rate: self.checksum_rate.or(other.checksum_rate),
             limits: self.limits.or(other.limits),
         }
     }
@@ -340,6 +353,7 @@ mod tests {
             "found `0.0.0.0:8081`, expected a loopback",
         );
         check_refused(&["--data", "/d", "--admin", "[::]:8081"], "expected a loopback");
+        check_refused(&["--data", "/d", "--checksum-rate", "5000"], "0 to 4096");
         check_refused(&["--data", "/d", "--charge-durability", "none"], "power or process");
         check_refused(&["--config", "/nonexistent/file.toml"], "cannot read");
         let folder = tempfile::tempdir().unwrap();

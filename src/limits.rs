@@ -276,6 +276,22 @@ pub mod edge {
     pub const PRIVATE_PREFIX: &str = "x-edge-";
 }
 
+/// Bounds of the catalog (`catalog/`) that are not tied to one file.
+pub mod catalog {
+    use std::time::Duration;
+
+    /// Bytes a second at which open store files are compared with their checksums, unless configured otherwise.
+    pub const PATROL_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
+    /// Most mebibytes a second that can be asked for.
+    pub const PATROL_MEBIBYTES_MAX: u64 = 4096;
+    /// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
+    pub const PATROL_COST_BYTES_MIN: u64 = 64 * 1024;
+    /// Pause between the start and the first round.
+    pub const PATROL_FIRST_PAUSE: Duration = Duration::from_secs(60);
+    /// Pause between two rounds.
+    pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
+}
+
 /// Bounds of the log (`logging.rs`).
 pub mod log {
     use std::time::Duration;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::{Gate, Keeper, RateLimits, TrustedProxies};
+use crate::catalog::patrol::Patrol;
 use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
 use crate::clock::Clock;
 use crate::config::{AdminPlace, GuardSettings, Settings};
@@ -64,6 +65,7 @@ pub struct Running {
     admin: Front,
     app: Arc<App>,
     watcher: Watcher,
+    patrol: Option<Patrol>,
     keeper: Keeper,
 }
 
@@ -96,7 +98,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         graph: GraphCache::default(),
         streams: Slots::new(settings.stream_workers),
     });
-    let watcher = watch(catalog, Arc::clone(&app.clock))?;
+    let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock))?;
+    let patrol = patrol(catalog, Arc::clone(&app.clock), settings.checksum_bytes_per_second)?;
     let admin = start_admin(settings, &app)?;
     std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
         .map_err(|error| part("admin address", &error))?;
@@ -109,7 +112,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         quarantined = datasets.quarantined().len(),
         "listening"
     );
-    Ok(Running { public, admin, app, watcher, keeper })
+    Ok(Running { public, admin, app, watcher, patrol, keeper })
 }
 
 impl Running {
@@ -142,6 +145,7 @@ impl Running {
         self.public.stop_accepting();
         self.admin.stop_accepting();
         drop(self.watcher);
+        drop(self.patrol);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.keeper);
@@ -237,4 +241,24 @@ fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Result<Watcher, StartE
         Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
     });
     watcher.map_err(|error| part("catalog watcher", &error))
+}
+
+/// Nothing where the operator asked for no such pass.
+fn patrol(
+    catalog: Arc<Catalog>,
+    clock: Arc<dyn Clock>,
+    bytes_per_second: u64,
+) -> Result<Option<Patrol>, StartError> {
+    if bytes_per_second == 0 {
+        return Ok(None);
+    }
+    let patrol = Patrol::start(catalog, clock, bytes_per_second, |finding| {
+        tracing::error!(
+            dataset = finding.slug,
+            version = finding.version,
+            reason = finding.reason,
+            "a store file is damaged"
+        );
+    });
+    patrol.map(Some).map_err(|error| part("catalog patrol", &error))
 }

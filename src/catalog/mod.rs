@@ -8,6 +8,7 @@ mod dataset;
 mod error;
 mod load;
 mod manifest;
+pub mod patrol;
 pub mod publish;
 mod slug;
 mod snapshot;
@@ -34,6 +35,7 @@ pub use watch::Watcher;
 
 use data_directory::DatasetFolder;
 use load::{FolderMark, Known};
+use patrol::PatrolCounts;
 
 use crate::clock::Moment;
 
@@ -43,6 +45,7 @@ pub struct Catalog {
     snapshot: RwLock<Arc<Snapshot>>,
     /// How each folder looked when it was loaded. One reload at a time holds it.
     marks: Mutex<HashMap<Slug, FolderMark>>,
+    patrolled: PatrolCounts,
 }
 
 /// What a reload found.
@@ -61,7 +64,12 @@ impl Catalog {
     pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
-        let catalog = Self { directory, snapshot: RwLock::default(), marks: Mutex::default() };
+        let catalog = Self {
+            directory,
+            snapshot: RwLock::default(),
+            marks: Mutex::default(),
+            patrolled: PatrolCounts::default(),
+        };
         // Nothing is known yet that the time could matter for.
         catalog.reload(Moment::from_unix_millis(0))?;
         Ok(catalog)
@@ -70,6 +78,11 @@ impl Catalog {
     /// Where it reads from.
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
+    }
+
+    /// What the background pass over the store files has done.
+    pub fn patrolled(&self) -> &PatrolCounts {
+        &self.patrolled
     }
 
     /// What is published now. It stays as it is for as long as the caller keeps it.
@@ -117,17 +130,26 @@ impl Catalog {
         Ok(report)
     }
 
-    /// Takes one dataset out of service because reading `damaged` failed. A newer version of its files is not
-    /// concerned; it comes back when its files change.
+    /// Takes what is `damaged` out of service: the dataset, when it is its current version, else that version alone. It
+    /// comes back when the files of the dataset change.
     pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = self.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
-        if !Arc::ptr_eq(&dataset.current.table, &damaged.table) {
+        let is_damaged = |version: &DatasetVersion| Arc::ptr_eq(&version.table, &damaged.table);
+        let entry = if is_damaged(&dataset.current) {
+            Entry::Quarantined { reason: format!("{}: {reason}", damaged.path.display()) }
+        } else if dataset.versions.iter().chain(&dataset.held).any(is_damaged) {
+            let mut rest = Dataset::clone(dataset);
+            rest.versions.retain(|version| !is_damaged(version));
+            rest.held.retain(|version| !is_damaged(version));
+            rest.damaged.push((damaged.version.clone(), reason.to_owned()));
+            Entry::Serving(Arc::new(rest))
+        } else {
             return;
-        }
+        };
         let mut entries = snapshot.entries().clone();
-        entries.insert(dataset.manifest.slug.clone(), Entry::Quarantined { reason: reason.to_owned() });
+        entries.insert(dataset.manifest.slug.clone(), entry);
         self.replace(entries, now.max(snapshot.changed_at()));
     }
 

@@ -33,7 +33,59 @@ pub struct VerifyReport {
     pub columns: u64,
 }
 
+/// A run of bytes and the checksum that the file says it has.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Position in the file.
+    pub offset: u64,
+    /// Bytes, at most [`BLOCK_SIZE_BYTES`].
+    pub len: usize,
+    expected: u64,
+    place: Place,
+}
+
+impl Block {
+    /// Compares with the checksum of the bytes that were read.
+    ///
+    /// # Errors
+    /// [`FormatError::ChecksumMismatch`] when it is another one.
+    pub fn check(&self, found: u64) -> Result<(), FormatError> {
+        if found == self.expected {
+            return Ok(());
+        }
+        let Block { offset, expected, place, .. } = *self;
+        Err(FormatError::ChecksumMismatch { place, offset, expected, found })
+    }
+}
+
 impl Table {
+    /// Every block of every section in the order of the directory, for whoever compares them one by one. The table of
+    /// the checksums itself is left out: damage in it shows in the blocks that it speaks of.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the file has no such table.
+    pub fn blocks(&self) -> Result<impl Iterator<Item = Block> + '_, FormatError> {
+        let table = self.block_table()?;
+        let others = |record: &&SectionRecord| record.kind != SectionKind::BlockChecksums as u16;
+        Ok(self.records.iter().filter(others).flat_map(move |record| {
+            (0..block_count(record.len)).map(move |number| {
+                let start = number * BLOCK_SIZE_BYTES as u64;
+                let len = record.len.saturating_sub(start).min(BLOCK_SIZE_BYTES as u64);
+                let at = usize::try_from(record.first_block.saturating_add(number)).unwrap_or(usize::MAX);
+                let word = at.saturating_mul(8);
+                let expected = table.get(word..word.saturating_add(8)).map_or(0, |word| u64_at(word, 0));
+                let len = usize::try_from(len).unwrap_or(BLOCK_SIZE_BYTES);
+                Block { offset: record.offset + start, len, expected, place: record.place() }
+            })
+        }))
+    }
+
+    /// The header as it stands in the file; it tells one file from every other.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        self.file().get(..HEADER_SIZE).unwrap_or_default()
+    }
+
     /// Checks every checksum and every invariant.
     ///
     /// # Errors

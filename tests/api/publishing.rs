@@ -1,13 +1,17 @@
 //! Publications while the server runs, and damaged files.
 
 use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 
+use mercato::catalog::patrol::{Finding, go_round};
 use mercato::catalog::publish::{PublishError, feature, publish, publish_keeping, rollback, unpublish};
 use mercato::catalog::{CatalogError, Slug};
+use mercato::clock::SystemClock;
+use mercato_format::Table;
 use mercato_format::writer::write_table;
 use semver::Version;
 
-use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
+use crate::harness::{Ask, MANIFEST, Site, city_columns, exchange, store_path, wait_until};
 
 fn slug() -> Slug {
     Slug::parse("cities").unwrap()
@@ -214,6 +218,49 @@ fn a_damaged_store_file_takes_only_its_own_dataset_out_of_service() {
     assert_eq!(site.get("/api/v1/datasets").json()["data"]["total"], 1);
     replace(&good);
     wait_until("the repair is noticed", || site.get("/api/v1/datasets/rivers").status == 200);
+}
+
+#[test]
+fn damage_inside_a_file_is_found_without_a_request() {
+    let site = Site::with_cities();
+    for version in ["1.0.0", "1.1.0"] {
+        site.publish("rivers", "slug = \"rivers\"\n", version, &city_columns(300));
+    }
+    let catalog = &site.running().app().catalog;
+    let find = || {
+        let found = std::cell::RefCell::new(Vec::new());
+        let note =
+            |finding: &Finding| found.borrow_mut().push((finding.slug.clone(), finding.version.clone()));
+        go_round(catalog, &SystemClock, &mut |_| Ok(()), &note).unwrap();
+        found.into_inner()
+    };
+    assert!(find().is_empty());
+    let bytes = catalog.patrolled().bytes();
+    assert!(bytes > 0);
+    let damage = |version: &str| {
+        let path = store_path(&site.data(), "rivers", version);
+        let table = Table::open(&path).unwrap();
+        let largest = table.blocks().unwrap().max_by_key(|block| block.len).unwrap();
+        let middle = largest.offset + largest.len as u64 / 2;
+        let written_at = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let file = fs::File::options().read(true).write(true).open(&path).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, middle).unwrap();
+        file.write_all_at(&[byte[0] ^ 0x55], middle).unwrap();
+        // As a disk does it: nothing but the bytes tells.
+        file.set_modified(written_at).unwrap();
+    };
+    damage("1.0.0");
+    assert_eq!(find(), [("rivers".to_owned(), "1.0.0".to_owned())], "the older version alone");
+    let header = site.get("/api/v1/datasets/rivers").json();
+    assert_eq!(header["data"]["versions"].as_array().unwrap().len(), 1, "{header}");
+    damage("1.1.0");
+    assert!(find().contains(&("rivers".to_owned(), "1.1.0".to_owned())));
+    assert_eq!(site.get("/api/v1/datasets/rivers").status, 503);
+    assert_eq!(site.get("/api/v1/datasets/cities").status, 200);
+    let metrics = exchange(site.admin_address(), &Ask::get("/metrics")).text();
+    assert!(metrics.contains("\nmercato_checksum_damaged "), "{metrics}");
 }
 
 #[test]

@@ -21,12 +21,16 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let snapshot = app.catalog.snapshot();
     let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let patrolled = app.catalog.patrolled();
     let books = app.ledger.stats();
     let serves = u64::from(app.ledger.health() == Health::Serving);
     let (addresses, address_bytes) = app.gate.tracked_addresses();
     let text = app.metrics.render(&[
         ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
         ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
+        ("mercato_checksum_bytes", "Bytes compared with their checksums since the start.", patrolled.bytes()),
+        ("mercato_checksum_rounds", "Times that every store file was gone over.", patrolled.rounds()),
+        ("mercato_checksum_damaged", "Versions found damaged by it since the start.", patrolled.damaged()),
         ("mercato_ledger_serving", "1 while the books can be written.", serves),
         ("mercato_ledger_entries", "Entries in the books.", books.entries),
         ("mercato_ledger_operations", "Operations on the books since the start.", books.operations),

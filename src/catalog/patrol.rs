@@ -1,0 +1,185 @@
+//! Goes over all open store files again and again, slowly, and compares every block with its checksum.
+//!
+//! Opening a file reads little of it, so damage that a disk does later would be met by a client first. Reads through
+//! ordinary calls, not through the memory map: a file that was cut short is an error here and no signal, and nothing
+//! of it stays in the memory of the process. Knows no query and no status code.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use mercato_format::Table;
+use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum};
+
+use super::{Catalog, DatasetVersion, Entry};
+use crate::clock::Clock;
+use crate::limits::catalog::{PATROL_COST_BYTES_MIN, PATROL_FIRST_PAUSE, PATROL_ROUND_PAUSE};
+
+/// What the patrol has done since the start.
+#[derive(Debug, Default)]
+pub struct PatrolCounts {
+    bytes: AtomicU64,
+    rounds: AtomicU64,
+    damaged: AtomicU64,
+}
+
+impl PatrolCounts {
+    /// Bytes that were compared with their checksums.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Times that every file was gone over.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
+    }
+
+    /// Versions whose bytes did not fit.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+}
+
+/// A version whose bytes do not fit their checksums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The dataset.
+    pub slug: String,
+    /// The version.
+    pub version: String,
+    /// What does not fit, for the log.
+    pub reason: String,
+}
+
+/// The background thread; it ends when this is dropped.
+pub struct Patrol {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Patrol {
+    /// Starts to go around at so many bytes a second, which must be above zero. `report` hears of every finding.
+    pub fn start(
+        catalog: Arc<Catalog>,
+        clock: Arc<dyn Clock>,
+        bytes_per_second: u64,
+        report: impl Fn(&Finding) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = bounded::<()>(0);
+        let thread = thread::Builder::new().name("catalog-patrol".to_owned()).spawn(move || {
+            let pace = Pace { stopped, bytes_per_second: bytes_per_second.max(1) };
+            if pace.rest(PATROL_FIRST_PAUSE).is_err() {
+                return;
+            }
+            loop {
+                let done = go_round(&catalog, clock.as_ref(), &mut |bytes| pace.wait_for(bytes), &report);
+                if done.is_err() || pace.rest(PATROL_ROUND_PAUSE).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Patrol {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to end.
+            drop(thread.join());
+        }
+    }
+}
+
+/// The patrol was told to end.
+#[derive(Debug)]
+pub struct Stopped;
+
+struct Pace {
+    stopped: Receiver<()>,
+    bytes_per_second: u64,
+}
+
+impl Pace {
+    fn rest(&self, time: Duration) -> Result<(), Stopped> {
+        match self.stopped.recv_timeout(time) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(Stopped),
+        }
+    }
+
+    /// Waits as long as reading so many bytes may take. Small files cost as much as one of the least size.
+    fn wait_for(&self, bytes: u64) -> Result<(), Stopped> {
+        let micros = bytes.max(PATROL_COST_BYTES_MIN).saturating_mul(1_000_000) / self.bytes_per_second;
+        self.rest(Duration::from_micros(micros))
+    }
+}
+
+/// Goes over every open version once. `wait` is told how many bytes were just read. A version that is damaged is taken
+/// out of service, and nothing else is.
+pub fn go_round(
+    catalog: &Catalog,
+    clock: &dyn Clock,
+    wait: &mut dyn FnMut(u64) -> Result<(), Stopped>,
+    report: &dyn Fn(&Finding),
+) -> Result<(), Stopped> {
+    let slugs: Vec<String> =
+        catalog.snapshot().datasets().iter().map(|dataset| dataset.slug().to_owned()).collect();
+    for slug in slugs {
+        // Looked up anew, so that no version is kept open for the length of a round.
+        let snapshot = catalog.snapshot();
+        let Some(Entry::Serving(dataset)) = snapshot.get(&slug) else { continue };
+        let dataset = Arc::clone(dataset);
+        drop(snapshot);
+        for version in &dataset.versions {
+            let Some(reason) = look_at(version, catalog.patrolled(), wait)? else { continue };
+            catalog.patrolled().damaged.fetch_add(1, Ordering::Relaxed);
+            catalog.quarantine(version, &slug, &reason, clock.now());
+            report(&Finding { slug: slug.clone(), version: version.version.to_string(), reason });
+        }
+    }
+    catalog.patrolled().rounds.fetch_add(1, Ordering::Relaxed);
+    Ok(())
+}
+
+/// What does not fit in the file of a version, if anything. A file that was removed or replaced meanwhile is left to the
+/// next look at its folder.
+fn look_at(
+    version: &DatasetVersion,
+    counts: &PatrolCounts,
+    wait: &mut dyn FnMut(u64) -> Result<(), Stopped>,
+) -> Result<Option<String>, Stopped> {
+    let Ok(file) = File::open(&version.path) else { return Ok(None) };
+    if !is_the_same(&file, &version.table) {
+        return Ok(None);
+    }
+    let blocks = match version.table.blocks() {
+        Ok(blocks) => blocks,
+        Err(error) => return Ok(Some(error.to_string())),
+    };
+    let mut buffer = vec![0; BLOCK_SIZE_BYTES];
+    for block in blocks {
+        let Some(bytes) = buffer.get_mut(..block.len) else { continue };
+        if let Err(error) = file.read_exact_at(bytes, block.offset) {
+            return Ok(Some(format!("{} bytes at {} cannot be read: {error}", block.len, block.offset)));
+        }
+        if let Err(error) = block.check(checksum(bytes)) {
+            return Ok(Some(error.to_string()));
+        }
+        let read = u64::try_from(block.len).unwrap_or(u64::MAX);
+        counts.bytes.fetch_add(read, Ordering::Relaxed);
+        wait(read)?;
+    }
+    Ok(None)
+}
+
+/// Whether the file is the one that was opened, as far as its header tells.
+fn is_the_same(file: &File, table: &Table) -> bool {
+    let mut head = vec![0; table.head().len()];
+    file.read_exact_at(&mut head, 0).is_ok() && head == table.head()
+}
