@@ -92,6 +92,11 @@ pub struct TypedFlags {
     #[serde(default)]
     pub trusted_proxy: Vec<String>,
 
+    /// Address under which the outside reaches the public API, such as `https://data.example.org`. Default: what each
+    /// request says in Host, with http.
+    #[arg(long, value_name = "URL")]
+    pub public_url: Option<String>,
+
     /// Longest wait at SIGTERM for requests that run. Default: 30.
     #[arg(long, value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
@@ -137,6 +142,8 @@ pub struct Settings {
     pub charge_durability: String,
     /// Networks of trusted proxies; the gate reads them.
     pub trusted_proxies: Vec<String>,
+    /// Address under which the outside reaches the public API; whoever prints addresses reads it.
+    pub public_url: Option<String>,
     /// Longest wait for requests that run at the end.
     pub drain: Duration,
     /// Bytes a second of the background pass over the store files, 0 for none.
@@ -215,6 +222,7 @@ impl Settings {
                 None => PATROL_BYTES_PER_SECOND,
                 Some(rate) => within("checksum-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20,
             },
+            public_url: typed.public_url,
             drain: Duration::from_secs(within(
                 "drain-seconds",
                 typed.drain_seconds.unwrap_or(30),
@@ -241,6 +249,7 @@ impl TypedFlags {
             requests_per_day: self.requests_per_day.or(other.requests_per_day),
             charge_durability: self.charge_durability.or(other.charge_durability),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
+            public_url: self.public_url.or(other.public_url),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
             checksum_rate: self.checksum_rate.or(other.checksum_rate),
             limits: self.limits.or(other.limits),

@@ -146,6 +146,8 @@ pub mod http {
     pub const RELATED_LIMIT_MAX: u64 = 50;
     /// Related datasets of one answer when nothing is asked.
     pub const RELATED_LIMIT_DEFAULT: u64 = 5;
+    /// Addresses of one file of the site map, as its standard allows.
+    pub const SITEMAP_ADDRESSES_MAX: usize = 50_000;
     /// Media ranges of one `Accept` that are looked at.
     pub const ACCEPT_RANGE_COUNT_MAX: usize = 32;
     /// Entity tags of one `If-None-Match` that are looked at.

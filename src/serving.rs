@@ -18,7 +18,8 @@ use crate::clock::Clock;
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
-    AdminToken, App, GraphCache, Metrics, Slots, Work, admin_service, public_service, work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Slots, Work, admin_service, public_service,
+    work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
@@ -92,6 +93,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         clock,
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
+        documents: Documents::new(public_url(settings.public_url.as_deref())?, now),
         trusted_proxies: TrustedProxies::parse(&settings.trusted_proxies)
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
@@ -152,6 +154,10 @@ impl Running {
         self.app.ledger.shutdown();
         public_ended && admin_ended
     }
+}
+
+fn public_url(typed: Option<&str>) -> Result<Option<PublicUrl>, StartError> {
+    typed.map(PublicUrl::parse).transpose().map_err(|error| part("--public-url", &error))
 }
 
 fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {

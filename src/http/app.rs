@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::admin_token::AdminToken;
+use super::documents::Documents;
 use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use super::slots::Slots;
@@ -30,6 +31,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Whose word about client addresses counts.
     pub trusted_proxies: TrustedProxies,
+    /// What the server says about itself.
+    pub documents: Documents,
     /// What the operator must present.
     pub admin_token: AdminToken,
     /// The drawn relations of the last state that was asked for.

@@ -76,8 +76,10 @@ impl Router {
     /// Finds the row for a method and path: 404 without a pattern, 405 without a method.
     pub fn find(&self, method: Method, path: &[String]) -> Result<Found, ApiError> {
         let Some((segments, first)) = self.routes.iter().find(|(segments, _)| fits(segments, path)) else {
-            return Err(ApiError::new(ErrorKind::NotFound, "no such path")
-                .with_reason("UNKNOWN_PATH", "see docs/API.md"));
+            return Err(ApiError::new(ErrorKind::NotFound, "no such path").with_reason(
+                "UNKNOWN_PATH",
+                "open /docs, or read /api/v1/openapi.json, for the paths of the API",
+            ));
         };
         let rows =
             || self.routes.iter().map(|(_, route)| route).filter(|route| route.pattern == first.pattern);

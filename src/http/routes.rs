@@ -3,25 +3,33 @@
 use std::sync::Arc;
 
 use super::app::App;
-use super::handlers::{account, admin, catalog, graph, health, metadata, operator, query, related, stream};
-use super::router::Router;
+use super::handlers::{
+    account, admin, catalog, console, croissant, discovery, graph, health, metadata, operator, query,
+    related, stream,
+};
+use super::router::{Route, Router};
 use super::service::Service;
 use super::surface::Surface;
 use crate::access::RateLimits;
 
+/// Tables of the public API; what stands here stands in the OpenAPI document too.
+pub(super) const PUBLIC: &[&[Route]] = &[
+    health::ROUTES,
+    catalog::ROUTES,
+    graph::ROUTES,
+    related::ROUTES,
+    metadata::ROUTES,
+    croissant::ROUTES,
+    query::ROUTES,
+    stream::ROUTES,
+    account::ROUTES,
+    discovery::ROUTES,
+    console::ROUTES,
+];
+
 /// The public API.
 pub fn public_service(app: Arc<App>, limits: &RateLimits) -> Service {
-    let router = Router::new(&[
-        health::ROUTES,
-        catalog::ROUTES,
-        graph::ROUTES,
-        related::ROUTES,
-        metadata::ROUTES,
-        query::ROUTES,
-        stream::ROUTES,
-        account::ROUTES,
-    ]);
-    Service::new(app, router, Surface::public(limits))
+    Service::new(app, Router::new(PUBLIC), Surface::public(limits))
 }
 
 /// The operator's side.

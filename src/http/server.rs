@@ -132,6 +132,7 @@ mod tests {
             clock: Arc::new(SystemClock),
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),
+            documents: crate::http::Documents::new(None, now),
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&directory.admin_token(), |_| Ok(())).unwrap(),
             graph: crate::http::GraphCache::default(),

@@ -6,7 +6,7 @@ use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Texts};
 use crate::query::fault::{Fault, Reason, quoted};
 use crate::query::filter::{Operator, Scalar};
 use crate::query::key_set::KeySet;
-use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, nanoseconds_floor};
+use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
 use crate::query::predicate::highest_key;
 
 /// Nanoseconds of a day.
@@ -58,6 +58,10 @@ pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Boun
                 _ => DAY_NANOSECONDS,
             };
             let moment = datetime_nanoseconds(text);
+            if is_datetime_too_fine(text) {
+                let expected = "datetimes with at most nine digits after the second's point";
+                return Err(refuse(expected, "cut the fraction to nine digits, which are nanoseconds"));
+            }
             let hint = "send RFC 3339 such as 2024-01-31T08:00:00Z, or a date such as 2024-01-31";
             moment
                 .map(|moment| Bound::Integer(nanoseconds_floor(moment, unit)))

@@ -90,10 +90,16 @@ impl<'a> Json<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// The type in words.
+    /// The type in words, for whoever sent something else than what was expected.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
+            Json::String(_) if self.text().is_none() => {
+                "a string with an unpaired surrogate (\\ud800 to \\udfff make a character only in pairs)"
+            }
+            Json::Object(_) if self.members().is_none() => {
+                "an object with an unpaired surrogate in a name (\\ud800 to \\udfff make a character only in pairs)"
+            }
             Json::Null => "null",
             Json::Bool(_) => "a boolean",
             Json::Number(_) => "a number",

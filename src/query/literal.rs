@@ -25,6 +25,8 @@ pub struct Floor {
     pub exact: bool,
 }
 
+/// Digits of the fraction of a second that are read: nanoseconds.
+const FRACTION_DIGITS_MAX: usize = 9;
 /// Digits of a literal, at most. The widest exact column has 76.
 const DIGITS_MAX: usize = 400;
 
@@ -103,6 +105,15 @@ pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
     Some(local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_nanos() - offset * 1_000_000_000)
 }
 
+/// Whether a text would be a datetime if its fraction of a second had no more digits than nanoseconds have.
+#[must_use]
+pub fn is_datetime_too_fine(text: &str) -> bool {
+    let Some((whole, rest)) = text.split_once('.') else { return false };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let zone = rest.get(digits..).unwrap_or_default();
+    digits > FRACTION_DIGITS_MAX && datetime_nanoseconds(&format!("{whole}{zone}")).is_some()
+}
+
 /// The floor of a count of nanoseconds in a coarser unit.
 #[must_use]
 pub fn nanoseconds_floor(nanoseconds: i128, unit_nanoseconds: i128) -> Floor {
@@ -140,6 +151,16 @@ mod tests {
     fn what_is_no_json_number_is_refused() {
         for text in ["", "-", "1.", ".5", "+1", " 1", "1e", "0x10", "NaN", "1_000"] {
             assert!(text.parse::<Decimal>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_fraction_finer_than_nanoseconds_is_known_as_such() {
+        assert!(is_datetime_too_fine("2024-01-31T08:00:00.1234567891Z"));
+        assert!(is_datetime_too_fine("2024-01-31T08:00:00.0000000000+01:00"));
+        for other in ["2024-01-31T08:00:00.123456789Z", "2024-01-31", "x.1234567891", "1.1234567891", ".", ""]
+        {
+            assert!(!is_datetime_too_fine(other), "{other}");
         }
     }
 

@@ -29,6 +29,6 @@ pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, exe
 pub use fault::{Fault, Reason};
 pub use filter::{CONDITIONS_MAX, DEPTH_MAX, LIST_VALUES_MAX, Scalar};
 pub use plan::{PaginationMode, Plan, QueryError, plan};
-pub use request::{LIMIT_DEFAULT, QueryRequest, SortDirection};
+pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, QueryRequest, SortDirection};
 pub use selection::Selection;
 pub use stream::RowStream;

@@ -10,6 +10,7 @@
 mod admin;
 mod catalog;
 mod conditional;
+mod discovery;
 mod envelope;
 mod harness;
 mod metadata;

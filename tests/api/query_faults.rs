@@ -168,3 +168,42 @@ fn a_body_above_the_limit_or_without_a_length_is_refused() {
     let no_length = Ask::new("POST", "/api/v1/datasets/cities/query").header("X-Api-Key", &key);
     assert_eq!(site.send(&no_length).status, 411);
 }
+
+/// The message and the hint of the only fault.
+#[track_caller]
+fn explanation(answer: &Answer, pointer: &str) -> String {
+    assert_eq!(faults(answer).first().map(|(at, _)| at.as_str()), Some(pointer), "{}", answer.text());
+    let json = answer.json();
+    let fault = &json["error"]["details"]["errors"][0];
+    format!("{} | {}", fault["message"].as_str().unwrap(), fault["hint"].as_str().unwrap())
+}
+
+#[test]
+fn half_of_a_surrogate_pair_is_named_as_what_it_is() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    for (body, pointer) in [
+        (r#"{"filters": {"name": "\ud800"}}"#, "/filters/name"),
+        (r#"{"sortBy": "\udfff x"}"#, "/sortBy"),
+        (r#"{"columns": ["id", "\ud83d"]}"#, "/columns/1"),
+        (r#"{"filters": {"\ud800": 1}}"#, "/filters"),
+        (r#"{"\ud800": 1}"#, ""),
+    ] {
+        let told = explanation(&site.query("cities", &key, body), pointer);
+        assert!(told.contains("unpaired surrogate") && told.contains("\\udfff"), "{body}: {told}");
+        assert!(!told.contains("found a string |"), "{body}: {told}");
+    }
+    let pair = r#"{"filters": {"name": "\ud83d\ude00"}}"#;
+    assert_eq!(site.query("cities", &key, pair).status, 200);
+}
+
+#[test]
+fn a_moment_finer_than_nanoseconds_is_told_how_many_digits_are_read() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let body = r#"{"filters": {"seen": {"gte": "2024-01-31T08:00:00.1234567890Z"}}}"#;
+    let told = explanation(&site.query("cities", &key, body), "/filters/seen/gte");
+    assert!(told.contains("nine digits"), "{told}");
+    let nine = r#"{"filters": {"seen": {"gte": "2024-01-31T08:00:00.123456789Z"}}}"#;
+    assert_eq!(site.query("cities", &key, nine).status, 200);
+}

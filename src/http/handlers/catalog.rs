@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::dataset_answer::{find, language};
 use super::item::{Header, Item};
+use super::percent::percent_encode;
 use crate::catalog::{Dataset, Language};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -83,16 +84,6 @@ fn link_header(
     }
     links.extend(next.map(|next| link(next, "next")));
     links.join(", ")
-}
-
-fn percent_encode(text: &str, out: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
 }
 
 fn header(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {

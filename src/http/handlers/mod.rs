@@ -3,7 +3,10 @@
 pub(super) mod account;
 pub(super) mod admin;
 pub(super) mod catalog;
+pub(super) mod console;
+pub(super) mod croissant;
 mod dataset_answer;
+pub(super) mod discovery;
 pub(super) mod graph;
 pub(super) mod health;
 mod item;
@@ -11,6 +14,7 @@ pub(super) mod metadata;
 pub(super) mod operator;
 mod page_answer;
 mod pending_charge;
+mod percent;
 pub(super) mod query;
 mod query_input;
 pub(super) mod related;

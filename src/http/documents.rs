@@ -1,0 +1,59 @@
+//! What the server says about itself: its address, its OpenAPI document, and the files of the console, each built once.
+//!
+//! Knows no dataset.
+
+use std::sync::OnceLock;
+
+use super::errors::ApiError;
+use super::incoming::{Incoming, one_fault};
+use super::openapi;
+use super::prepared::Prepared;
+use super::public_url::PublicUrl;
+use crate::clock::Moment;
+
+/// Documents that do not change while the server runs.
+#[derive(Debug)]
+pub struct Documents {
+    public_url: Option<PublicUrl>,
+    started_at: Moment,
+    openapi: OnceLock<Prepared>,
+    console: OnceLock<Vec<(&'static str, Prepared)>>,
+}
+
+impl Documents {
+    /// Documents of a server that was started at `started_at` and is reached at `public_url`, if the operator said where.
+    pub fn new(public_url: Option<PublicUrl>, started_at: Moment) -> Self {
+        Self { public_url, started_at, openapi: OnceLock::new(), console: OnceLock::new() }
+    }
+
+    /// The OpenAPI document.
+    pub(super) fn openapi(&self) -> &Prepared {
+        self.openapi.get_or_init(|| {
+            let document = openapi::document(self.public_url.as_ref().map(PublicUrl::as_str));
+            // The document is made of strings and numbers, which always have a JSON form.
+            let text = document.to_json().unwrap_or_default();
+            Prepared::new("application/json; charset=utf-8", text.into_bytes(), self.started_at)
+        })
+    }
+
+    /// A file of the console; `build` makes all of them at the first request.
+    pub(super) fn console_file(
+        &self,
+        name: &str,
+        build: impl FnOnce(Moment) -> Vec<(&'static str, Prepared)>,
+    ) -> Option<&Prepared> {
+        let files = self.console.get_or_init(|| build(self.started_at));
+        files.iter().find(|(present, _)| *present == name).map(|(_, file)| file)
+    }
+
+    /// The address in front of every path, for answers that must carry whole addresses.
+    pub(super) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
+        if let Some(url) = &self.public_url {
+            return Ok(url.clone());
+        }
+        request.header("Host").and_then(PublicUrl::of_host).ok_or_else(|| {
+            let message = "the header Host does not name a host, and this answer needs whole addresses";
+            one_fault("HOST_INVALID", "Host", message, "send the name and port of this server as Host")
+        })
+    }
+}

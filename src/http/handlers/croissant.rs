@@ -1,0 +1,172 @@
+//! A dataset described for machines: schema.org/Dataset in the vocabulary of Croissant 1.0, as JSON-LD.
+//!
+//! Knows the vocabulary; knows no rows.
+
+use serde_json::{Value, json};
+
+use super::dataset_answer::{find, language};
+use super::percent::percent_encode;
+use crate::catalog::{ColumnKind, ColumnMeta, Dataset, Language, LogicalType};
+use crate::http::app::App;
+use crate::http::buffer::AnswerBuffer;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/croissant", Guard::Public, describe)];
+
+const REVALIDATE: &str = "public, no-cache";
+
+/// Formats of the download, with their media types.
+const FORMATS: [(&str, &str); 3] =
+    [("csv", "text/csv"), ("json", "application/json"), ("ndjson", "application/x-ndjson")];
+
+fn describe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let dataset = find(app, request)?;
+    let mut query = request.query();
+    let language = language(&mut query);
+    query.finish()?;
+    let base = app.documents.base_url(request)?;
+    let text = document(&dataset, base.as_str(), language).to_string();
+    let response = Response::raw("application/ld+json", AnswerBuffer::from_body(text.as_bytes()));
+    Ok(response.public(request, dataset.updated_at, REVALIDATE))
+}
+
+fn document(dataset: &Dataset, base: &str, language: Option<Language>) -> Value {
+    let manifest = &dataset.manifest;
+    let url = format!("{base}/api/v1/datasets/{}", dataset.slug());
+    let title = manifest.title.choose(language).unwrap_or(dataset.slug());
+    let mut document = json!({
+        "@context": context(language),
+        "@type": "sc:Dataset",
+        "@id": url,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "identifier": dataset.slug(),
+        "name": title,
+        "description": manifest.description.choose(language).unwrap_or(title),
+        "url": url,
+        "keywords": manifest.tags,
+        "version": dataset.current.version.to_string(),
+        "datePublished": dataset.current.published_at.rfc3339(),
+        "dateModified": dataset.updated_at.rfc3339(),
+        "inLanguage": languages(dataset),
+        "isAccessibleForFree": false,
+        "isLiveDataset": true,
+        "distribution": FORMATS.map(|(format, media_type)| file(dataset, &url, format, media_type)),
+        "recordSet": [record_set(dataset)],
+    });
+    let license = manifest.license_url.as_deref().or(manifest.license.as_deref());
+    if let (Some(license), Some(members)) = (license, document.as_object_mut()) {
+        members.insert("license".to_owned(), json!(license));
+    }
+    document
+}
+
+/// The languages in which the publisher describes it.
+fn languages(dataset: &Dataset) -> Vec<&'static str> {
+    let (title, description) = (&dataset.manifest.title, &dataset.manifest.description);
+    let mut languages = Vec::with_capacity(2);
+    if title.en.is_some() || description.en.is_some() {
+        languages.push("en");
+    }
+    if title.it.is_some() || description.it.is_some() {
+        languages.push("it");
+    }
+    languages
+}
+
+fn file(dataset: &Dataset, url: &str, format: &str, media_type: &str) -> Value {
+    json!({
+        "@type": "cr:FileObject",
+        "@id": format,
+        "name": format!("{}-{}.{format}", dataset.slug(), dataset.current.version),
+        "description": "The whole current version. Needs an API key and costs a credit for each row.",
+        "contentUrl": format!("{url}/download?format={format}"),
+        "encodingFormat": media_type,
+    })
+}
+
+fn record_set(dataset: &Dataset) -> Value {
+    let columns = dataset.current.table.columns();
+    json!({
+        "@type": "cr:RecordSet",
+        "@id": "rows",
+        "name": "rows",
+        "description": format!("{} rows.", dataset.current.table.row_count()),
+        "field": columns.iter().map(|column| field(dataset, column)).collect::<Vec<_>>(),
+    })
+}
+
+/// A column. Its id is percent-encoded, because ids are addresses and names of columns are any text.
+fn field(dataset: &Dataset, column: &ColumnMeta) -> Value {
+    let mut id = "rows/".to_owned();
+    percent_encode(&column.name, &mut id);
+    let mut field = json!({
+        "@type": "cr:Field",
+        "@id": id,
+        "name": column.name,
+        "dataType": data_type(column.kind),
+        "source": { "fileObject": { "@id": "csv" }, "extract": { "column": column.name } },
+    });
+    let note = dataset.manifest.columns.get(&column.name);
+    let description = note.and_then(|note| note.description.as_deref());
+    if let (Some(description), Some(members)) = (description, field.as_object_mut()) {
+        members.insert("description".to_owned(), json!(description));
+    }
+    field
+}
+
+fn data_type(kind: ColumnKind) -> &'static str {
+    match (kind.logical(), kind) {
+        (LogicalType::Datetime, ColumnKind::Date) => "sc:Date",
+        (LogicalType::Datetime, _) => "sc:DateTime",
+        (LogicalType::Integer, _) => "sc:Integer",
+        (LogicalType::Number, _) => "sc:Float",
+        (LogicalType::Boolean, _) => "sc:Boolean",
+        (LogicalType::String, _) => "sc:Text",
+    }
+}
+
+/// The context that Croissant 1.0 prescribes.
+fn context(language: Option<Language>) -> Value {
+    let spoken = if language == Some(Language::Italian) { "it" } else { "en" };
+    json!({
+        "@language": spoken,
+        "@vocab": "https://schema.org/",
+        "citeAs": "cr:citeAs",
+        "column": "cr:column",
+        "conformsTo": "dct:conformsTo",
+        "cr": "http://mlcommons.org/croissant/",
+        "rai": "http://mlcommons.org/croissant/RAI/",
+        "data": { "@id": "cr:data", "@type": "@json" },
+        "dataType": { "@id": "cr:dataType", "@type": "@vocab" },
+        "dct": "http://purl.org/dc/terms/",
+        "examples": { "@id": "cr:examples", "@type": "@json" },
+        "extract": "cr:extract",
+        "field": "cr:field",
+        "fileProperty": "cr:fileProperty",
+        "fileObject": "cr:fileObject",
+        "fileSet": "cr:fileSet",
+        "format": "cr:format",
+        "includes": "cr:includes",
+        "isLiveDataset": "cr:isLiveDataset",
+        "jsonPath": "cr:jsonPath",
+        "key": "cr:key",
+        "md5": "cr:md5",
+        "parentField": "cr:parentField",
+        "path": "cr:path",
+        "recordSet": "cr:recordSet",
+        "references": "cr:references",
+        "regex": "cr:regex",
+        "repeated": "cr:repeated",
+        "replace": "cr:replace",
+        "sc": "https://schema.org/",
+        "separator": "cr:separator",
+        "source": "cr:source",
+        "subField": "cr:subField",
+        "transform": "cr:transform"
+    })
+}

@@ -1,0 +1,108 @@
+//! What machines read to find their way: the OpenAPI document, the map of the site, and what robots may do.
+
+use std::fmt::Write;
+
+use super::dataset_answer::no_parameters;
+use crate::clock::Moment;
+use crate::http::app::App;
+use crate::http::buffer::AnswerBuffer;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::limits::http::SITEMAP_ADDRESSES_MAX;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
+    Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
+    Route::new(Method::Get, "/robots.txt", Guard::Public, robots),
+];
+
+const REVALIDATE: &str = "public, no-cache";
+const AN_HOUR: &str = "public, max-age=3600";
+const XML: &str = "application/xml; charset=utf-8";
+const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+
+fn openapi(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    Ok(app.documents.openapi().answer(request, REVALIDATE))
+}
+
+/// The addresses of the datasets, by slug. More of them than one file may hold are spread over numbered parts.
+fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut query = request.query();
+    let part = query.integer("part", 1, u64::MAX, 0);
+    query.finish()?;
+    let base = app.documents.base_url(request)?;
+    let snapshot = app.catalog.snapshot();
+    let mut pages: Vec<(&str, Moment)> =
+        snapshot.datasets().iter().map(|dataset| (dataset.slug(), dataset.updated_at)).collect();
+    pages.sort_unstable();
+    let text = match (part, pages.len() <= SITEMAP_ADDRESSES_MAX) {
+        (0, true) => address_list(base.as_str(), &pages),
+        (0, false) => part_list(base.as_str(), pages.len()),
+        (part, _) => {
+            let number = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(1);
+            let chunk = pages.chunks(SITEMAP_ADDRESSES_MAX).nth(number);
+            address_list(base.as_str(), chunk.ok_or_else(no_such_part)?)
+        }
+    };
+    let changed = pages.iter().map(|(_, changed)| *changed).max().unwrap_or(Moment::from_unix_millis(0));
+    Ok(Response::raw(XML, AnswerBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
+}
+
+fn no_such_part() -> ApiError {
+    ApiError::new(ErrorKind::NotFound, "the map of the site has no such part")
+        .with_reason("UNKNOWN_PART", "read /sitemap.xml, which lists the parts")
+}
+
+// Slugs and addresses were checked and have no character that XML would have to escape; writing into a String cannot fail.
+fn address_list(base: &str, pages: &[(&str, Moment)]) -> String {
+    let mut text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{NAMESPACE}\">\n");
+    for (slug, changed) in pages {
+        let _infallible = writeln!(
+            text,
+            "<url><loc>{base}/api/v1/datasets/{slug}</loc><lastmod>{}</lastmod></url>",
+            changed.rfc3339()
+        );
+    }
+    text.push_str("</urlset>\n");
+    text
+}
+
+fn part_list(base: &str, pages: usize) -> String {
+    let mut text =
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"{NAMESPACE}\">\n");
+    for part in 1..=pages.div_ceil(SITEMAP_ADDRESSES_MAX) {
+        let _infallible = writeln!(text, "<sitemap><loc>{base}/sitemap.xml?part={part}</loc></sitemap>");
+    }
+    text.push_str("</sitemapindex>\n");
+    text
+}
+
+/// Robots may read the catalog and need no account.
+fn robots(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let base = app.documents.base_url(request)?;
+    let text = format!(
+        "User-agent: *\nAllow: /\nDisallow: /api/v1/account\nDisallow: /api/v1/datasets/*/query\n\
+         Disallow: /api/v1/datasets/*/download\n\nSitemap: {}/sitemap.xml\n",
+        base.as_str()
+    );
+    let response = Response::raw("text/plain; charset=utf-8", AnswerBuffer::from_body(text.as_bytes()));
+    Ok(response.public(request, Moment::from_unix_millis(0), AN_HOUR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_that_is_too_large_is_a_list_of_parts() {
+        let list = part_list("https://a.test", SITEMAP_ADDRESSES_MAX * 2 + 1);
+        assert_eq!(list.matches("<sitemap>").count(), 3);
+        assert!(list.contains("<loc>https://a.test/sitemap.xml?part=3</loc>"));
+        assert_eq!(part_list("https://a.test", SITEMAP_ADDRESSES_MAX + 1).matches("<sitemap>").count(), 2);
+    }
+}

@@ -1,0 +1,152 @@
+//! Pages, their price, and streams.
+
+use serde_json::{Value, json};
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::openapi::{ContentBuilder, Required};
+
+use super::QUERY;
+use crate::http::errors::ErrorKind;
+use crate::http::openapi::headers;
+use crate::http::openapi::operation::{Answer, Entry, Op, json_body, parameter, request_header};
+use crate::http::openapi::parts::{bounded, named, text, text_like, word};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::query::LIMIT_DEFAULT;
+
+const PATH: &str = "/api/v1/datasets/{slug}/query";
+const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
+const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
+const EVENTS: &str = "id: eyJsYXN0…\ndata: {\"o_orderkey\":1,\"o_totalprice\":173665.47}\n\n\
+    : end {\"rowsReturned\":1,\"nextCursor\":null,\"creditsCharged\":1}\n\n";
+
+pub(super) fn all() -> Vec<Entry> {
+    vec![post(), get(), estimate(), stream()]
+}
+
+fn post() -> Entry {
+    asking(Op::post(PATH, "queryDataset", QUERY, "Read a page of rows"))
+        .reading(json_body("What to read. An empty body is an empty object.", "QueryBody", examples()))
+        .entry()
+}
+
+fn get() -> Entry {
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let filters = ParameterBuilder::new()
+        .name("filters")
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some("Conditions, as JSON text."))
+        .content("application/json", ContentBuilder::new().schema(Some(named("Filter"))).build());
+    let limit = bounded("Number", 1, whole(QUERY_LIMIT_MAX), whole(LIMIT_DEFAULT));
+    asking(Op::get(PATH, "queryDatasetByUrl", QUERY, "Read a page of rows with a URL alone"))
+        .saying("The same as `POST`, for clients that can only `GET`. `HEAD` costs nothing.")
+        .taking(filters)
+        .taking(parameter("columns", "Names as a JSON list, or separated by commas.", text("Names")))
+        .taking(parameter("limit", "Rows at most.", limit))
+        .taking(parameter(
+            "offset",
+            "Rows to skip; ignored beside a cursor.",
+            bounded("Number", 0, usize::MAX, 0),
+        ))
+        .taking(parameter("sortBy", "The column that orders the rows.", text("Name")))
+        .taking(parameter("sortDirection", "Direction of the order.", word("Direction", &["asc", "desc"])))
+        .taking(parameter("cursor", "`nextCursor` of an answer.", text("Base64")))
+        .entry()
+}
+
+/// What both ways to ask for a page have in common.
+fn asking(op: Op) -> Op {
+    let key = text_like("1 to 255 visible ASCII characters.", "^[!-~]{1,255}$", "order-4711-page-1");
+    let description =
+        "Makes a retry safe: the same key with the same request within 24 hours is charged once.";
+    let page = Answer::data(
+        "A page of rows. CSV and NDJSON say in headers what JSON says in fields.",
+        named("Page"),
+        page_example(),
+    )
+    .or("text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
+    .or("application/x-ndjson", text("One object a line."), NDJSON)
+    .headers(&headers::CREDITS)
+    .headers(&headers::PAGE)
+    .headers(&["X-Dataset-Version", "Idempotent-Replayed"]);
+    op.saying(
+        "`Accept` picks JSON, CSV or NDJSON. One credit for each row returned; a page is paid whole or refused whole, and a \
+         refusal costs nothing. To go on, repeat the request with `nextCursor` as `cursor`.",
+    )
+    .of_dataset()
+    .with_key()
+    .taking(request_header("Idempotency-Key", description, key))
+    .answering("200", page)
+    .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::Unprocessable])
+}
+
+fn estimate() -> Entry {
+    let example = json!({ "rows": 5, "creditsRequired": 5, "creditsAvailable": 1000, "affordable": true });
+    Op::post("/api/v1/datasets/{slug}/query/estimate", "estimateQuery", QUERY, "Learn what a page would cost")
+        .saying("Counts the rows of a query without reading or charging them.")
+        .of_dataset()
+        .with_key()
+        .reading(json_body("As for a page.", "QueryBody", examples()))
+        .answering("200", Answer::data("The price.", named("Estimate"), example))
+        .entry()
+}
+
+fn stream() -> Entry {
+    let summary = word("`1` adds the end as an event.", &["0", "1"]);
+    let rows = Answer::plain(
+        "Rows. Each `data:` line is one row; the first, every 1,000th and the last carry `id:`, a cursor. The end is the \
+         comment `: end {…}`. A failure after the first byte is `event: error`, and the answer is cut off.",
+        "text/event-stream",
+        text("Server-Sent Events."),
+        EVENTS,
+    )
+    .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
+    .header("X-Dataset-Version");
+    Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
+        .saying(
+            "Up to 1,000,000 rows. What it can cost is set aside before the first byte; the rows that were written are charged and \
+             the rest comes back, also when the client leaves.",
+        )
+        .of_dataset()
+        .with_key()
+        .taking(parameter("summary", "Whether the end is also `event: end`.", summary))
+        .taking(request_header("Last-Event-ID", "The last `id:` that was received; resumes behind it.", text("Base64")))
+        .reading(json_body("What to read. An empty body is an empty object.", "StreamBody", examples()))
+        .answering("200", rows)
+        .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable])
+        .entry()
+}
+
+fn examples() -> Vec<(&'static str, &'static str, Value)> {
+    vec![
+        ("first", "The first rows", json!({ "limit": 5 })),
+        (
+            "filtered",
+            "A filter, an order and some columns",
+            json!({
+                "filters": { "o_orderstatus": ["F", "O"], "o_totalprice": { "gte": 1000, "lt": 200_000 } },
+                "columns": ["o_orderkey", "o_totalprice", "o_orderdate"],
+                "sortBy": "o_orderdate",
+                "sortDirection": "desc",
+                "limit": 5
+            }),
+        ),
+        (
+            "nested",
+            "Conditions in conditions",
+            json!({
+                "filters": { "$or": [{ "o_orderpriority": "1-URGENT" }, { "$not": { "o_clerk": { "startsWith": "Clerk#0" } } }] },
+                "limit": 5
+            }),
+        ),
+    ]
+}
+
+fn page_example() -> Value {
+    json!({
+        "results": [{ "o_orderkey": 1, "o_totalprice": 173_665.47 }],
+        "rowsReturned": 1,
+        "nextCursor": "eyJsYXN0U29ydFZhbHVlIjpudWxsLCJsYXN0SWQiOiIwIn0=",
+        "paginationMode": "offset",
+        "totalRows": 150_000
+    })
+}

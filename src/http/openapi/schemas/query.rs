@@ -1,0 +1,121 @@
+//! What a query asks and what a page answers.
+
+use serde_json::json;
+
+use crate::http::openapi::parts::{
+    Fields, Node, any_of, bounded_or_null, count, count_or_null, flag, list_of, named, or_null, scalar,
+    set_or_null, text, text_or_null, word,
+};
+use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::query::{COLUMNS_NAMED_MAX, CONDITIONS_MAX, LIMIT_DEFAULT, LIST_VALUES_MAX};
+
+pub(super) fn all() -> Vec<(&'static str, Node)> {
+    vec![
+        ("Filter", filter()),
+        ("Condition", condition()),
+        ("Operators", operators()),
+        ("QueryBody", body("What a page asks for.", QUERY_LIMIT_MAX)),
+        ("StreamBody", body("What a stream asks for.", STREAM_LIMIT_MAX)),
+        ("Page", page()),
+        ("Estimate", estimate()),
+    ]
+}
+
+fn filter() -> Node {
+    let list = |description| list_of(description, named("Filter"), 1, CONDITIONS_MAX);
+    let description = "Conditions by column; all must hold. `c_min` and `c_max` are bounds of the column `c`, unless a column is really \
+        called so; `$$x` is the column `$x`. At most 5 levels, 100 conditions and 10,000 values in a list. NULL matches only \
+        `null` and `isNull`; NaN matches no comparison.";
+    Fields::map(description, named("Condition"))
+        .may("$and", list("All of these hold."))
+        .may("$or", list("At least one of these holds."))
+        .may("$not", named("Filter"))
+        .example(
+            json!({ "o_orderstatus": "F", "o_totalprice_min": 1000, "o_orderdate": { "gte": "1995-01-01" } }),
+        )
+        .node()
+}
+
+fn condition() -> Node {
+    let values =
+        scalar("A value. Numeric text stands for exact numbers, RFC 3339 or a day for datetimes.", false);
+    any_of(
+        "What a column must be.",
+        vec![
+            scalar("Equals; null means that there is no value.", true),
+            list_of("One of these.", values, 1, LIST_VALUES_MAX),
+            named("Operators"),
+        ],
+    )
+}
+
+fn operators() -> Node {
+    let value = |description| scalar(description, false);
+    let list = |description| list_of(description, scalar("A value.", false), 1, LIST_VALUES_MAX);
+    Fields::closed("Comparisons; all must hold.")
+        .may("eq", scalar("Equals; null means that there is no value.", true))
+        .may("ne", scalar("Differs; null means that there is a value.", true))
+        .may("gt", value("Above."))
+        .may("gte", value("Above or equal."))
+        .may("lt", value("Below."))
+        .may("lte", value("Below or equal."))
+        .may("in", list("One of these."))
+        .may("nin", list("None of these, and not null."))
+        .may(
+            "between",
+            list_of("From the first to the second, both included.", scalar("A bound.", false), 2, 2),
+        )
+        .may("contains", text("Has this text inside."))
+        .may("startsWith", text("Begins with this text."))
+        .may("endsWith", text("Ends with this text."))
+        .may("isNull", flag("True: there is no value. False: there is one."))
+        .at_least(1)
+        .node()
+}
+
+fn body(description: &str, limit_max: u64) -> Node {
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let name = text("Name of a column.");
+    let direction = any_of(
+        "`desc` without `sortBy` reverses the order of the file. NULL is last in both directions.",
+        vec![word("Ascending or descending.", &["asc", "desc"]), super::super::parts::null("As `asc`.")],
+    );
+    Fields::closed(description)
+        .may("filters", or_null("Which rows; null is all of them.", named("Filter")))
+        .may(
+            "columns",
+            set_or_null("Which columns, in the order wanted; null or empty is all.", name, COLUMNS_NAMED_MAX),
+        )
+        .may("limit", bounded_or_null("Rows at most.", 1, whole(limit_max), whole(LIMIT_DEFAULT)))
+        .may("offset", bounded_or_null("Rows to skip; ignored beside a cursor.", 0, usize::MAX, 0))
+        .may("sortBy", text_or_null("The column that orders the rows; null is the order of the file."))
+        .may("sortDirection", direction)
+        .may("cursor", text_or_null("`nextCursor` of an answer. Treat it as opaque; at most 4 KiB."))
+        .example(json!({ "filters": { "o_totalprice_min": 1000 }, "sortBy": "o_orderdate", "limit": 5 }))
+        .node()
+}
+
+fn page() -> Node {
+    Fields::closed("A page of rows.")
+        .has(
+            "results",
+            list_of("Rows.", named("Row"), 0, usize::try_from(QUERY_LIMIT_MAX).unwrap_or(usize::MAX)),
+        )
+        .has("rowsReturned", count("Rows in this answer."))
+        .has(
+            "nextCursor",
+            text_or_null("Where the next page begins; null exactly when no further row exists."),
+        )
+        .has("paginationMode", word("How this page was found.", &["cursor", "offset"]))
+        .has("totalRows", count_or_null("Rows that match, where an index knows it; else null."))
+        .node()
+}
+
+fn estimate() -> Node {
+    Fields::closed("What a query would cost.")
+        .has("rows", count("Rows that it would return."))
+        .has("creditsRequired", count("What it would cost."))
+        .has("creditsAvailable", count("What the account can spend."))
+        .has("affordable", flag("Whether the account can pay for it."))
+        .node()
+}
