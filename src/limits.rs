@@ -294,6 +294,12 @@ pub mod catalog {
     pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 }
 
+/// Bounds of what is printed (`render/`).
+pub mod render {
+    /// Characters of a text that stands for a column in its statistics; a longer one is cut.
+    pub const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
+}
+
 /// Bounds of the log (`logging.rs`).
 pub mod log {
     use std::time::Duration;

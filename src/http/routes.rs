@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::app::App;
 use super::handlers::{
     account, admin, catalog, console, croissant, discovery, graph, health, metadata, operator, query,
-    related, stream,
+    related, stats, stream,
 };
 use super::router::{Route, Router};
 use super::service::Service;
@@ -19,6 +19,7 @@ pub(super) const PUBLIC: &[&[Route]] = &[
     graph::ROUTES,
     related::ROUTES,
     metadata::ROUTES,
+    stats::ROUTES,
     croissant::ROUTES,
     query::ROUTES,
     stream::ROUTES,

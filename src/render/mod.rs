@@ -9,6 +9,7 @@ mod lengths;
 mod ndjson;
 mod row_writer;
 mod sse;
+mod statistics;
 
 use mercato_format::{FormatError, Table};
 
@@ -16,6 +17,7 @@ pub use lengths::{RENDER_CHUNK_ROWS, RENDERER_VERSION, append_lengths, count_len
 /// Lengths of a whole table in a format, stored or counted.
 pub use mercato_format::RenderedLengths;
 pub use row_writer::{RenderNotes, RowWriter};
+pub use statistics::write_statistics;
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,6 +13,7 @@ use crate::section::SectionKind;
 mod collect;
 mod frequent;
 mod histogram;
+mod known;
 
 /// The quantiles that are kept, in hundredths.
 pub const QUANTILES: [u32; 5] = [5, 25, 50, 75, 95];

@@ -2,11 +2,12 @@
 
 use crate::harness::{Ask, MANIFEST, Site, city_columns};
 
-const PUBLIC: [&str; 8] = [
+const PUBLIC: [&str; 9] = [
     "/api/v1/datasets",
     "/api/v1/datasets/cities",
     "/api/v1/datasets/cities/schema",
     "/api/v1/datasets/cities/sample",
+    "/api/v1/datasets/cities/stats",
     "/api/v1/datasets/cities/methodology",
     "/api/v1/datasets/cities/changelog",
     "/api/v1/datasets/cities/related",

@@ -11,9 +11,10 @@ use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
 use mercato::edge::ListenAddress;
+use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
-use mercato_format::writer::{Column, ColumnValues, write_table};
-use mercato_format::{ColumnKind, TimeUnit};
+use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
+use mercato_format::{ColumnKind, FormatError, TimeUnit};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -175,7 +176,14 @@ pub fn publish_files(
         std::fs::write(folder.path().join(name), text).unwrap();
     }
     let version = semver::Version::parse(version).unwrap();
-    publish(data, folder.path(), &version, |path: &Path| write_table(path, columns).map(drop)).unwrap();
+    let write = |path: &Path| write_table_and(path, columns, complete).map(drop);
+    publish(data, folder.path(), &version, write).unwrap();
+}
+
+/// What the converter adds to the columns.
+fn complete(writer: &mut TableWriter) -> Result<(), FormatError> {
+    writer.append_statistics()?;
+    append_lengths(writer)
 }
 
 /// Path of the store file of a version.

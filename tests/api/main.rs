@@ -23,3 +23,4 @@ mod query_formats;
 mod query_money;
 mod query_stream;
 mod relations;
+mod stats;

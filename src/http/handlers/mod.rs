@@ -21,4 +21,5 @@ pub(super) mod related;
 mod row_stream;
 mod sample;
 mod schema;
+pub(super) mod stats;
 pub(super) mod stream;

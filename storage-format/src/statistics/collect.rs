@@ -85,8 +85,11 @@ fn of_texts(data: &Texts<'_>, rows: u32) -> Option<ColumnStatistics> {
     Some(lengths.statistics(texts, frequent::of_texts(data)?))
 }
 
-/// The first rows of the first and the last run.
-fn sorted_extremes(data: &Texts<'_>) -> Option<Option<(u32, u32)>> {
+/// The first rows of the first and the last run; nothing without a value or without an order.
+pub(super) fn sorted_extremes(data: &Texts<'_>) -> Option<Option<(u32, u32)>> {
+    if !data.order().is_known() {
+        return Some(None);
+    }
     let Some(last) = data.valid_ranks().checked_sub(1) else { return Some(None) };
     let order = data.order();
     let begin = data.ranks?.get(order.row_at(last)? as usize)?;

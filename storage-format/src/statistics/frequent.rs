@@ -64,7 +64,7 @@ pub(super) fn of_numbers(column: &Numbers<'_>) -> Option<Option<Vec<Frequent>>> 
 }
 
 /// The number of an order key; nothing for NaN and the infinities.
-fn stored_of(column: &Numbers<'_>, key: u128) -> Option<Stored> {
+pub(super) fn stored_of(column: &Numbers<'_>, key: u128) -> Option<Stored> {
     if column.width == 16 {
         return Some((key ^ (1 << 127)).cast_signed());
     }

@@ -1,14 +1,35 @@
 //! Damage anywhere in a file ends in an error or an answer, never in a panic, and verification finds all of it.
 
-use mercato_format::writer::{Column, ColumnValues, write_table};
-use mercato_format::{ColumnData, ColumnKind, FormatError, Table, TimeUnit};
+use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
+use mercato_format::{ColumnData, ColumnKind, ExportFormat, FormatError, RenderedLengths, Table, TimeUnit};
 
-/// A small file with every storage, with and without nulls.
+/// A small file of version 1.0.
 pub fn small_file() -> Vec<u8> {
+    file_with(|_| Ok(()))
+}
+
+/// The same with everything that version 1.1 adds.
+pub fn full_file() -> Vec<u8> {
+    let lengths = |start, end, total| RenderedLengths::new(1, 1_024, 5, &[start, end], total).unwrap();
+    file_with(|writer| {
+        writer.append_statistics()?;
+        writer.append_rendered_lengths(&[lengths(50, 324, 324), lengths(1, 637, 638), lengths(0, 637, 637)])
+    })
+}
+
+fn file_with(derive: impl FnOnce(&mut TableWriter) -> Result<(), FormatError>) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.mcol");
+    write_table_and(&path, &small_columns(), derive).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// Every storage, with and without nulls.
+fn small_columns() -> [Column; 7] {
     let texts = |values: &[Option<&str>]| {
         ColumnValues::Texts(values.iter().map(|value| value.map(String::from)).collect())
     };
-    let columns = [
+    [
         Column::new(
             "plain text",
             ColumnKind::Text,
@@ -44,18 +65,22 @@ pub fn small_file() -> Vec<u8> {
             ColumnKind::Timestamp { unit: TimeUnit::Millisecond },
             ColumnValues::Integers(vec![Some(1), Some(2), Some(3), Some(4), Some(5)]),
         ),
-    ];
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("small.mcol");
-    write_table(&path, &columns).unwrap();
-    std::fs::read(path).unwrap()
+    ]
 }
 
 /// Touches every value, every rank and every zone.
 pub fn read_everything(table: &Table) -> usize {
     let rows = table.row_count();
     let mut touched = 0;
+    for format in ExportFormat::ALL {
+        let Some(lengths) = table.rendered_lengths(format) else { continue };
+        touched += (0..lengths.chunk_count().saturating_add(3).min(9))
+            .filter(|chunk| lengths.offset_of_chunk(*chunk).is_some())
+            .count();
+        touched += usize::from(lengths.chunk_at(lengths.total_bytes() / 2).is_some());
+    }
     for column in 0..table.columns().len() {
+        touched += usize::from(table.statistics(column).is_ok_and(|statistics| statistics.is_some()));
         let Ok(data) = table.column(column) else { continue };
         for row in 0..rows + 2 {
             touched += usize::from(data.order().row_at(row).is_some());
@@ -85,15 +110,18 @@ pub fn read_everything(table: &Table) -> usize {
 
 #[test]
 fn the_undamaged_file_verifies() {
-    let table = Table::from_bytes(small_file()).unwrap();
-    let report = table.verify(&|_| ()).unwrap();
-    assert_eq!(report.columns, 7);
-    assert!(read_everything(&table) > 50);
+    for (bytes, minor) in [(small_file(), 0), (full_file(), 1)] {
+        assert_eq!(bytes[10..12], [minor, 0]);
+        let table = Table::from_bytes(bytes).unwrap();
+        let report = table.verify(&|_| ()).unwrap();
+        assert_eq!(report.columns, 7);
+        assert!(read_everything(&table) > 50);
+    }
 }
 
 #[test]
 fn every_flipped_byte_is_found_and_none_panics() {
-    let bytes = small_file();
+    let bytes = full_file();
     for at in 0..bytes.len() {
         for pattern in [0xFFu8, 0x01] {
             let mut damaged = bytes.clone();
@@ -109,7 +137,7 @@ fn every_flipped_byte_is_found_and_none_panics() {
 
 #[test]
 fn every_truncation_and_every_extension_is_refused_at_open() {
-    let bytes = small_file();
+    let bytes = full_file();
     for length in 0..bytes.len() {
         assert!(Table::from_bytes(bytes[..length].to_vec()).is_err(), "cut at {length}");
     }
@@ -160,14 +188,14 @@ fn reseal(bytes: &mut [u8]) {
 
 #[test]
 fn resealing_an_undamaged_file_changes_nothing() {
-    let mut bytes = small_file();
+    let mut bytes = full_file();
     reseal(&mut bytes);
-    assert_eq!(bytes, small_file());
+    assert_eq!(bytes, full_file());
 }
 
 #[test]
 fn lies_under_correct_checksums_never_panic() {
-    let bytes = small_file();
+    let bytes = full_file();
     let sections: Vec<_> = Table::from_bytes(bytes.clone()).unwrap().sections().collect();
     let mut accepted = std::collections::BTreeMap::new();
     // The block checksums are made anew by resealing, so a lie among them does not last.
@@ -195,7 +223,43 @@ fn lies_under_correct_checksums_never_panic() {
         "chunks",
         "dictionary_values",
         "source_schema",
+        // How rows are printed is not the format's business.
+        "rendered_lengths",
     ];
     assert!(accepted.keys().all(|kind| free.contains(kind)), "{accepted:?}");
     assert!(accepted.values().sum::<u32>() < 900, "{accepted:?}");
+}
+
+#[test]
+fn a_lie_about_statistics_is_found_when_they_are_read_or_verified() {
+    let bytes = full_file();
+    let sections: Vec<_> = Table::from_bytes(bytes.clone()).unwrap().sections().collect();
+    let (mut read, mut verified) = (0, 0);
+    for section in sections.iter().filter(|section| section.kind == "statistics") {
+        for at in section.offset as usize..(section.offset + section.len) as usize {
+            let mut lie = bytes.clone();
+            lie[at] ^= 0x55;
+            reseal(&mut lie);
+            let table = Table::from_bytes(lie).unwrap();
+            match table.statistics(section.column.unwrap() as usize) {
+                Err(error) => read += usize::from(error.to_string().contains("section statistics of column")),
+                Ok(_) => verified += 1,
+            }
+            assert!(table.verify(&|_| ()).is_err(), "byte {at}");
+        }
+    }
+    assert!(read > 300 && verified > 50, "{read} when read, {verified} when verified");
+}
+
+#[test]
+fn a_second_section_of_lengths_is_refused() {
+    let bytes = full_file();
+    let directory = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+    let count = u32::from_le_bytes(bytes[36..40].try_into().unwrap()) as usize;
+    let schema = (0..count).map(|record| directory + record * 64).find(|at| bytes[*at] == 33).unwrap();
+    let mut lie = bytes;
+    lie[schema] = 5;
+    lie[schema + 4..schema + 8].copy_from_slice(&[0xFF; 4]);
+    reseal(&mut lie);
+    assert!(Table::from_bytes(lie).unwrap_err().to_string().contains("number of such sections"));
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use mercato_format::Table;
+use mercato_format::{ExportFormat, Table};
 
-use crate::corruption::{read_everything, small_file};
+use crate::corruption::{full_file, read_everything, small_file};
 
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
@@ -22,4 +22,19 @@ fn the_file_of_version_1_opens_and_verifies() {
 #[test]
 fn todays_writer_still_makes_the_bytes_of_version_1() {
     assert_eq!(std::fs::read(golden("v1.mcol")).unwrap(), small_file());
+}
+
+#[test]
+fn the_file_of_version_1_1_opens_and_tells_what_it_adds() {
+    let table = Table::open(&golden("v1_1.mcol")).unwrap();
+    table.verify(&|_| ()).unwrap();
+    assert!(read_everything(&table) > 50);
+    let totals = ExportFormat::ALL.map(|format| table.rendered_lengths(format).unwrap().total_bytes());
+    assert_eq!(totals, [324, 638, 637]);
+    let integer = table.statistics(2).unwrap().unwrap().numbers.unwrap();
+    assert_eq!((integer.smallest, integer.largest, integer.sum), (-3, 900, Some(909)));
+    assert_eq!(integer.quantiles, Some([-3, -3, 5, 7, 900]));
+    let text = table.statistics(0).unwrap().unwrap();
+    assert_eq!((text.summarised, text.texts), (4, Some((1, 4))));
+    assert_eq!(std::fs::read(golden("v1_1.mcol")).unwrap(), full_file());
 }

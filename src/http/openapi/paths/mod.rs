@@ -7,6 +7,7 @@ mod graph;
 mod health;
 mod metadata;
 mod query;
+mod stats;
 
 use super::operation::Entry;
 
@@ -32,6 +33,7 @@ pub(super) fn all() -> Vec<Entry> {
     [
         catalog::all(),
         metadata::all(),
+        stats::all(),
         graph::all(),
         query::all(),
         account::all(),

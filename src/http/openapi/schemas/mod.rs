@@ -4,6 +4,7 @@ mod account;
 mod catalog;
 mod graph;
 mod query;
+mod stats;
 mod texts;
 
 pub(super) use catalog::item_example;
@@ -22,6 +23,7 @@ pub(super) fn all() -> Vec<(&'static str, Node)> {
     ];
     schemas.extend(catalog::all());
     schemas.extend(texts::all());
+    schemas.extend(stats::all());
     schemas.extend(graph::all());
     schemas.extend(query::all());
     schemas.extend(account::all());

@@ -1,0 +1,32 @@
+//! What is known of all values of each column. Counted when the store file was made, so that an answer costs a read.
+
+use serde_json::json;
+
+use super::dataset_answer::{damaged, find, no_parameters};
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::render::write_statistics;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/stats", Guard::Public, get_stats)];
+
+const REVALIDATE: &str = "public, no-cache";
+
+fn get_stats(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let dataset = find(app, request)?;
+    no_parameters(request)?;
+    let current = &dataset.current;
+    let mut buffer = Response::begin_envelope(16 * 1024);
+    let out = buffer.sink();
+    let version = json!(current.version.to_string());
+    let head = format!(r#"{{"version":{version},"rowCount":{},"columns":"#, current.table.row_count());
+    out.extend_from_slice(head.as_bytes());
+    let complete = write_statistics(&current.table, out)
+        .map_err(|error| damaged(app, dataset.slug(), current, &error.to_string()))?;
+    out.extend_from_slice(format!(r#","complete":{complete}}}"#).as_bytes());
+    Ok(Response::enveloped(buffer).public(request, dataset.updated_at, REVALIDATE))
+}

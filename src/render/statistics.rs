@@ -1,0 +1,249 @@
+//! The statistics of the columns as JSON, every value printed as the rows print it. Knows no dataset.
+
+use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp, push_wide};
+use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
+use mercato_format::text::{json_string_text, push_json_string};
+use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FormatError, Table};
+
+use crate::limits::render::STATISTICS_TEXT_CHARACTERS_MAX;
+
+/// Appends an array with one object a column; true when the file has the statistics of all of them.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, FormatError> {
+    let mut all_complete = true;
+    out.push(b'[');
+    for (column, meta) in table.columns().iter().enumerate() {
+        let kept = table.statistics(column)?;
+        let complete = kept.is_some();
+        all_complete &= complete;
+        let statistics = match kept {
+            Some(statistics) => statistics,
+            None => ColumnStatistics::extremes_of(table, column)?,
+        };
+        if column > 0 {
+            out.push(b',');
+        }
+        ColumnWriter { table, column, meta, statistics: &statistics, complete }.write(out)?;
+    }
+    out.push(b']');
+    Ok(all_complete)
+}
+
+struct ColumnWriter<'a> {
+    table: &'a Table,
+    column: usize,
+    meta: &'a ColumnMeta,
+    statistics: &'a ColumnStatistics,
+    complete: bool,
+}
+
+impl ColumnWriter<'_> {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        let numbers = self.statistics.numbers.as_ref();
+        let text = self.meta.kind == ColumnKind::Text;
+        let values = numbers.filter(|_| !text);
+        let kind = self.meta.kind;
+        out.extend_from_slice(b"{\"name\":");
+        push_json_string(out, self.meta.name.as_bytes());
+        member(out, "type", |out| push_json_string(out, kind.logical().name().as_bytes()));
+        member(out, "complete", |out| push_flag(out, self.complete));
+        let rows = u64::from(self.table.row_count());
+        member(out, "count", |out| push_wide(out, rows.saturating_sub(self.meta.null_count).into()));
+        member(out, "nulls", |out| push_wide(out, self.meta.null_count.into()));
+        member(out, "nans", |out| push_wide(out, self.meta.nan_count.into()));
+        let infinities = self.complete.then_some(self.statistics.infinities);
+        member(out, "infinities", |out| or_null(out, infinities, |out, count| push_wide(out, count.into())));
+        member(out, "distinct", |out| {
+            or_null(out, self.meta.distinct, |out, count| push_wide(out, count.into()))
+        });
+        self.write_extremes(out, values)?;
+        let mean = values.filter(|_| self.complete && kind != ColumnKind::Boolean);
+        member(out, "mean", |out| or_null(out, mean, |out, numbers| self.push_mean(out, numbers)));
+        let quantiles = values.filter(|_| kind != ColumnKind::Boolean);
+        member(out, "quantiles", |out| push_quantiles(out, kind, quantiles));
+        if text {
+            member(out, "lengths", |out| {
+                or_null(out, numbers.filter(|_| self.complete), |out, numbers| {
+                    self.push_lengths(out, numbers)
+                });
+            });
+        }
+        let binned = if text { ColumnKind::Integer } else { kind };
+        member(out, "histogram", |out| push_histogram(out, binned, text, numbers));
+        self.write_frequent(out)?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn write_extremes(&self, out: &mut Vec<u8>, values: Option<&NumberSummary>) -> Result<(), FormatError> {
+        let kind = self.meta.kind;
+        let texts = self.statistics.texts;
+        for (name, number, text) in [
+            ("min", values.map(|numbers| numbers.smallest), texts.map(|(first, _)| first)),
+            ("max", values.map(|numbers| numbers.largest), texts.map(|(_, last)| last)),
+        ] {
+            key(out, name);
+            match (number, text) {
+                (Some(number), _) => push_number(out, kind, number),
+                (None, Some(text)) => self.push_text(out, text)?,
+                (None, None) => out.extend_from_slice(b"null"),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_frequent(&self, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        key(out, "topValues");
+        let Some(frequent) = &self.statistics.frequent else {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        };
+        out.push(b'[');
+        for (number, frequent) in frequent.iter().enumerate() {
+            out.extend_from_slice(if number == 0 { b"{\"value\":" } else { b",{\"value\":" });
+            match u32::try_from(frequent.value) {
+                Ok(reference) if self.meta.kind == ColumnKind::Text => self.push_text(out, reference)?,
+                _ => push_number(out, self.meta.kind, frequent.value),
+            }
+            member(out, "count", |out| push_wide(out, frequent.count.into()));
+            out.push(b'}');
+        }
+        out.push(b']');
+        Ok(())
+    }
+
+    /// The text that a reference leads to, cut when it is long.
+    fn push_text(&self, out: &mut Vec<u8>, reference: u32) -> Result<(), FormatError> {
+        let json = match self.table.column(self.column)? {
+            ColumnData::Dictionary(data) => data.json.get(reference),
+            ColumnData::Texts(data) => data.json(reference),
+            ColumnData::Numbers(_) => None,
+        };
+        let json = json.ok_or_else(|| self.table.damaged(self.column))?;
+        if json.len() <= STATISTICS_TEXT_CHARACTERS_MAX {
+            out.extend_from_slice(json);
+            return Ok(());
+        }
+        let text = json_string_text(json).ok_or_else(|| self.table.damaged(self.column))?;
+        let text = String::from_utf8_lossy(&text);
+        match text.char_indices().nth(STATISTICS_TEXT_CHARACTERS_MAX) {
+            None => push_json_string(out, text.as_bytes()),
+            Some((end, _)) => {
+                let cut = format!("{}…", text.get(..end).unwrap_or_default());
+                push_json_string(out, cut.as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    fn push_lengths(&self, out: &mut Vec<u8>, numbers: &NumberSummary) {
+        out.extend_from_slice(b"{\"min\":");
+        push_wide(out, numbers.smallest);
+        member(out, "max", |out| push_wide(out, numbers.largest));
+        member(out, "mean", |out| or_null(out, numbers.sum, |out, sum| self.push_quotient(out, sum, 0)));
+        member(out, "quantiles", |out| push_quantiles(out, ColumnKind::Integer, Some(numbers)));
+        out.push(b'}');
+    }
+
+    /// The mean of numbers, as a double; of dates and times, the nearest that the column could hold.
+    fn push_mean(&self, out: &mut Vec<u8>, numbers: &NumberSummary) {
+        let Some(sum) = numbers.sum else { return out.extend_from_slice(b"null") };
+        let count = i128::from(self.statistics.summarised).max(1);
+        match self.meta.kind {
+            ColumnKind::Float => {
+                let mean = float_of(sum).map_or(f64::NAN, |sum| sum / count as f64);
+                push_double(out, mean);
+            }
+            ColumnKind::Decimal { scale, .. } => self.push_quotient(out, sum, scale),
+            ColumnKind::Date | ColumnKind::Timestamp { .. } => {
+                let twice = sum.saturating_mul(2).saturating_add(count);
+                push_number(out, self.meta.kind, twice.div_euclid(count.saturating_mul(2)));
+            }
+            _ => self.push_quotient(out, sum, 0),
+        }
+    }
+
+    fn push_quotient(&self, out: &mut Vec<u8>, sum: i128, scale: u8) {
+        let divisor = self.statistics.summarised.max(1) as f64 * 10f64.powi(scale.into());
+        push_double(out, sum as f64 / divisor);
+    }
+}
+
+fn push_quantiles(out: &mut Vec<u8>, kind: ColumnKind, numbers: Option<&NumberSummary>) {
+    or_null(out, numbers.and_then(|numbers| numbers.quantiles), |out, quantiles| {
+        for (number, (hundredths, quantile)) in QUANTILES.iter().zip(quantiles).enumerate() {
+            let open = if number == 0 { '{' } else { ',' };
+            out.extend_from_slice(format!("{open}\"p{hundredths}\":").as_bytes());
+            push_number(out, kind, quantile);
+        }
+        out.push(b'}');
+    });
+}
+
+fn push_histogram(out: &mut Vec<u8>, kind: ColumnKind, lengths: bool, numbers: Option<&NumberSummary>) {
+    let binned = numbers.filter(|numbers| !numbers.counts.is_empty());
+    or_null(out, binned, |out, numbers| {
+        let of: &[u8] = if lengths { b"lengths" } else { b"values" };
+        out.extend_from_slice(b"{\"of\":\"");
+        out.extend_from_slice(of);
+        out.extend_from_slice(b"\",\"bins\":[");
+        let bounds = numbers.edges.iter().zip(numbers.edges.iter().skip(1));
+        for (number, ((from, to), count)) in bounds.zip(&numbers.counts).enumerate() {
+            out.extend_from_slice(if number == 0 { b"{\"from\":" } else { b",{\"from\":" });
+            push_number(out, kind, *from);
+            member(out, "to", |out| push_number(out, kind, *to));
+            member(out, "count", |out| push_wide(out, (*count).into()));
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+    });
+}
+
+/// A stored number as the rows print it in JSON.
+fn push_number(out: &mut Vec<u8>, kind: ColumnKind, number: i128) {
+    let narrow = i64::try_from(number).unwrap_or(i64::MAX);
+    match kind {
+        ColumnKind::Decimal { scale, .. } => push_decimal(out, number, scale),
+        ColumnKind::Float => push_double(out, float_of(number).unwrap_or(f64::NAN)),
+        ColumnKind::Boolean => push_flag(out, number != 0),
+        ColumnKind::Date => quoted(out, |out| push_date(out, narrow)),
+        ColumnKind::Timestamp { unit } => quoted(out, |out| push_timestamp(out, narrow, unit)),
+        ColumnKind::Integer | ColumnKind::Text => push_wide(out, number),
+    }
+}
+
+fn push_double(out: &mut Vec<u8>, value: f64) {
+    if !push_finite(out, value) {
+        out.extend_from_slice(b"null");
+    }
+}
+
+fn push_flag(out: &mut Vec<u8>, flag: bool) {
+    out.extend_from_slice(if flag { b"true" } else { b"false" });
+}
+
+fn quoted(out: &mut Vec<u8>, print: impl FnOnce(&mut Vec<u8>)) {
+    out.push(b'"');
+    print(out);
+    out.push(b'"');
+}
+
+fn key(out: &mut Vec<u8>, name: &str) {
+    out.push(b',');
+    push_json_string(out, name.as_bytes());
+    out.push(b':');
+}
+
+fn member(out: &mut Vec<u8>, name: &str, print: impl FnOnce(&mut Vec<u8>)) {
+    key(out, name);
+    print(out);
+}
+
+fn or_null<T>(out: &mut Vec<u8>, value: Option<T>, print: impl FnOnce(&mut Vec<u8>, T)) {
+    match value {
+        Some(value) => print(out, value),
+        None => out.extend_from_slice(b"null"),
+    }
+}
