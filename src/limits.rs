@@ -321,3 +321,61 @@ pub mod operator {
     /// Relations of one page.
     pub const RELATIONS_PER_PAGE_MAX: usize = 1_000;
 }
+
+/// Bounds of search (`search/`).
+pub mod search {
+    use std::time::Duration;
+
+    /// Fewest characters of a question, without the spaces around it.
+    pub const QUESTION_CHARS_MIN: usize = 2;
+    /// Most characters of a question.
+    pub const QUESTION_CHARS_MAX: usize = 200;
+    /// Words of a question that are looked at.
+    pub const QUESTION_WORDS_MAX: usize = 48;
+    /// Results of one answer at most.
+    pub const RESULTS_MAX: u64 = 50;
+    /// Results of one answer when nothing is asked.
+    pub const RESULTS_DEFAULT: u64 = 10;
+    /// Characters of a word that are compared.
+    pub const WORD_CHARS_MAX: usize = 48;
+    /// Groups of the lexicon.
+    pub const CONCEPTS_MAX: usize = 4_096;
+    /// Words of one term of the lexicon, stop words not counted.
+    pub const PHRASE_WORDS_MAX: usize = 5;
+    /// Bytes of a methodology that are searched, from its beginning.
+    pub const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;
+    /// Columns of a dataset whose names and descriptions are searched.
+    pub const COLUMNS_MAX: usize = 1_000;
+    /// Bytes of the description of one column that are searched.
+    pub const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
+    /// Unknown words of one question that are compared with all known ones.
+    pub const UNKNOWN_WORDS_MAX: usize = 8;
+    /// Known words that may stand in for one unknown word.
+    pub const NEIGHBOURS_MAX: usize = 8;
+    /// Bytes of a description in which a snippet is looked for.
+    pub const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
+    /// Characters of a snippet.
+    pub const SNIPPET_CHARS_MAX: usize = 240;
+    /// Datasets found by words that are compared with the question's vector, best first.
+    pub const LEXICAL_CANDIDATES_MAX: usize = 500;
+    /// Datasets found by vector alone that can be among the results.
+    pub const VECTOR_CANDIDATES_MAX: usize = 200;
+    /// Best datasets that a cross-encoder looks at.
+    pub const RERANKED_MAX: usize = 20;
+    /// How long a question waits for its vector.
+    pub const VECTOR_WAIT: Duration = Duration::from_millis(100);
+    /// How long a cross-encoder may take for one question.
+    pub const RERANK_WAIT: Duration = Duration::from_millis(400);
+    /// How long a question waits for the first index after the start.
+    pub const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
+    /// How long a question waits for a publication to be indexed, where that is known to be quick.
+    pub const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
+    /// What a client is told to wait while the first index is being made.
+    pub const RETRY_AFTER_INDEXING_SECONDS: u32 = 2;
+    /// How often the indexer looks by itself whether the catalog changed.
+    pub const INDEX_POLL: Duration = Duration::from_millis(200);
+    /// After an index was made, the next one waits so many times as long as that took.
+    pub const INDEX_REST_FACTOR: u32 = 3;
+    /// The longest such rest.
+    pub const INDEX_REST_MAX: Duration = Duration::from_secs(5);
+}

@@ -24,6 +24,7 @@ use crate::http::{
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::limits::http::ADMIN_WORKER_COUNT;
+use crate::search::Search;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use front::{Front, FrontParts, Plan};
 
@@ -86,8 +87,10 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
     let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
     let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
+    let search = start_search(&catalog)?;
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
+        search: Arc::clone(&search),
         ledger,
         gate,
         clock,
@@ -100,7 +103,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         graph: GraphCache::default(),
         streams: Slots::new(settings.stream_workers),
     });
-    let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock))?;
+    let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock), search)?;
     let patrol = patrol(catalog, Arc::clone(&app.clock), settings.checksum_bytes_per_second)?;
     let admin = start_admin(settings, &app)?;
     std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
@@ -236,14 +239,21 @@ fn admin_token(path: &Path) -> Result<AdminToken, StartError> {
     AdminToken::load_or_create(path, fill).map_err(|error| part("admin token", &error))
 }
 
-fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Result<Watcher, StartError> {
-    let watcher = Watcher::start(catalog, clock, |outcome| match outcome {
-        Ok(report) => tracing::info!(
-            changed = report.changed.join(","),
-            serving = report.serving,
-            quarantined = report.quarantined,
-            "catalog reloaded"
-        ),
+fn start_search(catalog: &Arc<Catalog>) -> Result<Arc<Search>, StartError> {
+    Search::by_words(Arc::clone(catalog)).map(Arc::new).map_err(|error| part("search", &error))
+}
+
+fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> Result<Watcher, StartError> {
+    let watcher = Watcher::start(catalog, clock, move |outcome| match outcome {
+        Ok(report) => {
+            search.notify();
+            tracing::info!(
+                changed = report.changed.join(","),
+                serving = report.serving,
+                quarantined = report.quarantined,
+                "catalog reloaded"
+            );
+        }
         Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
     });
     watcher.map_err(|error| part("catalog watcher", &error))

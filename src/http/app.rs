@@ -13,12 +13,15 @@ use crate::access::{Gate, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::search::Search;
 use crate::selections::SelectionCache;
 
 /// The parts of a running server.
 pub struct App {
     /// What is published.
     pub catalog: Arc<Catalog>,
+    /// Questions about what is published.
+    pub search: Arc<Search>,
     /// Accounts and credits.
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::app::App;
 use super::handlers::{
     account, admin, catalog, console, croissant, discovery, graph, health, metadata, operator, query,
-    related, stats, stream,
+    related, search, stats, stream,
 };
 use super::router::{Route, Router};
 use super::service::Service;
@@ -15,6 +15,7 @@ use crate::access::RateLimits;
 /// Tables of the public API; what stands here stands in the OpenAPI document too.
 pub(super) const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
+    search::ROUTES,
     catalog::ROUTES,
     graph::ROUTES,
     related::ROUTES,

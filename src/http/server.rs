@@ -125,8 +125,10 @@ mod tests {
         let options = LedgerOptions { durability: ChargeDurability::Process };
         let ledger = Arc::new(Ledger::open(&directory.ledger(), options, now).unwrap());
         let limits = RateLimits { per_minute: 0, per_day: 0 };
+        let catalog = Arc::new(Catalog::open(directory.clone()).unwrap());
         let app = Arc::new(App {
-            catalog: Arc::new(Catalog::open(directory.clone()).unwrap()),
+            search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
+            catalog,
             gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger,
             clock: Arc::new(SystemClock),

@@ -23,4 +23,5 @@ mod query_formats;
 mod query_money;
 mod query_stream;
 mod relations;
+mod search;
 mod stats;

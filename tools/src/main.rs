@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use mercato_tools::books::{self, BooksCommand};
-use mercato_tools::commands::{convert, datasets, demo, export, inspect, publish, verify};
+use mercato_tools::commands::{convert, datasets, demo, export, inspect, publish, search, verify};
 use mercato_tools::failure::Failure;
 use mercato_tools::memory;
 
@@ -43,6 +43,7 @@ enum Command {
     Rollback(publish::RollbackArguments),
     Feature(publish::FeatureArguments),
     Datasets(datasets::DatasetsArguments),
+    Search(search::SearchArguments),
     #[command(flatten)]
     Books(BooksCommand),
 }
@@ -76,6 +77,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Rollback(command) => publish::run_rollback(command, json),
         Command::Feature(command) => publish::run_feature(command, json),
         Command::Datasets(command) => datasets::run(command, json),
+        Command::Search(command) => search::run(command, json),
         Command::Books(command) => books::run(command, json),
     }
 }

@@ -21,5 +21,6 @@ pub(super) mod related;
 mod row_stream;
 mod sample;
 mod schema;
+pub(super) mod search;
 pub(super) mod stats;
 pub(super) mod stream;

@@ -6,6 +6,7 @@ pub mod demo;
 pub mod export;
 pub mod inspect;
 pub mod publish;
+pub mod search;
 pub mod verify;
 
 use std::io::{self, Write};

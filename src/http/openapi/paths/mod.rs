@@ -7,6 +7,7 @@ mod graph;
 mod health;
 mod metadata;
 mod query;
+mod search;
 mod stats;
 
 use super::operation::Entry;
@@ -31,6 +32,7 @@ const HEALTH: &str = "Health";
 /// All operations.
 pub(super) fn all() -> Vec<Entry> {
     [
+        search::all(),
         catalog::all(),
         metadata::all(),
         stats::all(),

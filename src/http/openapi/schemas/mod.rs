@@ -4,6 +4,7 @@ mod account;
 mod catalog;
 mod graph;
 mod query;
+mod search;
 mod stats;
 mod texts;
 
@@ -22,6 +23,7 @@ pub(super) fn all() -> Vec<(&'static str, Node)> {
         ("Croissant", croissant_schema()),
     ];
     schemas.extend(catalog::all());
+    schemas.extend(search::all());
     schemas.extend(texts::all());
     schemas.extend(stats::all());
     schemas.extend(graph::all());

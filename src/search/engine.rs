@@ -1,0 +1,236 @@
+//! Answers questions over a catalog that changes, with whatever models are at hand.
+//!
+//! Words first, then vectors where there is an embedding model, then a cross-encoder over the best. What is missing or
+//! busy is left out, and the answer says so. Knows no route and no envelope.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::indexer::{CatalogIndex, Indexer};
+use super::lexical::{DocumentText, Field, Reading};
+use super::lexicon::Lexicon;
+use super::neural::Neural;
+use super::passages::{Passages, choose};
+use super::question::Question;
+use super::ranking::{Candidate, Meaning, Ranked, rank, reorder};
+use super::snippet::{self, Snippet};
+use crate::catalog::{Catalog, Dataset, Entry, Language, Snapshot};
+use crate::limits::search::{RERANK_WAIT, RERANKED_MAX, VECTOR_WAIT};
+
+/// Further candidates that stand in for datasets which were taken down since the index was made.
+const SPARE_CANDIDATES: usize = 16;
+/// What `matchedOn` says of a dataset that was found by its meaning.
+const MEANING: &str = "meaning";
+const VECTOR_MISSING: &str =
+    "the embedding model was busy or not ready; this answer was ranked by words alone";
+const RERANK_MISSING: &str =
+    "the cross-encoder was busy or not ready; this answer keeps the order of the first ranking";
+
+/// What made the order of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankedBy {
+    /// A cross-encoder, over the best of one of the others.
+    CrossEncoder,
+    /// Vectors together with words.
+    Embedding,
+    /// Words.
+    Lexical,
+}
+
+impl RankedBy {
+    /// As answers name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CrossEncoder => "cross-encoder",
+            Self::Embedding => "embedding",
+            Self::Lexical => "lexical",
+        }
+    }
+}
+
+/// One result.
+#[derive(Clone)]
+pub struct Hit {
+    /// The dataset as it is served now.
+    pub dataset: Arc<Dataset>,
+    /// How well it answers: 0 to 1, never rising down the list.
+    pub score: f32,
+    /// Where the question was found: names of fields, and `meaning`.
+    pub matched_on: Vec<&'static str>,
+    /// A piece of its description or title.
+    pub snippet: String,
+}
+
+/// An answer.
+#[derive(Clone)]
+pub struct Found {
+    /// What made the order.
+    pub ranked_by: RankedBy,
+    /// The language that was asked for, or the one the question was read in.
+    pub language: Option<Language>,
+    /// How many datasets were found in all.
+    pub total: usize,
+    /// The best ones.
+    pub hits: Vec<Hit>,
+    /// What was left out, in sentences.
+    pub warnings: Vec<&'static str>,
+}
+
+/// The first index is still being made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the index of the catalog is still being made")]
+pub struct NotReady;
+
+/// Search over a catalog.
+pub struct Search {
+    catalog: Arc<Catalog>,
+    indexer: Indexer,
+    neural: Arc<Neural>,
+    passages: Arc<Passages>,
+}
+
+/// What one question needs while it is answered.
+struct Asking<'a> {
+    question: &'a Question,
+    language: Option<Language>,
+    index: &'a CatalogIndex,
+    reading: Reading,
+    warnings: Vec<&'static str>,
+}
+
+impl Search {
+    /// Starts to index `catalog`; `neural` may hold models or get them later.
+    pub fn start(
+        catalog: Arc<Catalog>,
+        neural: Arc<Neural>,
+        passages: Arc<Passages>,
+    ) -> std::io::Result<Self> {
+        let indexer = Indexer::start(Arc::clone(&catalog))?;
+        Ok(Self { catalog, indexer, neural, passages })
+    }
+
+    /// Search by words alone.
+    pub fn by_words(catalog: Arc<Catalog>) -> std::io::Result<Self> {
+        Self::start(catalog, Arc::default(), Arc::new(Passages::new(Lexicon::builtin())))
+    }
+
+    /// Says that the catalog may have changed.
+    pub fn notify(&self) {
+        self.indexer.notify();
+    }
+
+    /// The best `limit` datasets for a question. `language` is the one to read it in; without it, its words show one.
+    /// `now` is when its deadlines begin.
+    pub fn find(
+        &self,
+        question: &Question,
+        language: Option<Language>,
+        limit: usize,
+        now: Instant,
+    ) -> Result<Found, NotReady> {
+        let index = self.indexer.index().ok_or(NotReady)?;
+        let reading = index.lexical.read(question, language);
+        let mut asking = Asking { question, language, index: &index, reading, warnings: Vec::new() };
+        let vector = self.vector(&mut asking, now);
+        let vectors = self.neural.vectors();
+        let meaning = vector.as_deref().map(|question| Meaning { vectors: &vectors, question });
+        let mut ranked_by = if meaning.is_some() { RankedBy::Embedding } else { RankedBy::Lexical };
+        let count = limit.max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
+        let mut ranked = rank(&index.lexical, question, &asking.reading, meaning, count);
+        if self.rerank(&mut asking, &mut ranked) {
+            ranked_by = RankedBy::CrossEncoder;
+        }
+        let total = ranked.total;
+        let snapshot = self.catalog.snapshot();
+        let candidates = ranked.candidates.iter();
+        let hits: Vec<Hit> =
+            candidates.filter_map(|candidate| asking.hit(candidate, &snapshot)).take(limit).collect();
+        let language = language.or(asking.reading.side().language());
+        Ok(Found { ranked_by, language, total, hits, warnings: asking.warnings })
+    }
+
+    /// The vector of the question: of its words, and for a model that reads English only of its gloss, too.
+    fn vector(&self, asking: &mut Asking<'_>, now: Instant) -> Option<Arc<[f32]>> {
+        let embedder = self.neural.embedder()?;
+        let text = asking.question.text();
+        let gloss = if embedder.is_multilingual() { None } else { self.gloss(asking) };
+        let wordings: Vec<&str> = std::iter::once(text).chain(gloss.as_deref()).collect();
+        let vector = self.neural.query_vector(&wordings, now + VECTOR_WAIT);
+        if vector.is_none() {
+            asking.warnings.push(VECTOR_MISSING);
+        }
+        vector
+    }
+
+    fn gloss(&self, asking: &Asking<'_>) -> Option<String> {
+        match asking.language {
+            Some(Language::English) => None,
+            _ => self.passages.gloss(asking.question.text()).filter(|gloss| !gloss.is_empty()),
+        }
+    }
+
+    /// Lets the cross-encoder order the best candidates. Says whether it did.
+    fn rerank(&self, asking: &mut Asking<'_>, ranked: &mut Ranked) -> bool {
+        let Some(reranker) = self.neural.reranker() else { return false };
+        let multilingual = reranker.is_multilingual();
+        let question = if multilingual { None } else { self.gloss(asking) };
+        let question = question.as_deref().unwrap_or(asking.question.text());
+        let side = asking.language.or(asking.reading.side().language());
+        let unnamed = ranked.candidates.iter().filter(|candidate| !candidate.named);
+        let passages: Vec<String> = unnamed
+            .take(RERANKED_MAX)
+            .filter_map(|candidate| asking.dataset(candidate))
+            .map(|dataset| self.passages.short(&DocumentText::from(dataset.as_ref()), side, multilingual))
+            .collect();
+        if passages.is_empty() {
+            return false;
+        }
+        let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
+        match reranker.score(question, &passages, Instant::now() + RERANK_WAIT) {
+            Ok(scores) if scores.iter().any(Option::is_some) => {
+                reorder(ranked, &scores);
+                true
+            }
+            _ => {
+                asking.warnings.push(RERANK_MISSING);
+                false
+            }
+        }
+    }
+}
+
+impl Asking<'_> {
+    fn dataset(&self, candidate: &Candidate) -> Option<&Arc<Dataset>> {
+        self.index.datasets.get(usize::try_from(candidate.document).ok()?)
+    }
+
+    /// The result of a candidate, as the dataset is now; nothing when it is no longer served.
+    fn hit(&self, candidate: &Candidate, snapshot: &Snapshot) -> Option<Hit> {
+        let Some(Entry::Serving(dataset)) = snapshot.get(self.dataset(candidate)?.slug()) else {
+            return None;
+        };
+        let fields = self.index.lexical.fields(&self.reading, candidate.document);
+        let mut matched_on: Vec<&'static str> = fields.into_iter().map(Field::name).collect();
+        if candidate.near || matched_on.is_empty() {
+            matched_on.push(MEANING);
+        }
+        let snippet = self.snippet(&DocumentText::from(dataset.as_ref()));
+        Some(Hit { dataset: Arc::clone(dataset), score: candidate.score, matched_on, snippet })
+    }
+
+    /// From the description in the language asked for; without one, from the description that shows most. A dataset
+    /// without a description shows the beginning of its methodology, else its title.
+    fn snippet(&self, text: &DocumentText<'_>) -> String {
+        let cut = |text: &str| snippet::cut(text, &self.reading, self.index.lexical.vocabulary());
+        let descriptions: Vec<&str> = match self.language {
+            Some(language) => choose(&text.descriptions, language).into_iter().collect(),
+            None => text.descriptions.iter().map(|(_, text)| *text).collect(),
+        };
+        let snippets: Vec<Snippet> = descriptions.into_iter().map(cut).collect();
+        let most = snippets.iter().map(|snippet| snippet.found).max();
+        let best = snippets.into_iter().find(|snippet| Some(snippet.found) == most);
+        let title = choose(&text.titles, self.language.unwrap_or(Language::English)).unwrap_or(text.slug);
+        let other = if text.methodology.trim().is_empty() { title } else { text.methodology };
+        best.unwrap_or_else(|| cut(other)).text
+    }
+}

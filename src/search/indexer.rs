@@ -1,0 +1,185 @@
+//! Keeps an index of the catalog: a thread makes a new one when the catalog has changed, and readers change over at once.
+//!
+//! A dataset that did not change is not read again. Knows no question.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use super::lexical::{Analyst, Document, DocumentText, LexicalIndex, Vocabulary};
+use super::lexicon::Lexicon;
+use crate::catalog::{Catalog, Dataset, Snapshot};
+use crate::limits::search::{
+    FIRST_INDEX_WAIT, FRESH_INDEX_WAIT, INDEX_POLL, INDEX_REST_FACTOR, INDEX_REST_MAX,
+};
+
+/// The vocabulary is made anew when it holds so many times the words that it held when it was last made.
+const STALE_WORDS_FACTOR: usize = 3;
+/// Below so many words it is never made anew.
+const STALE_WORDS_MIN: usize = 100_000;
+
+/// A catalog by the words of its datasets.
+pub struct CatalogIndex {
+    /// The words.
+    pub lexical: LexicalIndex,
+    /// The datasets, by number.
+    pub datasets: Vec<Arc<Dataset>>,
+    catalog: Arc<Snapshot>,
+}
+
+/// The index of a catalog that changes.
+pub struct Indexer {
+    catalog: Arc<Catalog>,
+    shelf: Arc<Shelf>,
+    wake: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The present index, and how long it took to make.
+#[derive(Default)]
+struct Shelf {
+    index: Mutex<(Option<Arc<CatalogIndex>>, Duration)>,
+    changed: Condvar,
+}
+
+impl Indexer {
+    /// Starts to index; the first index comes as soon as it can.
+    pub fn start(catalog: Arc<Catalog>) -> io::Result<Self> {
+        let shelf = Arc::new(Shelf::default());
+        let (wake, woken) = bounded(1);
+        let (own_catalog, own_shelf) = (Arc::clone(&catalog), Arc::clone(&shelf));
+        let thread = thread::Builder::new()
+            .name("search-index".to_owned())
+            .spawn(move || keep_up(&own_catalog, &own_shelf, &woken))?;
+        Ok(Self { catalog, shelf, wake: Some(wake), thread: Some(thread) })
+    }
+
+    /// Says that the catalog may have changed.
+    pub fn notify(&self) {
+        if let Some(wake) = &self.wake {
+            // A full channel means that the thread has been told already.
+            let _told_already = wake.try_send(());
+        }
+    }
+
+    /// The present index. Where it lags behind the catalog it is waited for, if making it is known to be quick; else
+    /// the former one is given. `None` when there is none yet, also after some waiting.
+    pub fn index(&self) -> Option<Arc<CatalogIndex>> {
+        let wanted = self.catalog.snapshot();
+        let is_fresh = |index: &CatalogIndex| Arc::ptr_eq(&index.catalog, &wanted);
+        let mut present = self.shelf.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = match &present.0 {
+            Some(index) if is_fresh(index) => return Some(Arc::clone(index)),
+            Some(_) if present.1 > FRESH_INDEX_WAIT / 2 => Duration::ZERO,
+            Some(_) => FRESH_INDEX_WAIT,
+            None => FIRST_INDEX_WAIT,
+        };
+        self.notify();
+        if !patience.is_zero() {
+            let lags = |(index, _): &mut (Option<Arc<CatalogIndex>>, Duration)| {
+                !index.as_ref().is_some_and(|index| is_fresh(index))
+            };
+            let waited = self.shelf.changed.wait_timeout_while(present, patience, lags);
+            present = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        present.0.clone()
+    }
+}
+
+impl Drop for Indexer {
+    fn drop(&mut self) {
+        drop(self.wake.take());
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has nothing left to end.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Makes an index whenever the catalog is another one, and rests in between so that it never takes a core for itself.
+fn keep_up(catalog: &Catalog, shelf: &Shelf, woken: &Receiver<()>) {
+    let mut library = Library::new();
+    let mut indexed: Option<Arc<Snapshot>> = None;
+    loop {
+        let snapshot = catalog.snapshot();
+        let mut rest = Duration::ZERO;
+        if !indexed.as_ref().is_some_and(|indexed| Arc::ptr_eq(indexed, &snapshot)) {
+            let began = Instant::now();
+            let index = Arc::new(library.index(Arc::clone(&snapshot)));
+            let took = began.elapsed();
+            *shelf.index.lock().unwrap_or_else(PoisonError::into_inner) = (Some(index), took);
+            shelf.changed.notify_all();
+            indexed = Some(snapshot);
+            rest = took.saturating_mul(INDEX_REST_FACTOR).min(INDEX_REST_MAX);
+        }
+        // Resting ends early only when the server stops.
+        if woken.recv_timeout(INDEX_POLL) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        let until = Instant::now() + rest;
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if woken.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    }
+}
+
+/// Documents that were made before, and the words that all of them share.
+struct Library {
+    vocabulary: Arc<Vocabulary>,
+    words_at_first: usize,
+    /// By the address of the dataset, which is kept so that no other one gets that address.
+    documents: HashMap<usize, (Arc<Dataset>, Arc<Document>)>,
+}
+
+impl Library {
+    fn new() -> Self {
+        let vocabulary = Vocabulary::new(Lexicon::builtin());
+        Self { words_at_first: vocabulary.len(), vocabulary: Arc::new(vocabulary), documents: HashMap::new() }
+    }
+
+    fn index(&mut self, catalog: Arc<Snapshot>) -> CatalogIndex {
+        // Words of datasets that are gone stay until there are too many of them.
+        let stale_words = self.words_at_first.saturating_mul(STALE_WORDS_FACTOR).max(STALE_WORDS_MIN);
+        let is_new = self.vocabulary.len() > stale_words;
+        if is_new {
+            *self = Self::new();
+        }
+        let datasets = catalog.datasets().to_vec();
+        let mut documents = HashMap::with_capacity(datasets.len());
+        let mut ordered = Vec::with_capacity(datasets.len());
+        let unknown = |dataset: &&Arc<Dataset>| !self.documents.contains_key(&address(dataset));
+        if datasets.iter().any(|dataset| unknown(&dataset)) {
+            // Readers of the former index keep their words; new ones go into a copy.
+            let mut analyst = Analyst::new(Arc::make_mut(&mut self.vocabulary));
+            for dataset in &datasets {
+                let known = self.documents.entry(address(dataset));
+                known.or_insert_with(|| {
+                    let document = analyst.read(&DocumentText::from(dataset.as_ref()));
+                    (Arc::clone(dataset), Arc::new(document))
+                });
+            }
+        }
+        for dataset in &datasets {
+            if let Some((dataset, document)) = self.documents.remove(&address(dataset)) {
+                ordered.push(Arc::clone(&document));
+                documents.insert(address(&dataset), (dataset, document));
+            }
+        }
+        self.documents = documents;
+        if is_new {
+            self.words_at_first = self.vocabulary.len();
+        }
+        let lexical = LexicalIndex::new(Arc::clone(&self.vocabulary), ordered);
+        CatalogIndex { lexical, datasets, catalog }
+    }
+}
+
+fn address(dataset: &Arc<Dataset>) -> usize {
+    Arc::as_ptr(dataset).addr()
+}

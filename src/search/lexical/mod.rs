@@ -1,0 +1,19 @@
+//! Ranking by words: stems of both languages, ideas of the lexicon, and the nearest known words for unknown ones.
+//!
+//! A dataset becomes a [`Document`] once; an index over documents never changes. Knows no vector and no thread.
+
+mod document;
+mod fuzzy;
+mod index;
+mod question_terms;
+mod scores;
+mod vocabulary;
+
+pub(in crate::search) use document::beginning;
+pub use document::{Analyst, Document, DocumentText, Field};
+pub use index::{LexicalIndex, Reading};
+pub use scores::Scores;
+pub use vocabulary::{Known, Vocabulary};
+
+/// Number of a term: an idea of the lexicon, or a stem of one language.
+pub type Term = u32;

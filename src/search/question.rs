@@ -1,0 +1,102 @@
+//! What was typed into the search box, checked and split into words.
+//!
+//! A pure function from text to [`Question`]; knows no dataset.
+
+use super::text;
+use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, QUESTION_WORDS_MAX};
+
+/// A question that can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    text: String,
+    words: Vec<String>,
+    key: String,
+}
+
+/// Why a text is no question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuestionFault {
+    /// Fewer characters than the minimum, spaces around it not counted.
+    #[error("a question has at least {QUESTION_CHARS_MIN} characters besides the spaces around it")]
+    TooShort,
+    /// More characters than the maximum.
+    #[error("a question has at most {QUESTION_CHARS_MAX} characters")]
+    TooLong,
+    /// A control character such as a line break or NUL.
+    #[error("a question holds no control characters")]
+    ControlCharacter,
+}
+
+impl Question {
+    /// Reads a question: characters are Unicode scalar values, and white space at both ends does not count.
+    pub fn parse(typed: &str) -> Result<Self, QuestionFault> {
+        if typed.chars().any(char::is_control) {
+            return Err(QuestionFault::ControlCharacter);
+        }
+        let text = typed.trim();
+        match text.chars().count() {
+            ..QUESTION_CHARS_MIN => Err(QuestionFault::TooShort),
+            QUESTION_CHARS_MIN..=QUESTION_CHARS_MAX => Ok(Self::of(text)),
+            _ => Err(QuestionFault::TooLong),
+        }
+    }
+
+    fn of(text: &str) -> Self {
+        let words = text::words(text).into_iter().map(|word| word.folded).take(QUESTION_WORDS_MAX).collect();
+        Self { text: text.to_owned(), words, key: text::key(text) }
+    }
+
+    /// As it was typed, without the spaces around it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its folded words, at most [`QUESTION_WORDS_MAX`].
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// What a title or slug must be equal to, to be the one that is meant.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(typed: &str, expected: Result<&str, QuestionFault>) {
+        let read = Question::parse(typed);
+        assert_eq!(read.as_ref().map(Question::text).map_err(|fault| *fault), expected, "{typed:?}");
+    }
+
+    #[test]
+    fn characters_are_counted_without_the_spaces_around() {
+        check("a", Err(QuestionFault::TooShort));
+        check("", Err(QuestionFault::TooShort));
+        check("   ", Err(QuestionFault::TooShort));
+        check(" a ", Err(QuestionFault::TooShort));
+        check(" ab ", Ok("ab"));
+        check("àè", Ok("àè"));
+        check("水質", Ok("水質"));
+        check("a\u{0}b", Err(QuestionFault::ControlCharacter));
+        check("ab\n", Err(QuestionFault::ControlCharacter));
+        let longest = "è".repeat(QUESTION_CHARS_MAX);
+        check(&longest, Ok(&longest));
+        check(&format!(" {longest} "), Ok(&longest));
+        check(&format!("{longest}é"), Err(QuestionFault::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_a_question_or_a_fault(typed in "\\PC{0,240}") {
+            if let Ok(question) = Question::parse(&typed) {
+                prop_assert!(question.words().len() <= QUESTION_WORDS_MAX);
+                prop_assert!(question.words().iter().all(|word| !word.is_empty()));
+            }
+        }
+    }
+}

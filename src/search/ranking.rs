@@ -1,0 +1,164 @@
+//! Puts what words and vectors say of the datasets into one order.
+//!
+//! Knows scores and cosines; knows no texts and asks no model.
+
+use std::collections::HashSet;
+
+use super::lexical::{LexicalIndex, Reading, Scores};
+use super::question::Question;
+use super::vectors::VectorIndex;
+use crate::limits::search::{LEXICAL_CANDIDATES_MAX, VECTOR_CANDIDATES_MAX};
+
+/// How much words count beside the cosine.
+const LEXICAL_WEIGHT: f32 = 0.5;
+/// A dataset that no word finds must be at least this near in meaning.
+const COSINE_MIN: f32 = 0.2;
+
+/// A dataset among the results.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Its number in the index.
+    pub document: u32,
+    /// How well it answers: 0 to 1, never rising down the list.
+    pub score: f32,
+    /// Whether the question is its slug or title.
+    pub named: bool,
+    /// Whether its vector is near to the question's.
+    pub near: bool,
+}
+
+/// Candidates, best first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ranked {
+    /// The best ones.
+    pub candidates: Vec<Candidate>,
+    /// How many datasets were found in all.
+    pub total: usize,
+}
+
+/// Vectors of the datasets, and that of the question.
+#[derive(Debug, Clone, Copy)]
+pub struct Meaning<'v> {
+    /// By slug.
+    pub vectors: &'v VectorIndex,
+    /// Of length 1.
+    pub question: &'v [f32],
+}
+
+/// The best `count` datasets. Those whose slug or title is the question stand first; then words alone decide, or with
+/// vectors `max(0, cosine) + 0.5 · words`, where the best by words has 1. Ties are in the order of the index.
+pub fn rank(
+    index: &LexicalIndex,
+    question: &Question,
+    reading: &Reading,
+    meaning: Option<Meaning<'_>>,
+    count: usize,
+) -> Ranked {
+    let scores = index.scores(reading);
+    let (mut candidates, mut total) = match meaning {
+        Some(meaning) => by_both(index, &scores, meaning),
+        None => (by_words(&scores, count), scores.found().len()),
+    };
+    let named = index.named(question);
+    let unfound = named.iter().filter(|number| !candidates.iter().any(|one| one.document == **number));
+    total = total.saturating_add(unfound.filter(|number| scores.of(**number) == 0.0).count());
+    candidates.retain(|candidate| !named.contains(&candidate.document));
+    candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
+    let first =
+        named.iter().map(|document| Candidate { document: *document, score: 1.0, named: true, near: false });
+    let mut candidates: Vec<Candidate> = first.chain(candidates).collect();
+    candidates.truncate(count);
+    Ranked { total: total.max(candidates.len()), candidates }
+}
+
+/// Puts those that were looked at again first, by what came out; the others keep their order behind them. Scores never
+/// rise down the list. `looked_at` gives the new score of the first candidates that are not named by the question.
+pub fn reorder(ranked: &mut Ranked, looked_at: &[Option<f32>]) {
+    let named = ranked.candidates.iter().take_while(|candidate| candidate.named).count();
+    let rest = ranked.candidates.split_off(named);
+    let scores = looked_at.iter().copied().chain(std::iter::repeat(None));
+    let (mut reached, mut left) = (Vec::new(), Vec::new());
+    for (candidate, score) in rest.into_iter().zip(scores) {
+        match score {
+            Some(score) => reached.push(Candidate { score: score.clamp(0.0, 1.0), ..candidate }),
+            None => left.push(candidate),
+        }
+    }
+    reached.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let mut lowest: f32 = 1.0;
+    for candidate in reached.into_iter().chain(left) {
+        lowest = lowest.min(candidate.score);
+        ranked.candidates.push(Candidate { score: lowest, ..candidate });
+    }
+}
+
+fn by_words(scores: &Scores, count: usize) -> Vec<Candidate> {
+    let ideal = scores.ideal().max(f32::EPSILON);
+    let candidate = |(document, score): (u32, f32)| Candidate {
+        document,
+        score: (score / ideal).clamp(0.0, 1.0),
+        named: false,
+        near: false,
+    };
+    scores.top(count).into_iter().map(candidate).collect()
+}
+
+fn by_both(index: &LexicalIndex, scores: &Scores, meaning: Meaning<'_>) -> (Vec<Candidate>, usize) {
+    let documents = index.documents();
+    let best = scores.best().max(f32::EPSILON);
+    let cosine_of = |document: u32| {
+        let slug = documents.get(usize::try_from(document).ok()?).map(|document| document.slug.as_ref())?;
+        meaning.vectors.cosine(meaning.vectors.position(slug)?, meaning.question)
+    };
+    let candidate = |document: u32, cosine: f32| {
+        let words = scores.of(document) / best;
+        let score = cosine.max(0.0) + LEXICAL_WEIGHT * words;
+        Candidate {
+            document,
+            score: (score / (1.0 + LEXICAL_WEIGHT)).clamp(0.0, 1.0),
+            named: false,
+            near: cosine >= COSINE_MIN,
+        }
+    };
+    let mut candidates: Vec<Candidate> = scores
+        .top(LEXICAL_CANDIDATES_MAX)
+        .into_iter()
+        .map(|(document, _)| candidate(document, cosine_of(document).unwrap_or(0.0)))
+        .collect();
+    let known: HashSet<u32> = candidates.iter().map(|candidate| candidate.document).collect();
+    let mut total = scores.found().len();
+    for nearest in meaning.vectors.nearest(meaning.question, VECTOR_CANDIDATES_MAX) {
+        let document = meaning.vectors.name(nearest.position).and_then(|slug| index.number_of(slug));
+        let Some(document) = document.filter(|document| !known.contains(document)) else { continue };
+        let by_words = scores.of(document) > 0.0;
+        if by_words || nearest.cosine >= COSINE_MIN {
+            candidates.push(candidate(document, nearest.cosine));
+            total = total.saturating_add(usize::from(!by_words));
+        }
+    }
+    (candidates, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(document: u32, score: f32, named: bool) -> Candidate {
+        Candidate { document, score, named, near: false }
+    }
+
+    #[test]
+    fn what_was_looked_at_again_comes_first_and_scores_never_rise() {
+        let candidates = vec![
+            candidate(9, 1.0, true),
+            candidate(0, 0.9, false),
+            candidate(1, 0.8, false),
+            candidate(2, 0.7, false),
+            candidate(3, 0.6, false),
+        ];
+        let mut ranked = Ranked { candidates, total: 5 };
+        reorder(&mut ranked, &[Some(0.1), Some(0.5), None]);
+        let order: Vec<(u32, f32)> = ranked.candidates.iter().map(|one| (one.document, one.score)).collect();
+        assert_eq!(order, [(9, 1.0), (1, 0.5), (0, 0.1), (2, 0.1), (3, 0.1)]);
+    }
+}
