@@ -87,6 +87,14 @@ pub struct TypedFlags {
     #[arg(long, value_name = "power|process")]
     pub charge_durability: Option<String>,
 
+    /// Folder of a sentence-transformers model (BERT or XLM-RoBERTa) for search by meaning. Default: none, search by words.
+    #[arg(long, value_name = "DIR")]
+    pub embedding_model: Option<PathBuf>,
+
+    /// Folder of a cross-encoder (BERT or XLM-RoBERTa) that re-ranks the best results of a search. Default: none.
+    #[arg(long, value_name = "DIR")]
+    pub cross_encoder: Option<PathBuf>,
+
     /// Network of a proxy whose X-Forwarded-For names the client; may be given several times. Default: none.
     #[arg(long, value_name = "CIDR")]
     #[serde(default)]
@@ -140,6 +148,10 @@ pub struct Settings {
     pub requests_per_day: u32,
     /// `power` or `process`; the books read it.
     pub charge_durability: String,
+    /// Folder of the sentence encoder for search.
+    pub embedding_model: Option<PathBuf>,
+    /// Folder of the cross-encoder for search.
+    pub cross_encoder: Option<PathBuf>,
     /// Networks of trusted proxies; the gate reads them.
     pub trusted_proxies: Vec<String>,
     /// Address under which the outside reaches the public API; whoever prints addresses reads it.
@@ -217,6 +229,8 @@ impl Settings {
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
             charge_durability: durability(typed.charge_durability)?,
+            embedding_model: typed.embedding_model,
+            cross_encoder: typed.cross_encoder,
             trusted_proxies: typed.trusted_proxy,
             checksum_bytes_per_second: match typed.checksum_rate {
                 None => PATROL_BYTES_PER_SECOND,
@@ -248,6 +262,8 @@ impl TypedFlags {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests_per_day: self.requests_per_day.or(other.requests_per_day),
             charge_durability: self.charge_durability.or(other.charge_durability),
+            embedding_model: self.embedding_model.or(other.embedding_model),
+            cross_encoder: self.cross_encoder.or(other.cross_encoder),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
             public_url: self.public_url.or(other.public_url),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
@@ -334,14 +350,24 @@ mod tests {
         let path = folder.path().join("mercato.toml");
         std::fs::write(
             &path,
-            "data = \"/file\"\nworkers = 5\nrequests-per-day = 0\ntrusted-proxy = [\"10.0.0.0/8\"]\n",
+            "data = \"/file\"\nworkers = 5\nrequests-per-day = 0\ncross-encoder = \"/c\"\nembedding-model = \"/e\"\ntrusted-proxy = [\"10.0.0.0/8\"]\n",
         )
         .unwrap();
-        let flags =
-            typed(&["--config", path.to_str().unwrap(), "--workers", "7", "--admin", "unix:/run/m.sock"]);
+        let flags = typed(&[
+            "--config",
+            path.to_str().unwrap(),
+            "--workers",
+            "7",
+            "--admin",
+            "unix:/run/m.sock",
+            "--cross-encoder",
+            "/x",
+        ]);
         let settings = Settings::resolve(flags, 2).unwrap();
         assert_eq!(settings.data, Path::new("/file"));
         assert_eq!((settings.workers, settings.requests_per_day), (7, 0));
+        assert_eq!(settings.embedding_model.as_deref(), Some(Path::new("/e")));
+        assert_eq!(settings.cross_encoder.as_deref(), Some(Path::new("/x")));
         assert_eq!(settings.trusted_proxies, ["10.0.0.0/8"]);
         assert_eq!(settings.admin, AdminPlace::Unix(PathBuf::from("/run/m.sock")));
     }

@@ -4,6 +4,7 @@
 
 mod front;
 mod refusals;
+mod search;
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::limits::http::ADMIN_WORKER_COUNT;
 use crate::search::Search;
+use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use front::{Front, FrontParts, Plan};
 
@@ -69,6 +71,7 @@ pub struct Running {
     watcher: Watcher,
     patrol: Option<Patrol>,
     keeper: Keeper,
+    neural: NeuralWorker,
 }
 
 /// Starts everything that the settings ask for.
@@ -87,7 +90,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
     let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
     let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
-    let search = start_search(&catalog)?;
+    let (search, neural) = search::start(settings, &directory, &catalog)?;
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
@@ -117,7 +120,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         quarantined = datasets.quarantined().len(),
         "listening"
     );
-    Ok(Running { public, admin, app, watcher, patrol, keeper })
+    Ok(Running { public, admin, app, watcher, patrol, keeper, neural })
 }
 
 impl Running {
@@ -153,6 +156,7 @@ impl Running {
         drop(self.patrol);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
+        drop(self.neural);
         drop(self.keeper);
         self.app.ledger.shutdown();
         public_ended && admin_ended
@@ -237,10 +241,6 @@ fn admin_address(place: &AdminPlace) -> ListenAddress {
 fn admin_token(path: &Path) -> Result<AdminToken, StartError> {
     let fill = |bytes: &mut [u8]| getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()));
     AdminToken::load_or_create(path, fill).map_err(|error| part("admin token", &error))
-}
-
-fn start_search(catalog: &Arc<Catalog>) -> Result<Arc<Search>, StartError> {
-    Search::by_words(Arc::clone(catalog)).map(Arc::new).map_err(|error| part("search", &error))
 }
 
 fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> Result<Watcher, StartError> {

@@ -57,6 +57,11 @@ impl DataDirectory {
         self.root.join("ledger")
     }
 
+    /// Folder of what search makes and can make again.
+    pub fn search(&self) -> PathBuf {
+        self.root.join("search")
+    }
+
     /// The operator's token.
     pub fn admin_token(&self) -> PathBuf {
         self.root.join("admin.token")

@@ -114,6 +114,11 @@ impl Search {
         Self::start(catalog, Arc::default(), Arc::new(Passages::new(Lexicon::builtin())))
     }
 
+    /// Its models and the vectors that they made.
+    pub fn neural(&self) -> &Neural {
+        &self.neural
+    }
+
     /// Says that the catalog may have changed.
     pub fn notify(&self) {
         self.indexer.notify();
@@ -186,8 +191,8 @@ impl Search {
             return false;
         }
         let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
-        match reranker.score(question, &passages, Instant::now() + RERANK_WAIT) {
-            Ok(scores) if scores.iter().any(Option::is_some) => {
+        match self.neural.rerank(question, &passages, Instant::now() + RERANK_WAIT) {
+            Some(scores) if scores.iter().any(Option::is_some) => {
                 reorder(ranked, &scores);
                 true
             }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use mercato::catalog::CatalogError;
+use mercato::search::models::{InferenceError, ModelError};
 use mercato_format::FormatError;
 
 /// Why a command stopped.
@@ -55,6 +56,17 @@ pub enum Failure {
     /// The catalog refused, or its files cannot be read or written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
+    /// A model cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A loaded model gives no answer.
+    #[error("{folder}: {source}")]
+    Inference {
+        /// The model's folder.
+        folder: String,
+        /// What went wrong.
+        source: InferenceError,
+    },
     /// The books cannot be opened or written.
     #[error("books in {directory}: cannot {action}: {reason}")]
     Books {

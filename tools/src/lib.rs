@@ -8,4 +8,5 @@ pub mod demo;
 pub mod failure;
 pub mod guard;
 pub mod memory;
+pub mod models;
 pub mod progress;

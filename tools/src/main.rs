@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use mercato_tools::books::{self, BooksCommand};
-use mercato_tools::commands::{convert, datasets, demo, export, inspect, publish, search, verify};
+use mercato_tools::commands::{convert, datasets, demo, export, inspect, models, publish, search, verify};
 use mercato_tools::failure::Failure;
 use mercato_tools::memory;
 
@@ -44,6 +44,7 @@ enum Command {
     Feature(publish::FeatureArguments),
     Datasets(datasets::DatasetsArguments),
     Search(search::SearchArguments),
+    Models(models::ModelsArguments),
     #[command(flatten)]
     Books(BooksCommand),
 }
@@ -78,6 +79,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Feature(command) => publish::run_feature(command, json),
         Command::Datasets(command) => datasets::run(command, json),
         Command::Search(command) => search::run(command, json),
+        Command::Models(command) => models::run(command, json),
         Command::Books(command) => books::run(command, json),
     }
 }

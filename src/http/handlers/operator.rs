@@ -25,7 +25,7 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let books = app.ledger.stats();
     let serves = u64::from(app.ledger.health() == Health::Serving);
     let (addresses, address_bytes) = app.gate.tracked_addresses();
-    let text = app.metrics.render(&[
+    let mut gauges = vec![
         ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
         ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
         ("mercato_checksum_bytes", "Bytes compared with their checksums since the start.", patrolled.bytes()),
@@ -41,7 +41,9 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         ("mercato_keys", "Keys, revoked ones included.", count(books.keys)),
         ("mercato_tracked_addresses", "Client addresses whose requests are counted.", count(addresses)),
         ("mercato_tracked_address_bytes", "Memory that they take.", count(address_bytes)),
-    ]);
+    ];
+    gauges.extend(app.search.neural().gauges());
+    let text = app.metrics.render(&gauges);
     Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
 }
 

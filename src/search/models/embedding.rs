@@ -31,12 +31,17 @@ pub(super) struct SentenceModel {
     normalise: bool,
     query_prompt: String,
     passage_prompt: String,
-    pool: Arc<InferencePool>,
+    questions: Arc<InferencePool>,
+    passages: Arc<InferencePool>,
 }
 
 impl SentenceModel {
     /// Loads a folder; the model is tried once before it is returned.
-    pub(super) fn load(path: &Path, pool: Arc<InferencePool>) -> Result<Self, ModelError> {
+    pub(super) fn load(
+        path: &Path,
+        questions: Arc<InferencePool>,
+        passages: Arc<InferencePool>,
+    ) -> Result<Self, ModelError> {
         let folder = ModelFolder::open(path)?;
         let sentence = SentenceSettings::read(&folder)?;
         let settings = EncoderSettings::read(&sentence.encoder.json(CONFIG_FILE)?)?;
@@ -67,15 +72,22 @@ impl SentenceModel {
             normalise: sentence.normalise,
             query_prompt: sentence.query_prompt,
             passage_prompt: sentence.passage_prompt,
-            pool,
+            questions,
+            passages,
         };
         let trial = model.embed_query(TRIAL_SENTENCE, trial_deadline());
         trial.map_err(|error| ModelError::Trial { path: path.to_owned(), reason: error.to_string() })?;
         Ok(model)
     }
 
-    fn run(&self, prompt: &str, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
-        self.pool.run(deadline, || {
+    fn run(
+        &self,
+        pool: &InferencePool,
+        prompt: &str,
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Vec<f32>, InferenceError> {
+        pool.run(deadline, || {
             let tokens = self.tokens.single(prompt, text)?;
             let failed = |error: candle_core::Error| InferenceError::Computation(error.to_string());
             let states = self.encoder.forward(&tokens).map_err(failed)?;
@@ -97,12 +109,6 @@ impl SentenceModel {
         };
         vector.to_vec1()
     }
-
-    fn unit(&self, prompt: &str, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
-        let mut vector = self.run(prompt, text, deadline)?;
-        normalise(&mut vector);
-        Ok(vector)
-    }
 }
 
 impl Embedder for SentenceModel {
@@ -111,20 +117,22 @@ impl Embedder for SentenceModel {
     }
 
     fn embed_query(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
-        self.unit(&self.query_prompt, text, deadline)
+        self.run(&self.questions, &self.query_prompt, text, deadline).map(unit)
     }
 
     fn embed_passage(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
-        self.unit(&self.passage_prompt, text, deadline)
+        self.run(&self.passages, &self.passage_prompt, text, deadline).map(unit)
     }
 
     fn encode(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError> {
-        let mut vector = self.run("", text, deadline)?;
-        if self.normalise {
-            normalise(&mut vector);
-        }
-        Ok(vector)
+        let vector = self.run(&self.questions, "", text, deadline)?;
+        Ok(if self.normalise { unit(vector) } else { vector })
     }
+}
+
+fn unit(mut vector: Vec<f32>) -> Vec<f32> {
+    normalise(&mut vector);
+    vector
 }
 
 fn fingerprint(folder: &ModelFolder, sentence: &SentenceSettings) -> Result<ModelFingerprint, ModelError> {

@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use super::{Embedder, InferencePool, ModelError, ModelKind, Reranker};
 
-/// Loads a sentence encoder; it computes on `pool`.
+/// Loads a sentence encoder; it computes vectors of questions on one pool and those of passages on another (or the same).
 #[cfg(feature = "models")]
-pub fn load_embedder(folder: &Path, pool: Arc<InferencePool>) -> Result<Arc<dyn Embedder>, ModelError> {
-    Ok(Arc::new(super::embedding::SentenceModel::load(folder, pool)?))
+pub fn load_embedder(
+    folder: &Path,
+    questions: Arc<InferencePool>,
+    passages: Arc<InferencePool>,
+) -> Result<Arc<dyn Embedder>, ModelError> {
+    Ok(Arc::new(super::embedding::SentenceModel::load(folder, questions, passages)?))
 }
 
 /// Loads a cross-encoder; it computes on `pool`.
@@ -49,7 +53,11 @@ pub fn kind(folder: &Path) -> Result<ModelKind, ModelError> {
 
 /// Refuses: this program was built without the feature `models`.
 #[cfg(not(feature = "models"))]
-pub fn load_embedder(folder: &Path, _pool: Arc<InferencePool>) -> Result<Arc<dyn Embedder>, ModelError> {
+pub fn load_embedder(
+    folder: &Path,
+    _questions: Arc<InferencePool>,
+    _passages: Arc<InferencePool>,
+) -> Result<Arc<dyn Embedder>, ModelError> {
     Err(not_built(folder))
 }
 

@@ -26,6 +26,11 @@ fn pool() -> Arc<InferencePool> {
     Arc::new(InferencePool::new("test-inference", 1, 0).unwrap())
 }
 
+fn embedder(folder: &Path) -> Result<Arc<dyn Embedder>, ModelError> {
+    let pool = pool();
+    load_embedder(folder, Arc::clone(&pool), pool)
+}
+
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(120)
 }
@@ -60,7 +65,7 @@ fn change(path: &Path, edit: impl FnOnce(&mut Value)) {
 
 #[track_caller]
 fn check_vectors(folder: &Path, expected: &Value) {
-    let model = load_embedder(folder, pool()).unwrap();
+    let model = embedder(folder).unwrap();
     let sentences = read_json(&fixture("sentences.json"));
     let mut worst = 0.0_f64;
     for (sentence, expected) in sentences.as_array().unwrap().iter().zip(expected.as_array().unwrap()) {
@@ -164,14 +169,14 @@ fn folders_of_the_hub_cache_are_followed_and_named() {
     .unwrap();
     fs::create_dir(root.join("refs")).unwrap();
     fs::write(root.join("refs/main"), "abc123\n").unwrap();
-    let plain = load_embedder(&fixture("tiny-bert-embedding"), pool()).unwrap();
+    let plain = embedder(&fixture("tiny-bert-embedding")).unwrap();
     for folder in [&root, &snapshot] {
-        let model = load_embedder(folder, pool()).unwrap();
+        let model = embedder(folder).unwrap();
         assert_eq!(model.name(), "acme/tiny");
         assert_eq!(model.encode("air", far()), plain.encode("air", far()));
     }
     fs::write(root.join("refs/main"), "../../etc").unwrap();
-    assert!(load_embedder(&root, pool()).err().unwrap().to_string().contains("a commit"));
+    assert!(embedder(&root).err().unwrap().to_string().contains("a commit"));
 }
 
 #[test]
@@ -180,8 +185,8 @@ fn prompts_are_put_before_questions_and_passages() {
     change(&folder.path().join("config_sentence_transformers.json"), |file| {
         file["prompts"] = json!({"query": "query: ", "passage": "passage: "});
     });
-    let with = load_embedder(folder.path(), pool()).unwrap();
-    let without = load_embedder(&fixture("tiny-bert-embedding"), pool()).unwrap();
+    let with = embedder(folder.path()).unwrap();
+    let without = embedder(&fixture("tiny-bert-embedding")).unwrap();
     assert_eq!(with.embed_query("air", far()), without.embed_query("query: air", far()));
     assert_eq!(with.embed_passage("air", far()), without.embed_passage("passage: air", far()));
     assert_ne!(with.embed_query("air", far()), with.embed_passage("air", far()));

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::arithmetic::{dot, dot_codes, length, normalise};
 
@@ -14,13 +15,16 @@ const CODE_MAX: f32 = 127.0;
 /// What rounding of single-precision sums may add to an error bound, for vectors of length 1.
 const ROUNDING_SLACK: f32 = 1e-4;
 
+/// How far from 1 the length of a vector may be that is taken as it is.
+const LENGTH_TOLERANCE: f32 = 1e-5;
+
 /// Vectors by position and by name. Never changes; a change of the catalog makes a new one.
 #[derive(Debug, Default)]
 pub struct VectorIndex {
     dimensions: usize,
     names: Vec<String>,
     positions: HashMap<String, usize>,
-    exact: Vec<f32>,
+    exact: Vec<Arc<[f32]>>,
     codes: Vec<i8>,
     rows: Vec<Row>,
 }
@@ -48,11 +52,15 @@ pub struct Nearest {
 impl VectorIndex {
     /// An index over named vectors of `dimensions` numbers each. Vectors of another length and repeated names are left
     /// out; all others are scaled to length 1.
-    pub fn new(dimensions: usize, vectors: impl IntoIterator<Item = (String, impl AsRef<[f32]>)>) -> Self {
+    pub fn new(
+        dimensions: usize,
+        vectors: impl IntoIterator<Item = (String, impl Into<Arc<[f32]>>)>,
+    ) -> Self {
         let mut index = Self { dimensions, ..Self::default() };
         for (name, vector) in vectors {
-            if vector.as_ref().len() == dimensions && dimensions > 0 && !index.positions.contains_key(&name) {
-                index.push(name, vector.as_ref());
+            let vector = vector.into();
+            if vector.len() == dimensions && dimensions > 0 && !index.positions.contains_key(&name) {
+                index.push(name, vector);
             }
         }
         index
@@ -85,8 +93,7 @@ impl VectorIndex {
 
     /// The vector at a position, of length 1.
     pub fn vector(&self, position: usize) -> Option<&[f32]> {
-        let start = position.checked_mul(self.dimensions)?;
-        self.exact.get(start..start.checked_add(self.dimensions)?)
+        self.exact.get(position).map(AsRef::as_ref)
     }
 
     /// The cosine of the vector at a position with `query`, which must have length 1.
@@ -128,9 +135,8 @@ impl VectorIndex {
         possible.map(|(position, _)| position).collect()
     }
 
-    fn push(&mut self, name: String, vector: &[f32]) {
-        let mut vector = vector.to_vec();
-        normalise(&mut vector);
+    fn push(&mut self, name: String, vector: Arc<[f32]>) {
+        let vector = of_length_one(vector);
         let step = step_of(&vector);
         let codes: Vec<i8> = vector.iter().map(|number| code(*number, step)).collect();
         let coded: Vec<f32> = codes.iter().map(|code| f32::from(*code) * step).collect();
@@ -139,8 +145,18 @@ impl VectorIndex {
         self.positions.insert(name.clone(), self.names.len());
         self.names.push(name);
         self.codes.extend_from_slice(&codes);
-        self.exact.extend_from_slice(&vector);
+        self.exact.push(vector);
     }
+}
+
+/// The same vector where it has length 1 already, so that nothing is copied.
+fn of_length_one(vector: Arc<[f32]>) -> Arc<[f32]> {
+    if (length(&vector) - 1.0).abs() <= LENGTH_TOLERANCE {
+        return vector;
+    }
+    let mut copy = vector.to_vec();
+    normalise(&mut copy);
+    copy.into()
 }
 
 /// A question in small integers, with what they leave out.
@@ -200,7 +216,10 @@ mod tests {
 
     fn index(vectors: &[Vec<f32>]) -> VectorIndex {
         let dimensions = vectors.first().map_or(0, Vec::len);
-        VectorIndex::new(dimensions, vectors.iter().enumerate().map(|(at, vector)| (at.to_string(), vector)))
+        VectorIndex::new(
+            dimensions,
+            vectors.iter().enumerate().map(|(at, vector)| (at.to_string(), vector.clone())),
+        )
     }
 
     proptest! {

@@ -5,6 +5,7 @@ pub mod datasets;
 pub mod demo;
 pub mod export;
 pub mod inspect;
+pub mod models;
 pub mod publish;
 pub mod search;
 pub mod verify;

