@@ -25,6 +25,8 @@ const WORKERS_MAX: usize = 4096;
 const WORKERS_DEFAULT_MIN: usize = 32;
 /// Workers for each core unless asked otherwise.
 const WORKERS_PER_CORE: usize = 8;
+/// Workers for streams and downloads for each other one; they mostly wait for their clients.
+const STREAM_WORKERS_PER_WORKER: usize = 2;
 /// Longest drain.
 const DRAIN_SECONDS_MAX: u64 = 3600;
 
@@ -64,7 +66,7 @@ pub struct TypedFlags {
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
 
-    /// Further threads that run streams and downloads, which are as many as can run at one time. Default: as many as
+    /// Further threads that run streams and downloads, which are as many as can run at one time. Default: twice
     /// `--workers`.
     #[arg(long, value_name = "N")]
     pub stream_workers: Option<usize>,
@@ -222,9 +224,9 @@ impl Settings {
             workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
             stream_workers: within(
                 "stream-workers",
-                typed.stream_workers.unwrap_or(workers),
-                1..=WORKERS_MAX,
-                "1 to 4096",
+                typed.stream_workers.unwrap_or(workers.saturating_mul(STREAM_WORKERS_PER_WORKER)),
+                1..=WORKERS_MAX.saturating_mul(STREAM_WORKERS_PER_WORKER),
+                "1 to 8192",
             )?,
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
@@ -268,7 +270,7 @@ impl TypedFlags {
             public_url: self.public_url.or(other.public_url),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
             checksum_rate: self.checksum_rate.or(other.checksum_rate),
-            limits: self.limits.or(other.limits),
+            limits: self.limits.or(&other.limits),
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod catalog;
 pub mod clock;
 pub mod config;
 pub mod edge;
+pub mod histogram;
 pub mod http;
 pub mod ledger;
 pub mod limits;

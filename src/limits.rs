@@ -93,7 +93,7 @@ pub mod access {
     /// Requests of one key or address in a UTC day, unless configured otherwise.
     pub const REQUESTS_PER_DAY: u32 = 5_000;
     /// Streams and downloads of one key at one time, unless configured otherwise.
-    pub const STREAMS_PER_KEY_MAX: usize = 8;
+    pub const STREAMS_PER_KEY_MAX: usize = 32;
     /// Requests of one key that are worked on at one time, unless configured otherwise.
     pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.

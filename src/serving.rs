@@ -12,15 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::access::{Gate, Keeper, RateLimits, TrustedProxies};
+use crate::access::{Gate, InFlight, InFlightLimits, Keeper, RateLimits, TrustedProxies};
 use crate::catalog::patrol::Patrol;
 use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
 use crate::clock::Clock;
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Slots, Work, admin_service, public_service,
-    work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Slots, Work, admin_service,
+    public_service, work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
@@ -96,6 +96,10 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         search: Arc::clone(&search),
         ledger,
         gate,
+        in_flight: InFlight::new(InFlightLimits {
+            requests: settings.guard.requests_in_flight_per_key,
+            streams: settings.guard.streams_per_key,
+        }),
         clock,
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
@@ -112,6 +116,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
         .map_err(|error| part("admin address", &error))?;
     let public = start_public(settings, &app, &limits)?;
+    let sampler = public.guard().sampler();
+    app.metrics.add_source(move || sampler().into_iter().map(sample).collect());
     let datasets = app.catalog.snapshot();
     tracing::info!(
         address = %public.guard().address(),
@@ -229,6 +235,11 @@ fn edge_limits(settings: &GuardSettings, answer_wait: Duration) -> EdgeLimits {
         queue_length: settings.queue_length,
         answer_wait,
     }
+}
+
+fn sample(counted: crate::edge::Sample) -> Sample {
+    let crate::edge::Sample { name, help, is_counter, label, value } = counted;
+    Sample { name, help, is_counter, label, value }
 }
 
 fn admin_address(place: &AdminPlace) -> ListenAddress {

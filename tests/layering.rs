@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "catalog",
             "clock",
             "config",
+            "histogram",
             "ledger",
             "limits",
             "operator",
@@ -37,10 +38,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("access", &["clock", "config", "ledger", "limits"]),
     ("query", &["clock", "config", "limits", "mercato_format"]),
     ("catalog", &["clock", "config", "limits", "mercato_format"]),
-    ("ledger", &["clock", "config", "limits"]),
+    ("ledger", &["clock", "config", "histogram", "limits"]),
     ("logging", &["limits"]),
     ("config", &["clock", "limits"]),
     ("clock", &["limits"]),
+    ("histogram", &[]),
     ("limits", &[]),
 ];
 

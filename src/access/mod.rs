@@ -3,6 +3,7 @@
 //! Both are answered from memory. Knows keys, accounts and time; knows no route, no header and no status code.
 
 mod client_address;
+mod in_flight;
 mod keeper;
 mod meter;
 mod rate;
@@ -12,6 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 pub use client_address::{CidrError, TrustedProxies};
+pub use in_flight::{Effort, Held, InFlight, InFlightLimits, InFlightRefusal};
 pub use keeper::Keeper;
 pub use rate::{Admission, RateLimits, RateReason, RateRefusal, Scope, Standing};
 

@@ -60,7 +60,7 @@ pub struct LimitFlags {
     #[arg(long, value_name = "N")]
     pub queue_length: Option<usize>,
 
-    /// Streams and downloads of one key at one time; one more is answered 429. 0 lifts it. Default: 8.
+    /// Streams and downloads of one key at one time; one more is answered 429. 0 lifts it. Default: 32.
     #[arg(long, value_name = "N")]
     pub streams_per_key: Option<usize>,
 
@@ -104,7 +104,7 @@ pub struct GuardSettings {
 
 impl LimitFlags {
     /// What these leave open is taken from `other`.
-    pub(super) fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: &Self) -> Self {
         Self {
             max_connections: self.max_connections.or(other.max_connections),
             max_connections_per_address: self
@@ -127,86 +127,52 @@ impl LimitFlags {
 
     /// Says what the flags mean, or which of them cannot be used.
     pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
-        const MANY: usize = 1_000_000;
-        let bytes = |flag, typed: Option<usize>, default, most, expected| {
-            within(flag, typed.unwrap_or(default), 256..=most, expected)
-        };
-        let time = |flag, typed: Option<u64>, default: Duration| {
-            let seconds = within(flag, typed.unwrap_or(default.as_secs()), 1..=3600, "1 to 3600")?;
-            Ok(Duration::from_secs(seconds))
-        };
-        let number = |flag, typed: Option<usize>, default, least, expected| {
-            within(flag, typed.unwrap_or(default), least..=MANY, expected)
-        };
         let wait = self.queue_wait_millis.unwrap_or(edge::QUEUE_WAIT.as_secs().saturating_mul(1000));
         Ok(GuardSettings {
-            connections: number(
-                "max-connections",
-                self.max_connections,
-                edge::CONNECTIONS_MAX,
-                1,
-                "1 to 1000000",
-            )?,
+            connections: number("max-connections", self.max_connections, edge::CONNECTIONS_MAX)?.max(1),
             connections_per_address: number(
                 "max-connections-per-address",
                 self.max_connections_per_address,
                 edge::CONNECTIONS_PER_ADDRESS_MAX,
-                0,
-                "0 to 1000000",
             )?,
-            request_line_bytes: bytes(
+            request_line_bytes: size(
                 "max-request-line-bytes",
                 self.max_request_line_bytes,
                 edge::REQUEST_LINE_BYTES_MAX,
-                edge::REQUEST_LINE_BYTES_MAX,
-                "256 to 65536",
             )?,
-            header_bytes: bytes(
-                "max-header-bytes",
-                self.max_header_bytes,
-                edge::HEADER_BYTES_MAX,
-                1024 * 1024,
-                "256 to 1048576",
-            )?,
+            header_bytes: size("max-header-bytes", self.max_header_bytes, edge::HEADER_BYTES_MAX)?,
             header_count: within(
                 "max-headers",
                 self.max_headers.unwrap_or(edge::HEADER_COUNT_MAX),
                 1..=edge::HEADER_COUNT_CEILING,
                 "1 to 256",
             )?,
-            body_bytes: bytes(
-                "max-body-bytes",
-                self.max_body_bytes,
-                edge::BODY_BYTES_MAX,
-                edge::BODY_BYTES_MAX,
-                "256 to 1048576",
-            )?,
+            body_bytes: size("max-body-bytes", self.max_body_bytes, edge::BODY_BYTES_MAX)?,
             head_time: time("head-seconds", self.head_seconds, edge::HEAD_TIME)?,
             body_time: time("body-seconds", self.body_seconds, edge::BODY_TIME)?,
             idle_time: time("idle-seconds", self.idle_seconds, edge::IDLE_TIME)?,
             write_time: time("write-seconds", self.write_seconds, edge::WRITE_TIME)?,
             queue_wait: Duration::from_millis(within("queue-wait-millis", wait, 1..=60_000, "1 to 60000")?),
-            queue_length: number(
-                "queue-length",
-                self.queue_length,
-                edge::QUEUE_LENGTH_MAX,
-                0,
-                "0 to 1000000",
-            )?,
-            streams_per_key: number(
-                "streams-per-key",
-                self.streams_per_key,
-                access::STREAMS_PER_KEY_MAX,
-                0,
-                "0 to 1000000",
-            )?,
+            queue_length: number("queue-length", self.queue_length, edge::QUEUE_LENGTH_MAX)?,
+            streams_per_key: number("streams-per-key", self.streams_per_key, access::STREAMS_PER_KEY_MAX)?,
             requests_in_flight_per_key: number(
                 "requests-in-flight-per-key",
                 self.requests_in_flight_per_key,
                 access::REQUESTS_IN_FLIGHT_PER_KEY_MAX,
-                0,
-                "0 to 1000000",
             )?,
         })
     }
+}
+
+/// Bytes; the default is never the least, and 1 MiB is the most.
+fn size(flag: &'static str, typed: Option<usize>, default: usize) -> Result<usize, ConfigError> {
+    within(flag, typed.unwrap_or(default), 256..=1024 * 1024, "256 to 1048576")
+}
+
+fn time(flag: &'static str, typed: Option<u64>, default: Duration) -> Result<Duration, ConfigError> {
+    within(flag, typed.unwrap_or(default.as_secs()), 1..=3600, "1 to 3600").map(Duration::from_secs)
+}
+
+fn number(flag: &'static str, typed: Option<usize>, default: usize) -> Result<usize, ConfigError> {
+    within(flag, typed.unwrap_or(default), 0..=1_000_000, "0 to 1000000")
 }

@@ -271,3 +271,7 @@ fn wait_for_body(has_begun: bool, told: &mut bool) -> Step {
     *told = true;
     if tell { Step::Continue } else { Step::Wait(Phase::Body) }
 }
+
+#[cfg(test)]
+#[path = "assembly_tests.rs"]
+mod tests;

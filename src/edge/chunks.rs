@@ -133,3 +133,119 @@ impl Chunks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Feeds `bytes` in pieces that end at `cuts`.
+    fn read(bytes: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool, usize), ChunkError> {
+        let (mut chunks, mut content, mut used) = (Chunks::default(), Vec::new(), 0);
+        let ends = cuts.iter().copied().chain([bytes.len()]);
+        for end in ends.filter(|end| *end <= bytes.len()) {
+            if end > used {
+                used += chunks.advance(&bytes[used..end], |piece| content.extend_from_slice(piece))?;
+            }
+        }
+        Ok((content, chunks.is_done(), used))
+    }
+
+    /// The obvious way, for whole bodies: lines first, then data.
+    fn naive(bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
+        let mut content = Vec::new();
+        let mut at = 0;
+        let line = |at: usize| {
+            let end = at + bytes[at..].windows(2).position(|window| window == b"\r\n")?;
+            Some((std::str::from_utf8(&bytes[at..end]).ok()?, end + 2))
+        };
+        loop {
+            let (text, next) = line(at)?;
+            let size = usize::from_str_radix(text.split(';').next()?, 16).ok()?;
+            at = next;
+            if size == 0 {
+                break;
+            }
+            content.extend_from_slice(bytes.get(at..at + size)?);
+            at += size;
+            at = if bytes.get(at..at + 2)? == b"\r\n" { at + 2 } else { return None };
+        }
+        loop {
+            let (text, next) = line(at)?;
+            at = next;
+            if text.is_empty() {
+                return Some((content, at));
+            }
+        }
+    }
+
+    #[test]
+    fn content_is_handed_over_and_the_end_is_known() {
+        let check = |bytes: &str, content: &str, used: usize| {
+            let found = read(bytes.as_bytes(), &[]);
+            assert_eq!(found, Ok((content.as_bytes().to_vec(), true, used)), "{bytes:?}");
+        };
+        check("0\r\n\r\n", "", 5);
+        check("3\r\nabc\r\n0\r\n\r\n", "abc", 13);
+        check("A;name=\"v\"\r\n0123456789\r\n00\r\nTrailer: x\r\n\r\nGET", "0123456789", 42);
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_refused() {
+        for (bytes, expected) in [
+            ("\r\n", ChunkError::Size),
+            ("x\r\n", ChunkError::Size),
+            ("-1\r\n", ChunkError::Size),
+            ("0x3\r\nabc\r\n", ChunkError::Size),
+            ("3 \r\nabc\r\n", ChunkError::Size),
+            ("1000000000000000\r\n", ChunkError::Size),
+            ("3\nabc\n", ChunkError::Size),
+            ("3\rabc", ChunkError::Line),
+            ("3;\u{1}\r\n", ChunkError::Line),
+            ("3\r\nabcd\r\n", ChunkError::Data),
+            ("3\r\nabc\n0\r\n\r\n", ChunkError::Data),
+            ("0\r\n folded\r\n\r\n", ChunkError::Trailer),
+            ("cut\r\n\r\n", ChunkError::Size),
+        ] {
+            assert_eq!(read(bytes.as_bytes(), &[]), Err(expected), "{bytes:?}");
+        }
+        let long = format!("3;{}\r\nabc\r\n", "a".repeat(CHUNK_LINE_BYTES_MAX + 1));
+        assert_eq!(read(long.as_bytes(), &[]), Err(ChunkError::Line));
+        let long = format!("0\r\nA: {}\r\n\r\n", "a".repeat(TRAILER_BYTES_MAX));
+        assert_eq!(read(long.as_bytes(), &[]), Err(ChunkError::Trailer));
+    }
+
+    proptest! {
+        #[test]
+        fn every_cut_gives_what_the_naive_reader_gives(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..6),
+            rest in "[a-z]{0,9}",
+            cuts in prop::collection::vec(0_usize..300, 0..8),
+        ) {
+            let mut bytes = Vec::new();
+            for piece in &pieces {
+                bytes.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
+                bytes.extend_from_slice(piece);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            bytes.extend_from_slice(b"0\r\n\r\n");
+            bytes.extend_from_slice(rest.as_bytes());
+            let mut cuts = cuts;
+            cuts.sort_unstable();
+            let (content, used) = naive(&bytes).unwrap();
+            prop_assert_eq!(read(&bytes, &cuts), Ok((content, true, used)));
+        }
+
+        #[test]
+        fn damage_is_refused_or_read_as_the_naive_reader_reads_it(
+            at in 0_usize..30, byte in any::<u8>(),
+        ) {
+            let mut bytes = b"5\r\nhello\r\n7;a=b\r\n, world\r\n0\r\n\r\n".to_vec();
+            bytes[at] = byte;
+            if let Ok((content, true, used)) = read(&bytes, &[]) {
+                prop_assert_eq!(naive(&bytes), Some((content, used)));
+            }
+        }
+    }
+}

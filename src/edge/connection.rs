@@ -144,9 +144,8 @@ impl Connection {
         let Some(pool) = self.shared.pools.get(facts.pool).or_else(|| self.shared.pools.first()) else {
             return false;
         };
-        let (lease, waited) = match pool.pool.take(&self.waiter) {
-            Ok(taken) => taken,
-            Err(_) => return self.refuse(&Refusal::Busy, keep),
+        let Ok((lease, waited)) = pool.pool.take(&self.waiter) else {
+            return self.refuse(&Refusal::Busy, keep);
         };
         if let Some(waited) = waited.filter(|waited| *waited >= WAIT_TOLD_FROM) {
             add_wait(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), request.head);

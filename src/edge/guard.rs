@@ -195,7 +195,7 @@ fn connections_possible(wanted: usize) -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     if let Some(current) = limit.current.filter(|current| *current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)).max(current));
-        if let Err(error) = setrlimit(Resource::Nofile, limit.clone()) {
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
             tracing::warn!(%error, "the limit of file descriptors cannot be raised");
         }
     }

@@ -262,3 +262,126 @@ fn meaning(error: httparse::Error, limit: usize) -> HeadError {
         httparse::Error::Status | httparse::Error::Token => HeadError::RequestLine,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fields::BodyFraming;
+    use super::*;
+
+    const LIMITS: HeadLimits = HeadLimits { request_line_bytes: 100, header_bytes: 200, header_count: 5 };
+
+    fn check(head: &str, expected: Result<BodyFraming, HeadError>) {
+        let found = parse(head.as_bytes(), &mut HeaderRoom::new(), &LIMITS).map(|head| head.fields.body);
+        assert_eq!(found, expected, "{head:?}");
+    }
+
+    /// A request with these header lines after `Host`.
+    fn with(lines: &str) -> String {
+        format!("POST /a HTTP/1.1\r\nHost: x\r\n{lines}\r\n")
+    }
+
+    #[test]
+    fn the_body_is_announced_in_one_way() {
+        check(&with(""), Ok(BodyFraming::Absent));
+        check(&with("Content-Length: 0\r\n"), Ok(BodyFraming::Sized(0)));
+        check(&with("content-length:42\r\n"), Ok(BodyFraming::Sized(42)));
+        check(&with("Transfer-Encoding: Chunked\r\n"), Ok(BodyFraming::Chunked));
+        check(&with("Transfer-Encoding: chunked\r\nContent-Length: 3\r\n"), Err(HeadError::LengthAndCoding));
+        check(&with("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), Err(HeadError::LengthAndCoding));
+        for length in
+            ["3\r\nContent-Length: 3", "3\r\nContent-Length: 4", "3, 3", "+3", "-1", "3x", "0x3", "", "3 3"]
+        {
+            check(&with(&format!("Content-Length: {length}\r\n")), Err(HeadError::Length));
+        }
+        check(&with("Content-Length: 1000000000000000\r\n"), Err(HeadError::LengthTooLarge));
+        check(&with("Content-Length: 999999999999999\r\n"), Ok(BodyFraming::Sized(999_999_999_999_999)));
+        for coding in ["gzip", "identity", "xchunked", "gzip, chunked", "chunked\u{b}"] {
+            let expected =
+                if coding.contains('\u{b}') { HeadError::HeaderValue } else { HeadError::CodingUnknown };
+            check(&with(&format!("Transfer-Encoding: {coding}\r\n")), Err(expected));
+        }
+        for coding in ["chunked, chunked", "chunked, gzip", "chunked\r\nTransfer-Encoding: chunked"] {
+            check(&with(&format!("Transfer-Encoding: {coding}\r\n")), Err(HeadError::Coding));
+        }
+        check("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", Err(HeadError::Coding));
+    }
+
+    #[test]
+    fn what_could_be_read_in_two_ways_is_refused() {
+        for (lines, expected) in [
+            ("A: 1\r\n folded\r\n", HeadError::HeaderLine),
+            ("A: 1\r\n\tfolded\r\n", HeadError::HeaderLine),
+            ("Transfer-Encoding : chunked\r\n", HeadError::HeaderLine),
+            (": empty\r\n", HeadError::HeaderLine),
+            ("no colon\r\n", HeadError::HeaderLine),
+            ("A: \u{0}\r\n", HeadError::HeaderValue),
+            ("A: caf\u{e9}\r\n", HeadError::HeaderValue),
+            ("A: 1\u{7f}\r\n", HeadError::HeaderValue),
+            ("Expect: 200-ok\r\n", HeadError::Expectation),
+            ("Host: y\r\n", HeadError::Host),
+        ] {
+            check(&with(lines), Err(expected));
+        }
+        check("GET / HTTP/1.1\r\n\r\n", Err(HeadError::Host));
+        check("GET / HTTP/1.1\r\nHost: a b\r\n\r\n", Err(HeadError::Host));
+        check("GET / HTTP/1.0\r\n\r\n", Ok(BodyFraming::Absent));
+        check("GET / HTTP/1.1\nHost: x\n\n", Err(HeadError::LineEnd { offset: 14 }));
+        check("GET / HTTP/1.1\r\nHost: x\rB: 1\r\n\r\n", Err(HeadError::LineEnd { offset: 23 }));
+        check("GET / HTTP/1.1\r\nHost: x\r\nA: 1\nB: 2\r\n\r\n", Err(HeadError::LineEnd { offset: 29 }));
+    }
+
+    #[test]
+    fn a_request_line_is_three_words() {
+        for line in [
+            "GET /",
+            "GET  / HTTP/1.1",
+            "GET / HTTP/1.1 ",
+            "GET / http/1.1",
+            "GET / HTTP/11",
+            " GET / HTTP/1.1",
+        ] {
+            let text = format!("{line}\r\nHost: x\r\n\r\n");
+            let expected = if line.starts_with(' ') {
+                HeadError::NotHttp { found: b' ' }
+            } else {
+                HeadError::RequestLine
+            };
+            check(&text, Err(expected));
+        }
+        for version in ["HTTP/2.0", "HTTP/0.9", "HTTP/1.2", "HTTP/9.9"] {
+            check(&format!("GET / {version}\r\nHost: x\r\n\r\n"), Err(HeadError::Version));
+        }
+        check("GET /caf\u{e9} HTTP/1.1\r\nHost: x\r\n\r\n", Err(HeadError::Target));
+        check("\u{16}\u{3}\u{1}", Err(HeadError::NotHttp { found: 0x16 }));
+        check("OPTIONS * HTTP/1.1\r\nHost: \r\n\r\n", Ok(BodyFraming::Absent));
+        check("GET http://x/a HTTP/1.1\r\nHost: x\r\n\r\n", Ok(BodyFraming::Absent));
+    }
+
+    #[test]
+    fn sizes_are_exact_and_found_before_the_end_has_come() {
+        let line = |length: usize| format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(length - 14));
+        check(&line(100), Ok(BodyFraming::Absent));
+        check(&line(101), Err(HeadError::RequestLineTooLong { limit: 100 }));
+        let headers =
+            |bytes: usize| format!("GET / HTTP/1.1\r\nHost: x\r\nA: {}\r\n\r\n", "a".repeat(bytes - 14));
+        check(&headers(200), Ok(BodyFraming::Absent));
+        check(&headers(201), Err(HeadError::HeaderTooLarge { limit: 200 }));
+        check(&with(&"A: 1\r\n".repeat(4)), Ok(BodyFraming::Absent));
+        check(&with(&"A: 1\r\n".repeat(5)), Err(HeadError::TooManyHeaders { limit: 5 }));
+        let endless = vec![b'a'; 1000];
+        let scan = |bytes: &[u8]| HeadScanner::default().advance(bytes, &LIMITS);
+        assert_eq!(scan(&endless), Err(HeadError::RequestLineTooLong { limit: 100 }));
+        let endless = [b"GET / HTTP/1.1\r\nA: ".as_slice(), &endless].concat();
+        assert_eq!(scan(&endless), Err(HeadError::HeaderTooLarge { limit: 200 }));
+    }
+
+    #[test]
+    fn connections_stay_open_unless_someone_says_otherwise() {
+        let keeps =
+            |head: &str| parse(head.as_bytes(), &mut HeaderRoom::new(), &LIMITS).unwrap().fields.keep_alive;
+        assert!(keeps(&with("")) && keeps(&with("Connection: upgrade\r\n")));
+        assert!(!keeps(&with("Connection: CLOSE\r\n")) && !keeps(&with("Connection: keep-alive, close\r\n")));
+        assert!(!keeps("GET / HTTP/1.0\r\n\r\n"));
+        assert!(keeps("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"));
+    }
+}

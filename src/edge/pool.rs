@@ -203,3 +203,90 @@ impl Drop for Lease {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    /// A listener whose workers answer every proof and then echo.
+    fn open(size: usize, wait: Duration, length: usize) -> (Arc<Pool>, JoinHandle<()>) {
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).unwrap();
+        let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || {
+                    let mut piece = [0; 512];
+                    while let Ok(length) = stream.read(&mut piece)
+                        && length > 0
+                    {
+                        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").unwrap();
+                    }
+                });
+            }
+        });
+        let queue = QueueLimits { wait, length, answer_wait: Duration::from_secs(5) };
+        Pool::open("test", Arc::new(door), size, queue).unwrap()
+    }
+
+    #[test]
+    fn a_connection_goes_to_who_waited_longest() {
+        let (pool, keeper) = open(1, Duration::from_secs(30), 10);
+        let (first, waited) = pool.take(&Waiter::here()).unwrap();
+        assert_eq!(waited, None);
+        let (tell, told) = std::sync::mpsc::channel();
+        let waiting: Vec<_> = (0..3)
+            .map(|number| {
+                while pool.standing().2 < number {
+                    thread::yield_now();
+                }
+                let (pool, tell) = (Arc::clone(&pool), tell.clone());
+                thread::spawn(move || {
+                    let (lease, waited) = pool.take(&Waiter::here()).unwrap();
+                    assert!(waited.is_some());
+                    tell.send(number).unwrap();
+                    lease.done();
+                })
+            })
+            .collect();
+        while pool.standing().2 < 3 {
+            thread::yield_now();
+        }
+        first.done();
+        waiting.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(told.try_iter().collect::<Vec<_>>(), [0, 1, 2]);
+        pool.close();
+        keeper.join().unwrap();
+    }
+
+    #[test]
+    fn who_waits_too_long_or_finds_the_line_full_is_told() {
+        let (pool, _keeper) = open(1, Duration::from_millis(20), 1);
+        let (_taken, _) = pool.take(&Waiter::here()).unwrap();
+        assert!(pool.take(&Waiter::here()).is_err());
+        assert_eq!(pool.standing().2, 0, "who gave up is out of the line");
+        let (none, _keeper) = open(1, Duration::from_secs(30), 0);
+        let (_taken, _) = none.take(&Waiter::here()).unwrap();
+        assert!(none.take(&Waiter::here()).is_err());
+    }
+
+    #[test]
+    fn a_connection_that_broke_is_replaced() {
+        let (pool, keeper) = open(2, Duration::from_secs(30), 10);
+        for _ in 0..5 {
+            let (lease, _) = pool.take(&Waiter::here()).unwrap();
+            drop(lease);
+        }
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while pool.standing().1 < 2 {
+            assert!(Instant::now() < deadline, "the connections do not come back");
+            thread::sleep(Duration::from_millis(5));
+        }
+        pool.close();
+        keeper.join().unwrap();
+        assert!(pool.take(&Waiter::here()).is_err());
+    }
+}

@@ -9,7 +9,7 @@ use super::documents::Documents;
 use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use super::slots::Slots;
-use crate::access::{Gate, TrustedProxies};
+use crate::access::{Gate, InFlight, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
@@ -26,6 +26,8 @@ pub struct App {
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
     pub gate: Arc<Gate>,
+    /// What runs for each key.
+    pub in_flight: Arc<InFlight>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Results of filters that were computed before.

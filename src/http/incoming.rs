@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::errors::{ApiError, ErrorKind, FaultBody};
 use super::parameters::Parameters;
 use super::target::{Target, TargetError};
-use crate::access::{Admission, Caller};
+use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
 use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
@@ -90,6 +90,7 @@ pub struct Incoming {
     parameters: Vec<String>,
     caller: Option<Caller>,
     admission: Option<Admission>,
+    held: Option<Held>,
     /// For the request log.
     pub log: LogFields,
 }
@@ -110,6 +111,7 @@ impl Incoming {
             parameters: Vec::new(),
             caller: None,
             admission: None,
+            held: None,
             log: LogFields::default(),
             raw,
         }
@@ -200,6 +202,14 @@ impl Incoming {
 
     pub(super) fn set_caller(&mut self, caller: Option<Caller>) {
         self.caller = caller;
+    }
+
+    pub(super) fn set_held(&mut self, held: Held) {
+        self.held = Some(held);
+    }
+
+    pub(super) fn take_held(&mut self) -> Option<Held> {
+        self.held.take()
     }
 
     /// Where the caller stands with its limits.

@@ -1,29 +1,67 @@
-//! Counters in the text form of Prometheus.
+//! What answers are counted by, and where other parts add what they count.
 //!
 //! Knows routes and statuses as labels; never a key, an account or a dataset.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-/// Upper bounds of the duration buckets, in microseconds.
-const BUCKET_BOUNDS_MICROS: [u64; 10] =
-    [100, 250, 500, 1_000, 2_500, 10_000, 50_000, 250_000, 1_000_000, 10_000_000];
+use super::exposition::{Exposition, Kind};
+use crate::histogram::{Histogram, MICROS};
+
+/// One value that another part adds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Name of the metric.
+    pub name: &'static str,
+    /// What it tells.
+    pub help: &'static str,
+    /// Whether it only ever grows.
+    pub is_counter: bool,
+    /// `name="value"`, or empty.
+    pub label: String,
+    /// The value.
+    pub value: u64,
+}
+
+type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
 /// Counters since the start.
-#[derive(Debug, Default)]
 pub struct Metrics {
-    requests: Mutex<BTreeMap<(&'static str, u16), u64>>,
-    buckets: [AtomicU64; BUCKET_BOUNDS_MICROS.len()],
-    duration_micros: AtomicU64,
-    duration_count: AtomicU64,
+    started: Instant,
+    routes: RwLock<BTreeMap<&'static str, Arc<RouteCounters>>>,
     rows: AtomicU64,
     credits: AtomicU64,
     body_bytes: AtomicU64,
-    shed: AtomicU64,
     panics: AtomicU64,
+    sources: Mutex<Vec<Source>>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            started: Instant::now(),
+            routes: RwLock::default(),
+            rows: AtomicU64::new(0),
+            credits: AtomicU64::new(0),
+            body_bytes: AtomicU64::new(0),
+            panics: AtomicU64::new(0),
+            sources: Mutex::default(),
+        }
+    }
+}
+
+struct RouteCounters {
+    durations: Histogram<{ MICROS.len() }>,
+    statuses: Mutex<BTreeMap<u16, u64>>,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Metrics").finish_non_exhaustive()
+    }
 }
 
 /// What one answer adds.
@@ -46,24 +84,24 @@ pub struct Observation {
 impl Metrics {
     /// Counts an answer.
     pub fn observe(&self, observation: &Observation) {
-        let micros = u64::try_from(observation.duration.as_micros()).unwrap_or(u64::MAX);
-        let bucket = BUCKET_BOUNDS_MICROS.iter().zip(&self.buckets).find(|(bound, _)| micros <= **bound);
-        if let Some((_, counter)) = bucket {
-            counter.fetch_add(1, Ordering::Relaxed);
-        }
-        self.duration_micros.fetch_add(micros, Ordering::Relaxed);
-        self.duration_count.fetch_add(1, Ordering::Relaxed);
         self.rows.fetch_add(observation.rows, Ordering::Relaxed);
         self.credits.fetch_add(observation.credits, Ordering::Relaxed);
         self.body_bytes.fetch_add(u64::try_from(observation.body_bytes).unwrap_or(0), Ordering::Relaxed);
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = requests.entry((observation.route, observation.status)).or_default();
+        let route = self.route(observation.route);
+        route.durations.count(u64::try_from(observation.duration.as_micros()).unwrap_or(u64::MAX));
+        let mut statuses = route.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = statuses.entry(observation.status).or_default();
         *count = count.saturating_add(1);
     }
 
-    /// Counts a request that was refused because every place was taken.
-    pub fn count_shed(&self) {
-        self.shed.fetch_add(1, Ordering::Relaxed);
+    fn route(&self, pattern: &'static str) -> Arc<RouteCounters> {
+        if let Some(route) = self.routes.read().unwrap_or_else(PoisonError::into_inner).get(pattern) {
+            return Arc::clone(route);
+        }
+        let mut routes = self.routes.write().unwrap_or_else(PoisonError::into_inner);
+        let fresh =
+            || Arc::new(RouteCounters { durations: Histogram::new(&MICROS), statuses: Mutex::default() });
+        Arc::clone(routes.entry(pattern).or_insert_with(fresh))
     }
 
     /// Counts a handler that panicked.
@@ -71,47 +109,46 @@ impl Metrics {
         self.panics.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All counters, followed by gauges that the caller knows.
-    pub fn render(&self, gauges: &[(&str, &str, u64)]) -> String {
-        let mut text = String::with_capacity(4096);
-        // Writing into a String cannot fail, so the results of write! carry nothing.
-        text.push_str("# HELP mercato_requests_total Answers by route and status.\n# TYPE mercato_requests_total counter\n");
-        for ((route, status), count) in self.requests.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            let route = if route.is_empty() { "none" } else { route };
-            let _infallible =
-                writeln!(text, "mercato_requests_total{{route=\"{route}\",status=\"{status}\"}} {count}");
+    /// Seconds since these counters began.
+    pub fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// Lets another part add what it counts.
+    pub fn add_source(&self, source: impl Fn() -> Vec<Sample> + Send + Sync + 'static) {
+        self.sources.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
+    }
+
+    /// Writes down everything that is counted here and by the sources.
+    pub(super) fn write_to(&self, out: &mut Exposition) {
+        let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
+        let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
+        out.family("mercato_requests_total", "Answers by route and status.", Kind::Counter);
+        for (route, counters) in routes.iter() {
+            for (status, count) in counters.statuses.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                let labels = format!("route=\"{}\",status=\"{status}\"", name_of(route));
+                out.value("mercato_requests_total", &labels, *count);
+            }
         }
-        self.render_durations(&mut text);
+        let name = "mercato_request_duration_seconds";
+        out.family(
+            name,
+            "From the first worker to the last byte, with the wait for a worker.",
+            Kind::Histogram,
+        );
+        for (route, counters) in routes.iter() {
+            out.seconds(name, &format!("route=\"{}\"", name_of(route)), &counters.durations.read());
+        }
         for (name, help, counter) in [
             ("mercato_rows_total", "Rows returned.", &self.rows),
             ("mercato_credits_charged_total", "Credits charged by answers.", &self.credits),
             ("mercato_body_bytes_total", "Bytes of answer bodies, without streams.", &self.body_bytes),
-            ("mercato_requests_shed_total", "Requests refused because all places were taken.", &self.shed),
             ("mercato_panics_total", "Handlers that panicked.", &self.panics),
         ] {
-            let value = counter.load(Ordering::Relaxed);
-            let _infallible = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
+            out.single(name, help, Kind::Counter, counter.load(Ordering::Relaxed));
         }
-        for (name, help, value) in gauges {
-            let _infallible = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
-        }
-        text
-    }
-
-    fn render_durations(&self, text: &mut String) {
-        let name = "mercato_request_duration_seconds";
-        let _infallible =
-            writeln!(text, "# HELP {name} From reception to the last byte.\n# TYPE {name} histogram");
-        let mut cumulative = 0_u64;
-        for (bound, counter) in BUCKET_BOUNDS_MICROS.iter().zip(&self.buckets) {
-            cumulative = cumulative.saturating_add(counter.load(Ordering::Relaxed));
-            let seconds = Duration::from_micros(*bound).as_secs_f64();
-            let _infallible = writeln!(text, "{name}_bucket{{le=\"{seconds}\"}} {cumulative}");
-        }
-        let count = self.duration_count.load(Ordering::Relaxed);
-        let sum = Duration::from_micros(self.duration_micros.load(Ordering::Relaxed)).as_secs_f64();
-        let _infallible =
-            writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}");
+        let sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        out.samples(sources.iter().flat_map(|source| source()).collect());
     }
 }
 
@@ -124,25 +161,38 @@ mod tests {
         let metrics = Metrics::default();
         let duration = Duration::from_micros(300);
         for status in [200, 200, 404] {
-            metrics.observe(&Observation {
-                route: "/d/{slug}",
-                status,
-                duration,
-                rows: 2,
-                ..Observation::default()
-            });
+            let route = "/d/{slug}";
+            metrics.observe(&Observation { route, status, duration, rows: 2, ..Observation::default() });
         }
-        let text = metrics.render(&[("mercato_datasets_quarantined", "Damaged datasets.", 1)]);
+        let sample = |label: &str, value| Sample {
+            name: "mercato_workers",
+            help: "Workers.",
+            is_counter: false,
+            label: label.to_owned(),
+            value,
+        };
+        for pool in ["page", "stream"] {
+            let label = format!("pool=\"{pool}\"");
+            metrics.add_source(move || vec![sample(&label, 3)]);
+        }
+        let mut out = Exposition::default();
+        metrics.write_to(&mut out);
+        let text = out.into_text();
         for line in [
             "mercato_requests_total{route=\"/d/{slug}\",status=\"200\"} 2",
             "mercato_requests_total{route=\"/d/{slug}\",status=\"404\"} 1",
-            "mercato_request_duration_seconds_bucket{le=\"0.00025\"} 0",
-            "mercato_request_duration_seconds_bucket{le=\"0.0005\"} 3",
-            "mercato_request_duration_seconds_count 3",
+            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.00025\"} 0",
+            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"0.0005\"} 3",
+            "mercato_request_duration_seconds_bucket{route=\"/d/{slug}\",le=\"+Inf\"} 3",
+            "mercato_request_duration_seconds_sum{route=\"/d/{slug}\"} 0.0009",
+            "mercato_request_duration_seconds_count{route=\"/d/{slug}\"} 3",
             "mercato_rows_total 6",
-            "mercato_datasets_quarantined 1",
+            "mercato_workers{pool=\"page\"} 3",
+            "mercato_workers{pool=\"stream\"} 3",
         ] {
             assert!(text.lines().any(|present| present == line), "{line}\n{text}");
         }
+        // The text form wants each family in one piece, with one head.
+        assert_eq!(text.matches("# TYPE mercato_workers gauge\n").count(), 1);
     }
 }

@@ -95,7 +95,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::access::{Gate, RateLimits, TrustedProxies};
+    use crate::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
     use crate::catalog::{Catalog, DataDirectory};
     use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
@@ -131,6 +131,7 @@ mod tests {
             catalog,
             gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger,
+            in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),

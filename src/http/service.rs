@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::app::App;
+use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
 use super::incoming::{Incoming, Method, one_fault};
 use super::metrics::Observation;
@@ -17,8 +18,9 @@ use super::router::{Found, Guard, Router};
 use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
-use crate::access::Subject;
+use crate::access::{Caller, Effort, Held, InFlightRefusal, Subject};
 use crate::limits::edge::CLIENT_HEADER;
+use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 
 /// Answers requests of one listener.
 pub struct Service {
@@ -81,6 +83,11 @@ impl Service {
         let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
         self.pass(request, guard)?;
         let Found { route, parameters } = found?;
+        if guard == Guard::Key {
+            let effort = if work_of(route.pattern) == Work::Long { Effort::Stream } else { Effort::Page };
+            let held = self.enter(request.caller()?, effort)?;
+            request.set_held(held);
+        }
         request.log.route = route.pattern;
         request.set_path_parameters(parameters);
         (route.handler)(&self.app, request)
@@ -122,6 +129,20 @@ impl Service {
         Ok(())
     }
 
+    /// What one key has running is bounded, so that it cannot take every worker.
+    fn enter(&self, caller: &Caller, effort: Effort) -> Result<Held, ApiError> {
+        self.app.in_flight.enter(caller.key.id(), effort).map_err(|refusal| {
+            let (reason, limit) = match refusal {
+                InFlightRefusal::Requests { limit } => ("TOO_MANY_REQUESTS_IN_FLIGHT", limit),
+                InFlightRefusal::Streams { limit } => ("TOO_MANY_STREAMS", limit),
+            };
+            ApiError::new(ErrorKind::RateLimited, refusal.to_string())
+                .with_reason(reason, "wait until one of them has ended")
+                .with_fact("limit", limit)
+                .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
+        })
+    }
+
     /// The guard names the peer; a peer without an address (a socket file) counts as one client of the machine itself.
     fn client_address(&self, request: &Incoming) -> IpAddr {
         let peer = request.header(CLIENT_HEADER).and_then(|address| address.parse().ok());
@@ -149,7 +170,9 @@ impl Service {
             .with_header("Cache-Control", "public, max-age=86400"))
     }
 
-    fn send(&self, request: Incoming, response: Response) {
+    fn send(&self, mut request: Incoming, response: Response) {
+        // Until the last byte is out, this counts as running.
+        let _held = request.take_held();
         let (status, cause) = (response.status, response.cause.clone());
         let (method, fields, started) = (request.method(), request.log.clone(), request.started());
         let request_id = request.request_id().to_owned();

@@ -67,6 +67,7 @@ pub use usage::{Usage, UsageLine};
 pub use writer::ChargeDurability;
 
 use crate::clock::Moment;
+use crate::histogram::Counted;
 use books::{Books, LoadError};
 use directory::Directory;
 use queue::Queue;
@@ -89,7 +90,7 @@ pub struct Ledger {
 }
 
 /// Numbers for an operator's dashboard.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LedgerStats {
     /// Entries in the books.
     pub entries: u64,
@@ -105,6 +106,10 @@ pub struct LedgerStats {
     pub accounts: usize,
     /// Keys, revoked ones included.
     pub keys: usize,
+    /// How many operations were written together.
+    pub batch_sizes: Counted,
+    /// How long it took to bring what was written to the disk, in microseconds.
+    pub flush_micros: Counted,
 }
 
 impl Ledger {
@@ -181,6 +186,8 @@ impl Ledger {
             open_reservations: status.open_reservations.load(Ordering::Relaxed),
             accounts,
             keys,
+            batch_sizes: status.batch_sizes.read(),
+            flush_micros: status.flush_micros.read(),
         }
     }
 

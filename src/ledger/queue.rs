@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
 use super::ticket::{Operation, Ticket};
+use crate::histogram::{Histogram, MICROS, NUMBERS};
 use crate::limits::ledger::{QUEUE_OPERATIONS_MAX, STALL_MILLIS_MAX};
 
 /// What is sent to the ledger thread.
@@ -112,6 +113,8 @@ pub(super) struct Status {
     pub(super) batches: AtomicU64,
     pub(super) operations: AtomicU64,
     pub(super) open_reservations: AtomicU64,
+    pub(super) batch_sizes: Histogram<{ NUMBERS.len() }>,
+    pub(super) flush_micros: Histogram<{ MICROS.len() }>,
 }
 
 impl Default for Status {
@@ -124,6 +127,8 @@ impl Default for Status {
             batches: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             open_reservations: AtomicU64::new(0),
+            batch_sizes: Histogram::new(&NUMBERS),
+            flush_micros: Histogram::new(&MICROS),
         }
     }
 }
@@ -155,5 +160,6 @@ impl Status {
         self.open_reservations.store(books.open_reservations() as u64, Ordering::Relaxed);
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.operations.fetch_add(operations as u64, Ordering::Relaxed);
+        self.batch_sizes.count(operations as u64);
     }
 }

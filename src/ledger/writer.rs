@@ -176,12 +176,17 @@ impl Writer {
 
     /// Writes what was carried out and shows it to everybody.
     fn commit(&mut self, is_awaited: bool) -> Result<(), StoreError> {
+        let began = Instant::now();
         let State::Up(books) = &mut self.state else { return Ok(()) };
         if books.commit()? {
             self.unsynced_since.get_or_insert_with(Instant::now);
         }
         if is_awaited && self.durability == ChargeDurability::Power && self.unsynced_since.is_some() {
             self.sync()?;
+        }
+        if is_awaited {
+            let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.status.flush_micros.count(micros);
         }
         if let State::Up(books) = &mut self.state {
             self.acknowledged = books.last_sequence();

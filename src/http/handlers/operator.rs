@@ -6,6 +6,7 @@ use super::dataset_answer::no_parameters;
 use crate::http::app::App;
 use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
+use crate::http::exposition::{Exposition, Kind};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
@@ -19,32 +20,100 @@ pub(in crate::http) const ROUTES: &[Route] = &[
 
 fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
+    let mut out = Exposition::default();
+    app.metrics.write_to(&mut out);
+    let search = app.search.neural().gauges();
+    for (name, help, value) in datasets(app).into_iter().chain(books(app)).chain(memory(app)).chain(search) {
+        let kind = if name.ends_with("_total") { Kind::Counter } else { Kind::Gauge };
+        out.single(name, help, kind, value);
+    }
+    let stats = app.ledger.stats();
+    let flushes = "mercato_ledger_flush_seconds";
+    out.family(flushes, "Time to bring a batch to the disk.", Kind::Histogram);
+    out.seconds(flushes, "", &stats.flush_micros);
+    let sizes = "mercato_ledger_batch_operations";
+    out.family(sizes, "Operations that were written together.", Kind::Histogram);
+    out.numbers(sizes, "", &stats.batch_sizes);
+    let text = out.into_text();
+    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
+}
+
+type Gauge = (&'static str, &'static str, u64);
+
+fn datasets(app: &App) -> [Gauge; 9] {
     let snapshot = app.catalog.snapshot();
-    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
+    let mapped = versions.fold(0_u64, |sum, version| sum.saturating_add(version.table.file_bytes()));
     let patrolled = app.catalog.patrolled();
+    let kept = app.selections.counts();
+    [
+        ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
+        ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
+        (
+            "mercato_checksum_bytes_total",
+            "Bytes compared with their checksums since the start.",
+            patrolled.bytes(),
+        ),
+        ("mercato_checksum_rounds_total", "Times that every store file was gone over.", patrolled.rounds()),
+        (
+            "mercato_checksum_damaged_total",
+            "Versions found damaged by it since the start.",
+            patrolled.damaged(),
+        ),
+        ("mercato_mapped_bytes", "Store files that are mapped.", mapped),
+        ("mercato_selection_hits_total", "Selections found ready.", kept.hits),
+        ("mercato_selection_misses_total", "Selections that had to be built.", kept.misses),
+        ("mercato_selection_bytes", "Memory of the selections that are kept.", count(kept.bytes)),
+    ]
+}
+
+fn books(app: &App) -> [Gauge; 10] {
     let books = app.ledger.stats();
     let serves = u64::from(app.ledger.health() == Health::Serving);
     let (addresses, address_bytes) = app.gate.tracked_addresses();
-    let mut gauges = vec![
-        ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
-        ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
-        ("mercato_checksum_bytes", "Bytes compared with their checksums since the start.", patrolled.bytes()),
-        ("mercato_checksum_rounds", "Times that every store file was gone over.", patrolled.rounds()),
-        ("mercato_checksum_damaged", "Versions found damaged by it since the start.", patrolled.damaged()),
+    [
         ("mercato_ledger_serving", "1 while the books can be written.", serves),
         ("mercato_ledger_entries", "Entries in the books.", books.entries),
-        ("mercato_ledger_operations", "Operations on the books since the start.", books.operations),
-        ("mercato_ledger_batches", "Batches in which they were written.", books.batches),
+        ("mercato_ledger_operations_total", "Operations on the books since the start.", books.operations),
+        ("mercato_ledger_batches_total", "Batches in which they were written.", books.batches),
         ("mercato_ledger_queue_depth", "Operations that wait for the books.", count(books.queue_depth)),
         ("mercato_ledger_open_reservations", "Streams that hold credits.", books.open_reservations),
         ("mercato_accounts", "Accounts.", count(books.accounts)),
         ("mercato_keys", "Keys, revoked ones included.", count(books.keys)),
         ("mercato_tracked_addresses", "Client addresses whose requests are counted.", count(addresses)),
         ("mercato_tracked_address_bytes", "Memory that they take.", count(address_bytes)),
-    ];
-    gauges.extend(app.search.neural().gauges());
-    let text = app.metrics.render(&gauges);
-    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
+    ]
+}
+
+/// What the kernel says of the process; nothing where it does not say.
+fn memory(app: &App) -> Vec<Gauge> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let kibibytes = |name| field(name).map(|value| value.saturating_mul(1024));
+    let descriptors = std::fs::read_dir("/proc/self/fd").map(|folder| count(folder.count())).ok();
+    let uptime = app.metrics.uptime_seconds();
+    [
+        (
+            "process_resident_memory_bytes",
+            "Memory that is resident, mapped files included.",
+            kibibytes("VmRSS"),
+        ),
+        ("mercato_resident_anonymous_bytes", "Resident memory that is no file.", kibibytes("RssAnon")),
+        ("mercato_resident_file_bytes", "Resident pages of mapped files.", kibibytes("RssFile")),
+        ("process_threads", "Threads.", field("Threads")),
+        ("process_open_fds", "File descriptors that are open.", descriptors),
+        ("mercato_uptime_seconds", "Seconds since the start.", Some(uptime)),
+    ]
+    .into_iter()
+    .filter_map(|(name, help, value)| Some((name, help, value?)))
+    .collect()
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,143 @@
+//! How much of one key is being worked on at this moment.
+//!
+//! So that one customer cannot take every worker. Knows no time and no route.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::ledger::KeyId;
+use crate::limits::access::METER_SHARDS;
+
+/// What runs for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// A page.
+    Page,
+    /// A stream or a download.
+    Stream,
+}
+
+/// How much may run for one key; 0 lifts a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InFlightLimits {
+    /// Requests of all kinds.
+    pub requests: usize,
+    /// Streams and downloads among them.
+    pub streams: usize,
+}
+
+/// As much as may run for this key does run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InFlightRefusal {
+    /// Requests.
+    #[error("{limit} requests of this key are being answered already")]
+    Requests {
+        /// How many may run.
+        limit: usize,
+    },
+    /// Streams.
+    #[error("{limit} streams and downloads of this key run already")]
+    Streams {
+        /// How many may run.
+        limit: usize,
+    },
+}
+
+/// Counts of what runs, by key.
+#[derive(Debug)]
+pub struct InFlight {
+    limits: InFlightLimits,
+    shards: [Mutex<HashMap<KeyId, Running>>; METER_SHARDS],
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Running {
+    requests: usize,
+    streams: usize,
+}
+
+impl InFlight {
+    /// Nothing runs.
+    pub fn new(limits: InFlightLimits) -> Arc<Self> {
+        Arc::new(Self { limits, shards: std::array::from_fn(|_| Mutex::default()) })
+    }
+
+    /// Counts one more until the answer is dropped, or refuses.
+    pub fn enter(self: &Arc<Self>, key: KeyId, effort: Effort) -> Result<Held, InFlightRefusal> {
+        let streams = usize::from(effort == Effort::Stream);
+        let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
+        self.with(key, |running| {
+            if running.requests >= limit(self.limits.requests) {
+                return Err(InFlightRefusal::Requests { limit: self.limits.requests });
+            }
+            if streams > 0 && running.streams >= limit(self.limits.streams) {
+                return Err(InFlightRefusal::Streams { limit: self.limits.streams });
+            }
+            running.requests = running.requests.saturating_add(1);
+            running.streams = running.streams.saturating_add(streams);
+            Ok(())
+        })?;
+        Ok(Held { counts: Arc::clone(self), key, streams })
+    }
+
+    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut Running) -> T) -> T {
+        let shard = usize::try_from(key.number()).unwrap_or(0) % METER_SHARDS;
+        let Some(shard) = self.shards.get(shard) else { return change(&mut Running::default()) };
+        let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = counts.entry(key).or_default();
+        let result = change(running);
+        // Only what runs takes memory.
+        if running.requests == 0 {
+            counts.remove(&key);
+        }
+        result
+    }
+}
+
+/// Something that runs, until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    counts: Arc<InFlight>,
+    key: KeyId,
+    streams: usize,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.counts.with(self.key, |running| {
+            running.requests = running.requests.saturating_sub(1);
+            running.streams = running.streams.saturating_sub(self.streams);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_flight(requests: usize, streams: usize) -> Arc<InFlight> {
+        InFlight::new(InFlightLimits { requests, streams })
+    }
+
+    #[test]
+    fn one_key_runs_so_much_and_another_is_not_asked() {
+        let counts = in_flight(3, 1);
+        let enter = |key, effort| counts.enter(KeyId::from_number(key), effort);
+        let stream = enter(1, Effort::Stream).unwrap();
+        assert_eq!(enter(1, Effort::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
+        let _pages = [enter(1, Effort::Page).unwrap(), enter(1, Effort::Page).unwrap()];
+        assert_eq!(enter(1, Effort::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
+        let _other = enter(2, Effort::Stream).unwrap();
+        drop(stream);
+        assert!(enter(1, Effort::Stream).is_ok());
+    }
+
+    #[test]
+    fn what_has_ended_takes_no_memory_and_zero_lifts_a_limit() {
+        let counts = in_flight(0, 0);
+        let held: Vec<_> =
+            (0..100).map(|_| counts.enter(KeyId::from_number(7), Effort::Stream).unwrap()).collect();
+        drop(held);
+        assert!(counts.shards.iter().all(|shard| shard.lock().unwrap().is_empty()));
+    }
+}
