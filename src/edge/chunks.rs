@@ -49,6 +49,8 @@ pub struct Chunks {
     digits: usize,
     /// Bytes of the present line, or of all trailer fields.
     line: usize,
+    /// Bytes of the last call that were in order.
+    sound: usize,
 }
 
 impl Chunks {
@@ -57,10 +59,16 @@ impl Chunks {
         self.state == State::Done
     }
 
+    /// How many bytes of the last call were in order: where it failed, those before the fault.
+    pub fn sound(&self) -> usize {
+        self.sound
+    }
+
     /// Reads on, hands over the content that it finds, and gives the number of bytes that were used; what follows the
     /// end is not used.
     pub fn advance(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Result<usize, ChunkError> {
         let mut used = 0_usize;
+        self.sound = 0;
         while let Some(byte) = bytes.get(used).copied() {
             match self.state {
                 State::Done => break,
@@ -70,6 +78,7 @@ impl Chunks {
                     content(rest.get(..length).unwrap_or_default());
                     self.remaining = self.remaining.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
                     used = used.saturating_add(length);
+                    self.sound = used;
                     if self.remaining == 0 {
                         self.state = State::DataReturn;
                     }
@@ -77,6 +86,7 @@ impl Chunks {
                 _ => {
                     self.state = self.take(byte)?;
                     used = used.saturating_add(1);
+                    self.sound = used;
                 }
             }
         }
@@ -210,6 +220,9 @@ mod tests {
         ] {
             assert_eq!(read(bytes.as_bytes(), &[]), Err(expected), "{bytes:?}");
         }
+        let mut broken = Chunks::default();
+        assert!(broken.advance(b"3\r\nrow\r\ncut\r\n\r\n", |_| ()).is_err());
+        assert_eq!(broken.sound(), 9, "`c` is a digit");
         let long = format!("3;{}\r\nabc\r\n", "a".repeat(CHUNK_LINE_BYTES_MAX + 1));
         assert_eq!(read(long.as_bytes(), &[]), Err(ChunkError::Line));
         let long = format!("0\r\nA: {}\r\n\r\n", "a".repeat(TRAILER_BYTES_MAX));

@@ -17,7 +17,6 @@ pub struct Counters {
     pub(super) slow_readers: AtomicU64,
     pub(super) clients_gone: AtomicU64,
     pub(super) cut: AtomicU64,
-    pub(super) replaced: AtomicU64,
     refusals: [AtomicU64; Refusal::LABELS.len()],
 }
 
@@ -94,12 +93,6 @@ impl Counters {
             ),
             one("mercato_clients_gone_total", "Answers whose client left.", true, &self.clients_gone),
             one("mercato_answers_cut_total", "Answers that broke off.", true, &self.cut),
-            one(
-                "mercato_private_replaced_total",
-                "Private connections that were replaced.",
-                true,
-                &self.replaced,
-            ),
         ];
         samples.extend(Refusal::LABELS.iter().zip(&self.refusals).map(|(label, counter)| Sample {
             name: "mercato_edge_refusals_total",

@@ -177,6 +177,13 @@ impl Shared {
                 ("mercato_workers_free", "Workers that have nothing to do.", free),
                 ("mercato_requests_waiting", "Requests that wait for a worker.", waiting),
             ];
+            samples.push(Sample {
+                name: "mercato_private_replaced_total",
+                help: "Private connections that were replaced.",
+                is_counter: true,
+                label: label.clone(),
+                value: open.pool.replaced(),
+            });
             samples.extend(gauges.map(|(name, help, value)| Sample {
                 name,
                 help,

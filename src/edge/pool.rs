@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub(super) struct Pool {
     work: Condvar,
     size: usize,
     queue: QueueLimits,
+    replaced: AtomicU64,
 }
 
 struct State {
@@ -69,7 +71,14 @@ impl Pool {
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let free = (0..size).map(|_| door.connect(queue.answer_wait)).collect::<io::Result<Vec<_>>>()?;
         let state = State { free, waiting: VecDeque::new(), missing: 0, closed: false };
-        let pool = Arc::new(Self { door, state: Mutex::new(state), work: Condvar::new(), size, queue });
+        let pool = Arc::new(Self {
+            door,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            size,
+            queue,
+            replaced: AtomicU64::new(0),
+        });
         let kept = Arc::clone(&pool);
         let keeper = thread::Builder::new().name(format!("keep-{name}")).spawn(move || kept.keep())?;
         Ok((pool, keeper))
@@ -109,6 +118,11 @@ impl Pool {
     pub(super) fn standing(&self) -> (usize, usize, usize) {
         let state = self.lock();
         (self.size, state.free.len(), state.waiting.len())
+    }
+
+    /// How many connections were replaced since the start.
+    pub(super) fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
     }
 
     /// Closes every connection that is free; those that are taken close when they come back.
@@ -159,6 +173,7 @@ impl Pool {
             drop(state);
             match self.door.connect(self.queue.answer_wait) {
                 Ok(stream) => {
+                    self.replaced.fetch_add(1, Ordering::Relaxed);
                     self.lock().missing -= 1;
                     self.give(stream);
                 }

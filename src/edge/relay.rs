@@ -194,16 +194,19 @@ impl Relay<'_> {
                     content.extend_from_slice(piece);
                 }
             });
-            let Ok(used) = used else { return Err(Broken::Worker) };
-            if used < bytes.len() {
-                return Err(Broken::Worker);
-            }
+            // What came before a fault is the client's; the rest of the connection is not.
+            let sound = chunks.sound();
+            let faulty = used.is_err() || sound < bytes.len();
             if !as_chunks {
                 self.send(&content)?;
             } else if self.begun {
-                self.send(bytes)?;
+                self.send(bytes.get(..sound).unwrap_or_default())?;
             } else {
-                self.send_first(buffer.get(..filled).unwrap_or_default(), head.length)?;
+                let first = from.saturating_add(sound);
+                self.send_first(buffer.get(..first).unwrap_or_default(), head.length)?;
+            }
+            if faulty {
+                return Err(Broken::Worker);
             }
             if chunks.is_done() {
                 return Ok(());

@@ -142,6 +142,13 @@ impl Site {
     }
 }
 
+impl Site {
+    /// Ends the server. Says whether everything that ran was finished in time.
+    pub fn stop(&mut self) -> bool {
+        self.running.take().is_none_or(|running| running.stop(Duration::from_secs(20)))
+    }
+}
+
 impl Drop for Site {
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {

@@ -11,6 +11,7 @@ mod admin;
 mod catalog;
 mod conditional;
 mod discovery;
+mod edge;
 mod envelope;
 mod harness;
 mod metadata;

@@ -10,28 +10,33 @@ use serde_json::Value;
 
 use crate::harness::{Ask, MANIFEST, city_columns, exchange, publish_files, wait_until};
 
-struct Program {
+/// A server program with its log.
+pub struct Program {
     child: Child,
     log: BufReader<ChildStdout>,
-    address: SocketAddr,
+    pub address: SocketAddr,
     _folder: tempfile::TempDir,
 }
 
 impl Program {
     fn start() -> Program {
+        Program::start_with(&[])
+    }
+
+    pub fn start_with(flags: &[&str]) -> Program {
+        Program::start_limited("true", flags)
+    }
+
+    /// `before` is a command of the shell that starts the program.
+    pub fn start_limited(before: &str, flags: &[&str]) -> Program {
         let folder = tempfile::tempdir().unwrap();
         publish_files(&DataDirectory::new(folder.path()), MANIFEST, "1.0.0", &city_columns(6), &[]);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--admin",
-                "127.0.0.1:0",
-                "--drain-seconds",
-                "5",
-                "--data",
-            ])
+        let mut child = Command::new("sh")
+            .args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_mercato")])
+            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain-seconds", "5"])
+            .args(["--workers", "8"])
+            .args(flags)
+            .arg("--data")
             .arg(folder.path())
             .stdout(Stdio::piped())
             .spawn()
@@ -41,6 +46,20 @@ impl Program {
         assert_eq!(listening["message"], "listening");
         let address = listening["address"].as_str().unwrap().parse().unwrap();
         Program { child, log, address, _folder: folder }
+    }
+
+    pub fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap().count()
+    }
+
+    pub fn descriptors(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
+    }
+
+    pub fn resident_kibibytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
     fn signal(&self, name: &str) {

@@ -1,0 +1,8 @@
+//! The public socket under clients that keep to HTTP, and under clients that do not.
+
+mod answers;
+mod attacks;
+mod conformance;
+mod limits;
+mod raw;
+mod refusals;
