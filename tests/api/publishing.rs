@@ -260,7 +260,7 @@ fn damage_inside_a_file_is_found_without_a_request() {
     assert_eq!(site.get("/api/v1/datasets/rivers").status, 503);
     assert_eq!(site.get("/api/v1/datasets/cities").status, 200);
     let metrics = exchange(site.admin_address(), &Ask::get("/metrics")).text();
-    assert!(metrics.contains("\nmercato_checksum_damaged "), "{metrics}");
+    assert!(metrics.contains("\nmercato_checksum_damaged_total "), "{metrics}");
 }
 
 #[test]

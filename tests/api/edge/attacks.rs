@@ -54,7 +54,7 @@ fn what_comes_and_goes_leaves_nothing_behind() {
         drop(reset);
         // A head, and no more.
         let half = Raw::connect(program.address);
-        let _ = (&*half.stream()).write_all(b"GET / HTTP/1.1\r\n");
+        let _ = half.stream().write_all(b"GET / HTTP/1.1\r\n");
         let mut gone = Raw::connect(program.address);
         gone.send(format!("{HEALTH}{HEALTH}GET /api/v1/data"));
         if round % 2 == 0 {
@@ -73,7 +73,7 @@ fn a_server_without_descriptors_serves_again_when_it_has_some() {
     let program = Program::start_limited("ulimit -n 160", &[]);
     let open: Vec<Raw> = (0..400).map(|_| Raw::connect(program.address)).collect();
     for raw in &open {
-        let _ = (&*raw.stream()).write_all(HEALTH.as_bytes());
+        let _ = raw.stream().write_all(HEALTH.as_bytes());
     }
     std::thread::sleep(Duration::from_millis(300));
     drop(open);
@@ -94,7 +94,7 @@ fn a_hundred_megabytes_of_head_are_not_taken_in() {
         raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n");
         let piece = line.repeat(100_000);
         for _ in 0..100_000_000 / piece.len() {
-            if (&*raw.stream()).write_all(piece.as_bytes()).is_err() {
+            if raw.stream().write_all(piece.as_bytes()).is_err() {
                 break;
             }
         }
@@ -115,7 +115,7 @@ fn a_flood_of_pipelined_requests_is_held_back_by_its_own_answers() {
     let piece = HEALTH.repeat(20_000);
     let mut sent = 0;
     let ended = loop {
-        match (&*raw.stream()).write_all(piece.as_bytes()) {
+        match raw.stream().write_all(piece.as_bytes()) {
             Ok(()) => sent += piece.len(),
             Err(error) => break error.kind(),
         }

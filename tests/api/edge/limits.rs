@@ -133,7 +133,7 @@ fn stalled_streams_fill_their_own_pool_only() {
             body.len()
         ));
         let mut first = [0; 17];
-        (&*raw.stream()).read_exact(&mut first).unwrap();
+        raw.stream().read_exact(&mut first).unwrap();
         (raw, first)
     };
     let (first, second) = (begin(), begin());
@@ -168,7 +168,7 @@ fn streams_of_one_key_are_bounded() {
         body.len()
     ));
     let mut first = [0; 15];
-    (&*running.stream()).read_exact(&mut first).unwrap();
+    running.stream().read_exact(&mut first).unwrap();
     let refused = site.send(&stream(&key, "{}"));
     assert_eq!(refused.refusal(), (429, "RATE_LIMITED".to_owned(), "TOO_MANY_STREAMS".to_owned()));
     assert_eq!(refused.header("Retry-After"), Some("1"));
