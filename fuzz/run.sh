@@ -26,7 +26,7 @@ coverage=(
     -Cllvm-args=-sanitizer-coverage-trace-compares
 )
 # The slowest input that is still an answer, and the most memory that one may take.
-timeout_seconds=25
+timeout_seconds=60
 memory_mebibytes=2048
 
 # Everything that the server uses has the server's version; the fuzzer's own crates are pinned in Cargo.toml.

@@ -52,6 +52,7 @@ pub struct RenderNotes {
 
 /// Writes rows of some columns of a table, batch by batch.
 pub struct RowWriter<'t> {
+    table: &'t Table,
     layout: Layout,
     printers: Vec<Printer<'t>>,
     cells: Vec<Cells<'t>>,
@@ -73,7 +74,7 @@ impl<'t> RowWriter<'t> {
             .map(|column| Printer::new(table, *column, layout.text))
             .collect::<Result<_, _>>()?;
         let cells = printers.iter().map(Printer::empty_cells).collect();
-        Ok(RowWriter { layout, printers, cells, written: false, notes: RenderNotes::default() })
+        Ok(RowWriter { table, layout, printers, cells, written: false, notes: RenderNotes::default() })
     }
 
     /// Appends what stands before all rows.
@@ -84,7 +85,8 @@ impl<'t> RowWriter<'t> {
     /// Appends rows.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when the store file is damaged; what was appended by then is of no use.
+    /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged; what was appended by then
+    /// is of no use.
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
         for batch in rows.chunks(BATCH_ROWS) {
             for (printer, cells) in self.printers.iter().zip(&mut self.cells) {
@@ -92,7 +94,8 @@ impl<'t> RowWriter<'t> {
             }
             self.print(batch.len(), out);
         }
-        Ok(())
+        // Asked last, because rows that were found in lost pages are wrong as well.
+        self.table.check_intact()
     }
 
     /// Appends what stands after all rows.

@@ -70,6 +70,11 @@ pub enum FormatError {
         /// Minor version of the first reader that knows it.
         minimal_minor: u16,
     },
+    /// A page of the mapped file cannot be read any more.
+    #[error(
+        "a page of the mapped file cannot be read: the file was cut short in place, or its disk failed: restore it under another name and rename it"
+    )]
+    LostPage,
     /// A checksum does not fit its bytes.
     #[error(
         "{place} at byte {offset}: checksum is {found:#018x}, the file says {expected:#018x}; the bytes were damaged: restore or convert the file again"

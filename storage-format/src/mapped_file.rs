@@ -1,17 +1,31 @@
 //! The memory map: the only unsafe code of the workspace, behind a type that hands out bytes.
+//!
+//! A page of a map that the system cannot read any more, because somebody cut the file short or its disk failed, is
+//! a SIGBUS for whoever reads it, which would end the whole server for the sake of one file. So a handler puts a page
+//! of zeros in its place and notes the loss in the map's own slot; the map is then no longer intact, and its readers
+//! ask for that before they hand anything on. Knows nothing of what the bytes mean.
 #![expect(unsafe_code, reason = "mapping a file is the one unsafe operation of the workspace")]
 
+use std::ffi::{c_int, c_void};
 use std::fs::File;
+use std::mem;
 use std::ops::Range;
 use std::path::Path;
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 
 use crate::error::FormatError;
 
+/// Maps at one time whose lost pages are borne; a further map is only as safe as its file.
+pub const GUARDED_MAPS_MAX: usize = 16_384;
+
 /// A whole file, mapped read-only.
 pub struct MappedFile {
     map: Mmap,
+    slot: Option<&'static Slot>,
 }
 
 impl MappedFile {
@@ -31,9 +45,17 @@ impl MappedFile {
         // value while the map is alive. Store files are complete before they get their name, have mode 0444, are
         // replaced by rename and removed by unlink, and both of these leave the mapped inode alone. Nothing read
         // from the map is trusted: every index and every string is checked where it is used, so that even a file
-        // that an operator overwrites in place can lead to a wrong answer or an error, but not to a wild access.
+        // that an operator overwrites in place can lead to a wrong answer or an error, but not to a wild access. A
+        // file that is cut short in place loses pages, which `on_lost_page` bears.
         let map = unsafe { MmapOptions::new().map(&file) }.map_err(FormatError::io("map"))?;
-        Ok(MappedFile { map })
+        let slot = guard(&map);
+        Ok(MappedFile { map, slot })
+    }
+
+    /// Whether every page that was read so far was the file's. Once lost, a map stays lost.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        self.slot.is_none_or(|slot| !slot.lost.load(Ordering::Acquire))
     }
 
     /// All bytes of the file.
@@ -59,5 +81,159 @@ impl MappedFile {
     pub fn advise_sequential(&self) {
         // Advice that the kernel does not take changes no result, so its refusal is of no interest.
         let _ = self.map.advise(Advice::Sequential);
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot {
+            slot.start.store(FREE, Ordering::Release);
+        }
+    }
+}
+
+/// Where a map lies, and whether a page of it was lost. The handler reads it without any lock.
+struct Slot {
+    /// First byte, or [`FREE`] or [`CLAIMED`], which no map begins at.
+    start: AtomicUsize,
+    len: AtomicUsize,
+    lost: AtomicBool,
+}
+
+const FREE: usize = 0;
+const CLAIMED: usize = 1;
+
+static SLOTS: [Slot; GUARDED_MAPS_MAX] = [const {
+    Slot { start: AtomicUsize::new(FREE), len: AtomicUsize::new(0), lost: AtomicBool::new(false) }
+}; GUARDED_MAPS_MAX];
+
+/// Takes a slot for a map; none when all are taken or the handler cannot be had.
+fn guard(map: &Mmap) -> Option<&'static Slot> {
+    if !is_handled() {
+        return None;
+    }
+    let claim = |slot: &&Slot| {
+        slot.start.compare_exchange(FREE, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let slot = SLOTS.iter().find(claim)?;
+    slot.lost.store(false, Ordering::Relaxed);
+    slot.len.store(map.len(), Ordering::Relaxed);
+    slot.start.store(map.as_ptr().addr(), Ordering::Release);
+    Some(slot)
+}
+
+impl Slot {
+    fn covers(&self, address: usize) -> bool {
+        let start = self.start.load(Ordering::Acquire);
+        let len = self.len.load(Ordering::Acquire);
+        // A slot that changed hands in between belongs to a map that this thread does not read.
+        let is_steady = self.start.load(Ordering::Acquire) == start;
+        is_steady && start > CLAIMED && address.checked_sub(start).is_some_and(|offset| offset < len)
+    }
+}
+
+/// What SIGBUS did before, which is what it does for addresses outside our maps.
+static BEFORE: OnceLock<Before> = OnceLock::new();
+
+/// The action, or nothing when the handler could not be installed.
+struct Before(Option<libc::sigaction>);
+
+/// Installs the handler once; whether it is there.
+fn is_handled() -> bool {
+    let install = || {
+        // SAFETY: A `sigaction` of zeros is a valid value: no handler, no flags, an empty mask.
+        let (mut ours, mut before): (libc::sigaction, libc::sigaction) = unsafe { mem::zeroed() };
+        let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_lost_page;
+        ours.sa_sigaction = handler as libc::sighandler_t;
+        // On the alternate stack, which every thread of the standard library has.
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // SAFETY: Both pointers are to values of this frame. The handler has the signature that `SA_SIGINFO` asks for
+        // and does only what may be done in a signal handler: it reads atomics and calls `mmap`, `sigaction` and
+        // `raise`, which are plain system calls that take no lock and allocate nothing.
+        let installed = unsafe { libc::sigaction(libc::SIGBUS, &ours, &mut before) } == 0;
+        Before(installed.then_some(before))
+    };
+    BEFORE.get_or_init(install).0.is_some()
+}
+
+extern "C" fn on_lost_page(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
+    // SAFETY: The kernel hands a valid `siginfo_t` to a handler that was installed with `SA_SIGINFO`. The address in it
+    // means something only where the kernel itself sent the signal, which positive codes say.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
+    let is_fault = code > 0;
+    let slot = SLOTS.iter().find(|slot| is_fault && slot.covers(address));
+    if slot.is_some_and(|slot| replace_page(slot, address)) {
+        return;
+    }
+    let before = BEFORE.get().and_then(|before| before.0.as_ref()).map_or(ptr::null(), ptr::from_ref);
+    // SAFETY: `before` is null or what the kernel gave when the handler was installed. With a null pointer nothing is
+    // changed, and then the default action is set instead. Returning repeats the faulting access, which now meets that
+    // action; a signal that a process sent is raised again, because nothing would repeat it.
+    unsafe {
+        if before.is_null() {
+            libc::signal(signal, libc::SIG_DFL);
+        } else {
+            libc::sigaction(signal, before, ptr::null_mut());
+        }
+        if !is_fault {
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Puts a page of zeros where the system lost one; whether it did.
+fn replace_page(slot: &Slot, address: usize) -> bool {
+    // First, so that whoever reads a zero can also see why.
+    slot.lost.store(true, Ordering::Release);
+    // SAFETY: `sysconf` only reads a constant of the system.
+    let Ok(page_size) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
+    let Some(page) = address.checked_rem(page_size).map(|offset| address - offset) else { return false };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: The page lies inside a live map of this process: the slot says so, a map is page-aligned and holds whole
+    // pages, and the map cannot go away, because the thread that was interrupted is reading it. What is replaced is a
+    // page that could not be read, with one that can, and that the map's end unmaps with the rest. Readers meet zeros,
+    // which they check like any other byte of a file.
+    let placed = unsafe {
+        let at = ptr::with_exposed_provenance_mut::<c_void>(page);
+        libc::mmap(at, page_size, libc::PROT_READ, flags, -1, 0)
+    };
+    placed != libc::MAP_FAILED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_cut_short_reads_as_zeros_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cut, whole) = (folder.path().join("cut"), folder.path().join("whole"));
+        for path in [&cut, &whole] {
+            std::fs::write(path, vec![7; 64 * 1024]).unwrap();
+        }
+        let (map, other) = (MappedFile::open(&cut).unwrap(), MappedFile::open(&whole).unwrap());
+        File::options().write(true).open(&cut).unwrap().set_len(10_000).unwrap();
+        assert!(map.bytes()[..10_000].iter().all(|byte| *byte == 7));
+        assert!(map.is_intact(), "nothing was asked for that is not there");
+        assert!(map.bytes()[16_384..].iter().all(|byte| *byte == 0));
+        assert!(!map.is_intact());
+        assert!(other.bytes().iter().all(|byte| *byte == 7) && other.is_intact());
+        drop(map);
+        assert!(MappedFile::open(&cut).unwrap().is_intact(), "a slot is handed on clean");
+    }
+
+    #[test]
+    fn many_threads_lose_the_same_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cut");
+        std::fs::write(&path, vec![7; 1024 * 1024]).unwrap();
+        let map = MappedFile::open(&path).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| assert!(map.bytes().iter().all(|byte| *byte == 0)));
+            }
+        });
+        assert!(!map.is_intact());
     }
 }

@@ -191,6 +191,18 @@ impl Table {
         self.records.get(self.sections.get(column)?.record_number(kind)? as usize)
     }
 
+    /// Whether all that was read so far was the file's. A page that the system can no longer read, because the file was
+    /// cut short or its disk failed, reads as zeros: what was made of them must not be handed on.
+    ///
+    /// # Errors
+    /// [`FormatError::LostPage`], from the first lost page on.
+    pub fn check_intact(&self) -> Result<(), FormatError> {
+        match &self.bytes {
+            Bytes::Mapped(file) if !file.is_intact() => Err(FormatError::LostPage),
+            _ => Ok(()),
+        }
+    }
+
     /// The error for a value of `column` that points outside its section.
     #[must_use]
     pub fn damaged(&self, column: usize) -> FormatError {

@@ -283,7 +283,8 @@ impl Ask {
         self
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    /// What is sent.
+    pub fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nHost: mercato.test\r\n", self.method, self.target);
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));

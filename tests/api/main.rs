@@ -13,6 +13,7 @@ mod conditional;
 mod discovery;
 mod edge;
 mod envelope;
+mod faults;
 mod harness;
 mod metadata;
 mod process;
@@ -25,4 +26,6 @@ mod query_money;
 mod query_stream;
 mod relations;
 mod search;
+#[path = "../books/small_disk.rs"]
+mod small_disk;
 mod stats;

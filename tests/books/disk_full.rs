@@ -1,41 +1,12 @@
 //! A disk without room: charging stops, nothing acknowledged is lost, and it goes on when there is room again.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mercato::ledger::{ChargeDurability, ChargeError, Health, Ledger, LedgerOptions, Unavailable};
 
 use crate::desk::{charge, customer, handle, noon};
-
-/// A small file system in memory; unmounted when dropped.
-struct SmallDisk {
-    folder: tempfile::TempDir,
-}
-
-impl SmallDisk {
-    fn mount(size: &str) -> Result<SmallDisk, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let option = format!("size={size}");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &option, "tmpfs"]).arg(folder.path()).output();
-        match mounted {
-            Ok(output) if output.status.success() => Ok(SmallDisk { folder }),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        drop(Command::new("umount").arg("-l").arg(self.folder.path()).output());
-    }
-}
+use crate::small_disk::SmallDisk;
 
 #[test]
 fn a_full_disk_stops_charging_until_there_is_room_again() {

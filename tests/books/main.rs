@@ -17,3 +17,4 @@ mod histories;
 mod keys;
 mod model;
 mod operations;
+mod small_disk;

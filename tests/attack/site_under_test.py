@@ -1,0 +1,199 @@
+"""A server of its own over the demo's tables, what it takes of the machine, and a client that behaves.
+Knows no attack."""
+
+import http.client
+import json
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import time
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+START_SECONDS_MAX = 60
+STOP_SECONDS_MAX = 60
+SCALE = "0.01"
+PAGE = json.dumps({"limit": 100}).encode()
+DATASET = "tpch-lineitem"
+# Between two requests of the client that behaves: it is a customer and no load.
+CLIENT_PAUSE_SECONDS = 0.01
+CLIENT_TIMEOUT_SECONDS = 20
+
+
+def raise_descriptor_limit() -> int:
+    """Takes as many descriptors as this process may have; how many that is."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a process takes of the machine."""
+
+    threads: int
+    descriptors: int
+    resident_mebibytes: float
+
+    @staticmethod
+    def of(process: int) -> "Footprint":
+        """As the system counts it now."""
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+        return Footprint(int(status["Threads"]), len(os.listdir(f"/proc/{process}/fd")),
+                         int(status["VmRSS"].split()[0]) / 1024)
+
+
+class Site:
+    """Data directory, account and server; the server ends with the `with` block."""
+
+    def __init__(self, binaries: Path, folder: Path, flags: list[str], descriptors: int | None = None) -> None:
+        self.binaries = binaries
+        self.folder = folder
+        self.flags = flags
+        self.descriptors = descriptors
+        self.data = folder / "data"
+        self.log = folder / "server.log"
+        self.key = ""
+        self.port = 0
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Publishes the demo's tables and opens its account."""
+        self.key = self.tools("demo", "--no-serve", "--scale", SCALE)["key"]
+
+    def tools(self, *arguments: object) -> dict[str, Any]:
+        """What an operator's command prints."""
+        command = [str(part) for part in (self.binaries / "mercato-tools", *arguments, "--data", self.data, "--json")]
+        outcome = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        if outcome.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: exit {outcome.returncode}: {outcome.stderr.decode()}")
+        document: dict[str, Any] = json.loads(outcome.stdout)
+        return document
+
+    def __enter__(self) -> "Site":
+        command: list[str | Path] = [
+            self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0", "--admin",
+            f"unix:{self.folder / 'admin.sock'}", "--requests-per-minute", "0", "--requests-per-day", "0",
+            "--charge-durability", "process", *self.flags]
+        limit = self.descriptors
+
+        def lower() -> None:
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+        with self.log.open("wb") as sink:
+            self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+                                           preexec_fn=lower)
+        self.port = int(self._address().rsplit(":", 1)[1])
+        return self
+
+    def _address(self) -> str:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while time.monotonic() < deadline and self.server is not None and self.server.poll() is None:
+            for line in self.log.read_text().splitlines(keepends=True):
+                if line.endswith("\n") and json.loads(line).get("message") == "listening":
+                    return str(json.loads(line)["address"])
+            time.sleep(0.05)
+        self.stop()
+        raise SystemExit(f"the server does not listen:\n{self.log.read_text()}")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> int:
+        """Ends the server as an operator does; its exit code."""
+        if self.server is None:
+            return 0
+        self.server.terminate()
+        try:
+            return self.server.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.server.kill()
+            raise
+
+    def is_running(self) -> bool:
+        """Whether the process is still there."""
+        return self.server is not None and self.server.poll() is None
+
+    def footprint(self) -> Footprint:
+        """What the server takes now."""
+        assert self.server is not None
+        return Footprint.of(self.server.pid)
+
+    def wait_for_footprint(self, before: Footprint, spare: int, seconds: float) -> Footprint:
+        """Waits until threads and descriptors are back where they were, for so long at most; what is left."""
+        deadline = time.monotonic() + seconds
+        while True:
+            now = self.footprint()
+            back = now.threads <= before.threads + spare and now.descriptors <= before.descriptors + spare
+            if back or time.monotonic() > deadline:
+                return now
+            time.sleep(0.2)
+
+
+@dataclass
+class Phase:
+    """What the client that behaves met while something went on."""
+
+    name: str
+    latencies: list[float] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def quantile(self, share: float) -> float:
+        """Milliseconds that this share of the answers took at most."""
+        if len(self.latencies) < 2:
+            return self.latencies[0] * 1000 if self.latencies else float("nan")
+        return statistics.quantiles(self.latencies, n=1000, method="inclusive")[round(share * 1000) - 1] * 1000
+
+
+class Customer:
+    """A client that behaves, in a process of its own: a page of 100 rows with a key, again and again."""
+
+    def __init__(self, port: int, key: str) -> None:
+        self.pipe, other = multiprocessing.Pipe()
+        self.process = multiprocessing.Process(target=shop, args=(port, key, other), daemon=True)
+        self.process.start()
+        other.close()
+
+    def phase(self, name: str) -> Phase:
+        """Everything since the last call."""
+        self.pipe.send("report")
+        latencies, errors = self.pipe.recv()
+        return Phase(name, latencies, errors)
+
+    def stop(self) -> None:
+        """Ends the process."""
+        self.pipe.send("stop")
+        self.process.join(CLIENT_TIMEOUT_SECONDS * 2)
+        self.process.kill()
+
+
+def shop(port: int, key: str, orders: Connection) -> None:
+    """The loop of the customer's process."""
+    latencies: list[float] = []
+    errors: list[str] = []
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CLIENT_TIMEOUT_SECONDS)
+    headers = {"X-Api-Key": key, "Content-Type": "application/json"}
+    while True:
+        if orders.poll():
+            if orders.recv() == "stop":
+                return
+            orders.send((latencies, errors))
+            latencies, errors = [], []
+        began = time.perf_counter()
+        try:
+            connection.request("POST", f"/api/v1/datasets/{DATASET}/query", PAGE, headers)
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200 or json.loads(body)["data"]["rowsReturned"] != 100:
+                errors.append(f"{answer.status} {body[:200]!r}")
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            errors.append(repr(error))
+            connection.close()
+        latencies.append(time.perf_counter() - began)
+        time.sleep(CLIENT_PAUSE_SECONDS)
