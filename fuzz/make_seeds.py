@@ -19,6 +19,7 @@ SEEDS = Path(__file__).parent / "seeds"
 def main() -> None:
     write("query_body", query_bodies())
     write("cursor", cursors())
+    write("request_head", request_heads())
     write("store_file", store_files())
     write("ledger_ops", ledger_histories())
     write("parquet_convert", parquet_files())
@@ -76,6 +77,26 @@ def cursors() -> dict[str, bytes]:
             text = f'{{"lastSortValue":{value},"lastId":"{column + 2}"}}'
             seeds[f"column-{column}-{descending}"] = first + b"\1" + text.encode()
     return seeds
+
+
+def request_heads() -> dict[str, bytes]:
+    """Two bytes decide how the rest is cut."""
+    wires = {
+        "get": b"GET /a?b=c HTTP/1.1\r\nHost: a\r\n\r\n",
+        "two": b"GET /a HTTP/1.1\r\nHost: a\r\n\r\nHEAD /b HTTP/1.1\r\nHost: a\r\nX-Api-Key: mk_1\r\n\r\n",
+        "sized": b"POST /q HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}GET / HTTP/1.0\r\n\r\n",
+        "chunked": b"POST /q HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;a=b\r\n{\r\n1\r\n}\r\n0\r\nX: y\r\n\r\n",
+        "expects": b"POST /q HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nabcd",
+        "closing": b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close, x\r\n\r\nGET / HTTP/1.1\r\n",
+        "absolute": b"GET http://a.b/c%20d?e=%C3%A9 HTTP/1.1\r\nHost: a.b\r\n\r\n",
+        "private": b"GET / HTTP/1.1\r\nHost: a\r\nX-Mercato-Client: 1.2.3.4\r\nTE: trailers\r\n\r\n",
+        "empty-lines": b"\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "both": b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "folded": b"GET / HTTP/1.1\r\nHost: a\r\nX: y\r\n z\r\n\r\n",
+        "bare": b"GET / HTTP/1.1\nHost: a\n\n",
+        "version": b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
+    }
+    return {name: bytes([number * 7 % 64, number * 29 % 256]) + wire for number, (name, wire) in enumerate(wires.items())}
 
 
 def store_files() -> dict[str, bytes]:

@@ -12,6 +12,7 @@ mod model;
 mod naive;
 pub mod parquet_convert;
 pub mod query_body;
+pub mod request_head;
 mod resealed;
 pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]

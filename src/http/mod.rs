@@ -29,7 +29,7 @@ mod service;
 mod slots;
 pub mod stream_body;
 mod surface;
-mod target;
+pub mod target;
 mod wire;
 
 pub use admin_token::AdminToken;

@@ -1,0 +1,90 @@
+//! The bytes of one connection. However they are cut, the same requests come out of them, and a request that goes on
+//! in canonical form is read by the next reader as that request and no other.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use mercato::edge::{Assembly, Budget, EdgeLimits, HeadLimits, Step};
+use mercato::http::target::Target;
+
+/// Requests of one connection.
+const REQUESTS_MAX: usize = 64;
+/// Small bounds, so that inputs reach them.
+const HEAD: HeadLimits = HeadLimits { request_line_bytes: 256, header_bytes: 1024, header_count: 12 };
+const BODY_BYTES_MAX: usize = 4096;
+
+/// What came of a connection.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    requests: Vec<(Vec<u8>, Vec<u8>)>,
+    refused: bool,
+}
+
+/// The first two bytes decide how the rest is cut.
+pub fn run(data: &[u8]) {
+    let [first, second, wire @ ..] = data else { return };
+    let whole = assemble(wire, usize::MAX, usize::MAX);
+    let cut = assemble(wire, usize::from(*first % 64) + 1, usize::from(*second) + 1);
+    assert_eq!(whole, cut, "the cut of the bytes changes what they say");
+    for (head, body) in &whole.requests {
+        check_canonical(head, body);
+    }
+}
+
+/// Feeds the bytes in pieces of two lengths by turns.
+fn assemble(mut wire: &[u8], one: usize, other: usize) -> Outcome {
+    let limits = EdgeLimits { head: HEAD, body_bytes: BODY_BYTES_MAX, ..EdgeLimits::default() };
+    let budget = Budget::new(1 << 20);
+    let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let mut assembly = Assembly::new(client, &limits, budget, Arc::new(|_: &str, _: &str| 0));
+    let mut outcome = Outcome { requests: Vec::new(), refused: false };
+    let mut turn = 0;
+    loop {
+        match assembly.advance() {
+            Step::Ready => {
+                let request = assembly.request().expect("it is ready");
+                let (is_last, head) = (!request.facts.fields.keep_alive, request.head.clone());
+                outcome.requests.push((head, request.body.to_vec()));
+                assembly.next();
+                if is_last || outcome.requests.len() == REQUESTS_MAX {
+                    return outcome;
+                }
+            }
+            Step::Refused(_) => {
+                outcome.refused = true;
+                return outcome;
+            }
+            Step::Continue => {}
+            Step::Wait(_) if wire.is_empty() => return outcome,
+            Step::Wait(_) => {
+                let room = assembly.room();
+                assert!(!room.is_empty(), "a reader that waits has room");
+                let piece = if turn % 2 == 0 { one } else { other };
+                let length = piece.min(room.len()).min(wire.len());
+                room[..length].copy_from_slice(&wire[..length]);
+                assembly.received(length);
+                wire = &wire[length..];
+                turn += 1;
+            }
+        }
+    }
+}
+
+/// One head, ended once, without a line end that two readers could see differently; and it reads back as itself.
+fn check_canonical(head: &[u8], body: &[u8]) {
+    let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
+    let [lines @ .., blank, rest] = lines.as_slice() else { panic!("{head:?}") };
+    assert!(rest.is_empty() && *blank == b"\r", "{}", String::from_utf8_lossy(head));
+    for line in lines {
+        let content = line.strip_suffix(b"\r").expect("a line ends with CR LF");
+        assert!(!content.is_empty() && !content.contains(&b'\r') && !content.contains(&0));
+    }
+    let again = assemble(&[head, body].concat(), usize::MAX, usize::MAX);
+    assert!(!again.refused, "{}", String::from_utf8_lossy(head));
+    assert_eq!(again.requests, [(head.to_vec(), body.to_vec())], "{}", String::from_utf8_lossy(head));
+    let target = lines.first().and_then(|line| line.split(|byte| *byte == b' ').nth(1)).unwrap_or_default();
+    let target = std::str::from_utf8(target).expect("a target is ASCII");
+    if let Ok(target) = Target::parse(target) {
+        assert!(target.segments.len() <= 16 && target.pairs.len() <= 64);
+    }
+}
