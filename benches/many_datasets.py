@@ -71,6 +71,13 @@ def figures(process: int, name: str) -> dict[str, int]:
     return {key: int(value.split()[0]) for key, value in pairs if value.split() and value.split()[0].isdigit()}
 
 
+def processor_seconds(process: int) -> tuple[float, float]:
+    """Time in user mode and in the kernel."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    ticks = os.sysconf("SC_CLK_TCK")
+    return int(fields[11]) / ticks, int(fields[12]) / ticks
+
+
 def free_port() -> int:
     """A port that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -113,13 +120,14 @@ def run(binaries: Path, data: Path, count: int, name: str) -> None:
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         ready = wait_until_ready(port, began)
+        user, system = processor_seconds(server.pid)
         read = figures(server.pid, "io")
         memory = figures(server.pid, "status")
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=READY_SECONDS_MAX)
         total = json.loads(get(connection, "/api/v1/datasets")[1])["data"]["total"]
         if total != count:
             raise SystemExit(f"{total} datasets are listed, expected {count}")
-        print(f"{name}: ready after {ready:.3f} s; read {read['rchar'] / 1e6:.1f} MB through calls, wrote "
+        print(f"{name}: ready after {ready:.3f} s, processor {user:.2f} s + {system:.2f} s in the kernel; read {read['rchar'] / 1e6:.1f} MB through calls, wrote "
               f"{read['wchar'] / 1e3:.0f} kB; resident {memory['VmRSS'] / 1024:.0f} MiB, of which not from files "
               f"{memory['RssAnon'] / 1024:.0f} MiB")
         for path in ("/api/v1/datasets", "/api/v1/datasets?limit=100&offset=9000&lang=it", "/api/v1/datasets?tag=water",
