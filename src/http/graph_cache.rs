@@ -25,10 +25,12 @@ pub struct Drawn {
     pub changed_at: Moment,
 }
 
+type Kept = (Edition, Option<Language>, Arc<Drawn>);
+
 /// Keeps one edition in each language.
 #[derive(Default)]
 pub struct GraphCache {
-    kept: Mutex<Vec<(Edition, Option<Language>, Arc<Drawn>)>>,
+    kept: Mutex<Vec<Kept>>,
 }
 
 impl GraphCache {

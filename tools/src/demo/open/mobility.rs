@@ -102,7 +102,7 @@ pub(super) fn train_punctuality(mut random: Random) -> Result<RecordBatch, Arrow
         .collect();
     columns.text("cause", causes.into_iter());
     let stops = |line: &str| match line.as_bytes().last().copied().unwrap_or(0) % 3 {
-        0 => STOPS.iter().copied().collect::<Vec<_>>(),
+        0 => STOPS.to_vec(),
         1 => STOPS.iter().step_by(2).copied().collect(),
         _ => STOPS.iter().rev().skip(3).copied().collect(),
     };
