@@ -72,8 +72,11 @@ pub fn run(arguments: &SearchArguments, json: bool) -> Result<(), Failure> {
         0 => Lexicon::builtin(),
         percent => lexicon_without(percent, arguments.seed),
     };
-    let embedder =
-        arguments.embedding_model.as_deref().map(|folder| load(folder, load_embedder)).transpose()?;
+    let embedder = arguments
+        .embedding_model
+        .as_deref()
+        .map(|folder| load(folder, |folder, pool| load_embedder(folder, Arc::clone(&pool), pool)))
+        .transpose()?;
     let reranker =
         arguments.cross_encoder.as_deref().map(|folder| load(folder, load_reranker)).transpose()?;
     let mut rankings = vec![("lexical", Models::default())];
