@@ -103,7 +103,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
     fn counted_lengths_are_those_of_what_is_printed((table, indexed) in tables::table(2_600)) {
-        let stored = tables::stored(&table, &indexed);
+        let stored = stored(&table, &indexed);
         for format in [Format::Json, Format::Csv, Format::Ndjson, Format::Sse] {
             check_lengths(&stored, format, &count_lengths(&stored, format).unwrap());
         }
