@@ -165,10 +165,30 @@ pub mod http {
     /// Most bytes reserved for a page before rendering.
     pub const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
-    /// Rows of the first piece of a stream; each piece is twice as long as the one before.
+    /// A body that is shorter goes out as it is: encoded it would save no packet.
+    pub const ENCODED_BODY_BYTES_MIN: usize = 1400;
+    /// Level of gzip: the fastest that still finds repetitions.
+    pub const GZIP_LEVEL: u32 = 1;
+    /// Level of zstd.
+    pub const ZSTD_LEVEL: i32 = 1;
+    /// Window of zstd, as a power of two: 1 MiB.
+    pub const ZSTD_WINDOW_LOG: u32 = 20;
+    /// A downloaded file of so many bytes at most is hashed before it is sent.
+    pub const DIGEST_BYTES_MAX: u64 = 1024 * 1024;
+    /// The length of a download of a table with so many rows at most is counted when somebody asks for it, where the
+    /// store file does not keep it.
+    pub const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
+    /// Files whose lengths and hashes are remembered.
+    pub const EXPORTS_REMEMBERED_MAX: usize = 256;
+
+    /// Rows of the first unit of a stream; each unit is twice as long as the one before, until it has `UNIT_BYTES`.
     pub const STREAM_FIRST_ROWS: usize = 1;
-    /// Rows of a piece of a stream at most.
-    pub const STREAM_ROWS_MAX: usize = 512;
+    /// Rows of a unit of a stream at most.
+    pub const STREAM_ROWS_MAX: usize = 8_192;
+    /// Printed rows are handed to the connection in pieces of so many bytes, and count as delivered with them.
+    pub const SENT_PIECE_BYTES: usize = 128 * 1024;
+    /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
+    pub const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
     /// A stream without rows for so long sends a comment.
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
@@ -294,8 +314,16 @@ pub mod catalog {
     pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 }
 
-/// Bounds of what is printed (`render/`).
+/// Bounds of printing (`render/`).
 pub mod render {
+    /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches.
+    pub const UNIT_BYTES: u64 = 512 * 1024;
+    /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
+    pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
+    /// Units that are printed ahead of one connection, the one being sent included.
+    pub const UNITS_AHEAD_EACH: usize = 5;
+    /// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.
+    pub const UNITS_AHEAD_MAX: usize = 24;
     /// Characters of a text that stands for a column in its statistics; a longer one is cut.
     pub const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 }

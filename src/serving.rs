@@ -19,12 +19,13 @@ use crate::clock::Clock;
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Slots, Work, admin_service,
-    public_service, work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Work, admin_service, public_service,
+    work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::limits::http::ADMIN_WORKER_COUNT;
+use crate::render::Press;
 use crate::search::Search;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -91,6 +92,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
     let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
@@ -108,7 +110,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
         graph: GraphCache::default(),
-        streams: Slots::new(settings.stream_workers),
+        press: Arc::new(Press::new(threads).map_err(|error| part("printing threads", &error))?),
+        exports: Arc::default(),
     });
     let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock), search)?;
     let patrol = patrol(catalog, Arc::clone(&app.clock), settings.checksum_bytes_per_second)?;

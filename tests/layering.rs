@@ -11,7 +11,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["clock", "config", "logging", "serving"]),
     (
         "serving",
-        &["access", "catalog", "clock", "config", "edge", "http", "ledger", "limits", "search", "selections"],
+        &[
+            "access",
+            "catalog",
+            "clock",
+            "config",
+            "edge",
+            "http",
+            "ledger",
+            "limits",
+            "render",
+            "search",
+            "selections",
+        ],
     ),
     (
         "http",

@@ -15,6 +15,9 @@ pub(super) enum AnswerBody {
     Sized(u64),
     /// Chunks follow.
     Chunked,
+    /// Chunks follow that hold so many bytes, and the client gets the bytes without the chunks: the length is known, and
+    /// still it shows when the answer breaks off.
+    Announced(u64),
 }
 
 /// What is known of an answer when its head is there.
@@ -47,16 +50,22 @@ impl AnswerHead {
 }
 
 fn body_of(head: &[u8]) -> Result<AnswerBody, NotAnAnswer> {
+    let (mut length, mut chunked) = (None, false);
     for line in lines(head) {
         if let Some(value) = value_of(line, b"Content-Length") {
             let text = std::str::from_utf8(value).map_err(|_| NotAnAnswer)?;
-            return text.parse().map(AnswerBody::Sized).map_err(|_| NotAnAnswer);
+            length = Some(text.parse().map_err(|_| NotAnAnswer)?);
         }
-        if value_of(line, b"Transfer-Encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked")) {
-            return Ok(AnswerBody::Chunked);
-        }
+        chunked = chunked
+            || value_of(line, b"Transfer-Encoding")
+                .is_some_and(|value| value.eq_ignore_ascii_case(b"chunked"));
     }
-    Err(NotAnAnswer)
+    match (length, chunked) {
+        (Some(length), false) => Ok(AnswerBody::Sized(length)),
+        (Some(length), true) => Ok(AnswerBody::Announced(length)),
+        (None, true) => Ok(AnswerBody::Chunked),
+        (None, false) => Err(NotAnAnswer),
+    }
 }
 
 /// The header lines of a head, without the status line.

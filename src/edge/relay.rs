@@ -122,7 +122,8 @@ impl Relay<'_> {
                 }
                 self.sized(buffer, head, filled, total)
             }
-            AnswerBody::Chunked => self.chunked(buffer, head, filled),
+            AnswerBody::Chunked => self.chunked(buffer, head, filled, None),
+            AnswerBody::Announced(length) => self.chunked(buffer, head, filled, Some(length)),
         };
         match outcome {
             Ok(()) => {
@@ -176,11 +177,17 @@ impl Relay<'_> {
         if sent > total { Err(Broken::Worker) } else { Ok(()) }
     }
 
-    /// An answer whose end is known when it comes: every piece goes on at once.
-    fn chunked(&mut self, buffer: &mut [u8], head: AnswerHead, mut filled: usize) -> Result<(), Broken> {
+    /// An answer in chunks: every piece goes on at once, without the chunks where the client got a length or knows none.
+    fn chunked(
+        &mut self,
+        buffer: &mut [u8],
+        head: AnswerHead,
+        mut filled: usize,
+        announced: Option<u64>,
+    ) -> Result<(), Broken> {
         let mut chunks = Chunks::default();
-        let as_chunks = self.facts.fields.is_http_1_1;
-        let mut content = Vec::new();
+        let as_chunks = self.facts.fields.is_http_1_1 && announced.is_none();
+        let mut content = 0_u64;
         let mut from = head.length;
         if !as_chunks {
             let plain = without_chunked(buffer.get(..head.length).unwrap_or_default());
@@ -188,17 +195,20 @@ impl Relay<'_> {
         }
         loop {
             let bytes = buffer.get(from..filled).unwrap_or_default();
-            content.clear();
+            let mut sent = Ok(());
             let used = chunks.advance(bytes, |piece| {
-                if !as_chunks {
-                    content.extend_from_slice(piece);
+                content = content.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
+                if !as_chunks && sent.is_ok() && announced.is_none_or(|length| content <= length) {
+                    sent = self.send(piece);
                 }
             });
+            sent?;
             // What came before a fault is the client's; the rest of the connection is not.
             let sound = chunks.sound();
-            let faulty = used.is_err() || sound < bytes.len();
+            let too_long = announced.is_some_and(|length| content > length);
+            let faulty = used.is_err() || sound < bytes.len() || too_long;
             if !as_chunks {
-                self.send(&content)?;
+                // It went on piece by piece.
             } else if self.begun {
                 self.send(bytes.get(..sound).unwrap_or_default())?;
             } else {
@@ -209,7 +219,8 @@ impl Relay<'_> {
                 return Err(Broken::Worker);
             }
             if chunks.is_done() {
-                return Ok(());
+                let whole = announced.is_none_or(|length| content == length);
+                return if whole { Ok(()) } else { Err(Broken::Worker) };
             }
             from = 0;
             filled = self.read(buffer)?;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::admin_token::AdminToken;
 use super::documents::Documents;
+use super::exports::Exports;
 use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use super::slots::Slots;
 use crate::access::{Gate, InFlight, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::render::Press;
 use crate::search::Search;
 use crate::selections::SelectionCache;
 
@@ -42,6 +43,8 @@ pub struct App {
     pub admin_token: AdminToken,
     /// The drawn relations of the last state that was asked for.
     pub graph: GraphCache,
-    /// How many streams may run at once.
-    pub streams: Arc<Slots>,
+    /// Prints rows ahead of connections.
+    pub press: Arc<Press>,
+    /// Lengths of downloads.
+    pub exports: Arc<Exports>,
 }

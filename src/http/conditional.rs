@@ -6,6 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::coding::Coding;
 use crate::clock::Moment;
 use crate::limits::http::ENTITY_TAG_COUNT_MAX;
 
@@ -22,6 +23,15 @@ impl Validators {
     /// Validators of some content.
     pub fn of(content: &[u8], last_modified: Moment) -> Self {
         Self { entity_tag: format!("\"{:032x}\"", xxh3_128(content)), last_modified }
+    }
+
+    /// Those of the same content in a coding: other bytes, so another tag.
+    #[must_use]
+    pub fn encoded(mut self, coding: Option<Coding>) -> Self {
+        if let (Some(coding), Some(quoted)) = (coding, self.entity_tag.strip_suffix('"')) {
+            self.entity_tag = format!("{quoted}-{}\"", coding.name());
+        }
+        self
     }
 
     /// The time as a header prints it.
@@ -83,6 +93,13 @@ mod tests {
         check(None, Some(same), true);
         check(None, Some(before), false);
         check(None, Some("yesterday"), false);
+    }
+
+    #[test]
+    fn each_coding_has_a_tag_of_its_own() {
+        assert_eq!(validators().encoded(None), validators());
+        assert_eq!(validators().encoded(Some(Coding::Gzip)).entity_tag, "\"abc-gzip\"");
+        assert_eq!(validators().encoded(Some(Coding::Zstd)).entity_tag, "\"abc-zstd\"");
     }
 
     #[test]

@@ -164,11 +164,20 @@ impl Incoming {
 
     /// All `Accept` headers as one list.
     pub fn accept(&self) -> String {
+        self.list("Accept")
+    }
+
+    /// All `Accept-Encoding` headers as one list.
+    pub fn accept_encoding(&self) -> String {
+        self.list("Accept-Encoding")
+    }
+
+    fn list(&self, name: &'static str) -> String {
         let mut values = self
             .raw
             .headers()
             .iter()
-            .filter(|header| header.field.equiv("Accept"))
+            .filter(|header| header.field.equiv(name))
             .map(|header| header.value.as_str());
         let mut list = values.next().unwrap_or_default().to_owned();
         for value in values {
@@ -219,11 +228,6 @@ impl Incoming {
 
     pub(super) fn set_admission(&mut self, admission: Admission) {
         self.admission = Some(admission);
-    }
-
-    /// Whether the client speaks a version without chunked coding.
-    pub(super) fn is_http_1_0(&self) -> bool {
-        *self.raw.http_version() < tiny_http::HTTPVersion(1, 1)
     }
 
     /// The whole body, within `BODY_SIZE_BYTES_MAX`.

@@ -7,11 +7,13 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use super::buffer::AnswerBuffer;
+use super::coding::{self, Coding};
 use super::conditional::Validators;
 use super::errors::ApiError;
 use super::incoming::Incoming;
 use super::stream_body::StreamBody;
 use crate::clock::Moment;
+use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// What the body is.
 pub(super) enum Body {
@@ -21,8 +23,10 @@ pub(super) enum Body {
     Raw(AnswerBuffer),
     /// No body at all: 204 and 304.
     Absent,
-    /// Written piece by piece after the head.
-    Stream(Box<dyn StreamBody>),
+    /// Written piece by piece after the head; `length` is the number of its bytes, where that is known.
+    Stream { body: Box<dyn StreamBody>, length: Option<u64> },
+    /// No body, but the length that one would have: what `HEAD` is told of a stream.
+    Described(u64),
 }
 
 /// What `meta` carries beyond the three fields of every answer.
@@ -40,6 +44,7 @@ pub struct Response {
     pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
     pub(super) body: Body,
     pub(super) meta: MetaExtras,
+    pub(super) coding: Option<Coding>,
     pub(super) cause: Option<String>,
 }
 
@@ -75,7 +80,43 @@ impl Response {
 
     /// An answer that is written piece by piece.
     pub fn stream(content_type: &'static str, body: Box<dyn StreamBody>) -> Self {
-        Self::of(200, Body::Stream(body)).with_header("Content-Type", content_type)
+        Self::of(200, Body::Stream { body, length: None }).with_header("Content-Type", content_type)
+    }
+
+    /// The head of an answer that would be streamed.
+    pub fn described(content_type: &'static str, length: u64) -> Self {
+        Self::of(200, Body::Described(length)).with_header("Content-Type", content_type)
+    }
+
+    /// Says how many bytes a stream will have.
+    #[must_use]
+    pub fn with_length(mut self, bytes: u64) -> Self {
+        if let Body::Stream { length, .. } = &mut self.body {
+            *length = Some(bytes);
+        }
+        self
+    }
+
+    /// Encodes the body on its way out.
+    #[must_use]
+    pub fn with_coding(mut self, coding: Option<Coding>) -> Self {
+        self.coding = coding;
+        self
+    }
+
+    /// Encodes the body as the client likes it, where that is worth it. What has a tag already stays as it is, because
+    /// a tag belongs to one coding.
+    #[must_use]
+    pub fn encoded_for(self, request: &Incoming) -> Self {
+        let worth_it = match &self.body {
+            Body::Envelope(buffer) | Body::Raw(buffer) => buffer.body().len() >= ENCODED_BODY_BYTES_MIN,
+            Body::Absent | Body::Described(_) | Body::Stream { .. } => false,
+        };
+        if !worth_it || self.coding.is_some() || self.has_header("ETag") {
+            return self;
+        }
+        let wanted = coding::wanted(&request.accept_encoding()).coding;
+        self.with_coding(wanted)
     }
 
     /// The envelope of a refusal.
@@ -102,7 +143,14 @@ impl Response {
     }
 
     fn of(status: u16, body: Body) -> Self {
-        Self { status, headers: Vec::with_capacity(8), body, meta: MetaExtras::default(), cause: None }
+        Self {
+            status,
+            headers: Vec::with_capacity(8),
+            body,
+            meta: MetaExtras::default(),
+            coding: None,
+            cause: None,
+        }
     }
 
     /// The same answer with another status.
@@ -137,15 +185,21 @@ impl Response {
     /// Lets caches keep the answer: adds validators over the body so far, and becomes a 304 where the client holds it.
     #[must_use]
     pub fn public(self, request: &Incoming, last_modified: Moment, cache_control: &'static str) -> Self {
-        let (Body::Envelope(buffer) | Body::Raw(buffer)) = &self.body else { return self };
-        let validators = Validators::of(buffer.body(), last_modified);
+        let encoded = self.encoded_for(request);
+        let (Body::Envelope(buffer) | Body::Raw(buffer)) = &encoded.body else { return encoded };
+        let validators = Validators::of(buffer.body(), last_modified).encoded(encoded.coding);
         let held =
             validators.satisfied_by(request.header("If-None-Match"), request.header("If-Modified-Since"));
-        let response = if held { Self::empty(304) } else { self };
+        let response = if held { Self::empty(304) } else { encoded };
         response
             .with_header("ETag", validators.entity_tag.clone())
             .with_header("Last-Modified", validators.last_modified_text())
             .with_header("Cache-Control", cache_control)
+    }
+
+    /// Whether the body is encoded on its way out.
+    pub fn is_encoded(&self) -> bool {
+        self.coding.is_some()
     }
 
     /// The status as it stands.

@@ -103,8 +103,9 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::router::{Guard, Route, Router};
     use crate::http::surface::Surface;
-    use crate::http::{AdminToken, App, Metrics, Slots};
+    use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+    use crate::render::Press;
     use crate::selections::SelectionCache;
 
     const ROUTES: &[Route] = &[
@@ -139,7 +140,8 @@ mod tests {
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&directory.admin_token(), |_| Ok(())).unwrap(),
             graph: crate::http::GraphCache::default(),
-            streams: Slots::new(1),
+            press: Arc::new(Press::new(1).unwrap()),
+            exports: Arc::default(),
         });
         let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));
         let path = folder.path().join("private");

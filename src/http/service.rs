@@ -45,7 +45,8 @@ impl Service {
         let mut request = Incoming::new(raw, Instant::now(), self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
-            Ok(Ok(response)) => response,
+            Ok(Ok(response)) if self.surface == Surface::Operator => response,
+            Ok(Ok(response)) => response.encoded_for(&request),
             Ok(Err(error)) => Response::error(&error),
             Err(panic) => {
                 self.app.metrics.count_panic();

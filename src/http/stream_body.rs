@@ -1,8 +1,11 @@
-//! Bodies that are written piece by piece, in chunked coding, and cut without the last chunk when they fail.
+//! Bodies that are written piece by piece: framed, if need be encoded, and cut when they fail, so that no part looks whole.
 //!
 //! Knows nothing of rows or events: a body hands over bytes.
 
 use std::io::{self, Write};
+
+use super::coding::Encoder;
+use crate::limits::http::COPIED_CHUNK_BYTES_MAX;
 
 /// A body that writes itself.
 pub trait StreamBody: Send {
@@ -21,50 +24,84 @@ pub struct StreamEnd {
     pub complete: bool,
 }
 
-/// Where a stream writes: each call is one chunk that leaves at once.
+/// Where a stream writes: each call is one chunk.
 pub struct ChunkSink<'w> {
     writer: &'w mut dyn Write,
-    chunked: bool,
+    encoder: Option<Encoder>,
+    encoded: Vec<u8>,
     frame: Vec<u8>,
+    bytes: u64,
 }
 
 impl<'w> ChunkSink<'w> {
-    /// A sink over the connection; without `chunked` the bytes go out as they are (HTTP/1.0).
-    pub(super) fn new(writer: &'w mut dyn Write, chunked: bool) -> Self {
-        Self { writer, chunked, frame: Vec::new() }
+    /// A sink over the connection.
+    pub(super) fn new(writer: &'w mut dyn Write, encoder: Option<Encoder>) -> Self {
+        Self { writer, encoder, encoded: Vec::new(), frame: Vec::new(), bytes: 0 }
     }
 
-    /// Sends `bytes` as one chunk in one write.
+    /// Sends `bytes` so that the client can read all of them now.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.put(bytes, true)
+    }
+
+    /// Sends `bytes`; an encoder may keep some of them until more come.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.put(bytes, false)
+    }
+
+    fn put(&mut self, bytes: &[u8], at_once: bool) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        if self.chunked {
-            self.frame.clear();
-            write!(self.frame, "{:x}\r\n", bytes.len())?;
+        let Some(encoder) = &mut self.encoder else { return self.write(bytes) };
+        let mut encoded = std::mem::take(&mut self.encoded);
+        encoded.clear();
+        encoder.encode(bytes, at_once, &mut encoded)?;
+        let written = self.write(&encoded);
+        self.encoded = encoded;
+        written
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.frame.clear();
+        write!(self.frame, "{:x}\r\n", bytes.len())?;
+        if bytes.len() <= COPIED_CHUNK_BYTES_MAX {
             self.frame.extend_from_slice(bytes);
             self.frame.extend_from_slice(b"\r\n");
             self.writer.write_all(&self.frame)?;
         } else {
+            // The writer keeps small pieces back until a large one or a flush comes.
+            self.writer.write_all(&self.frame)?;
             self.writer.write_all(bytes)?;
+            self.writer.write_all(b"\r\n")?;
         }
         self.writer.flush()
+    }
+
+    /// Bytes of the body that were written, as they went out.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Breaks the body off. What follows is no chunk, so that nobody takes the part for the whole, and whoever stands
     /// in front knows that the connection is to be closed.
     pub(super) fn cut(self) -> io::Result<()> {
-        if self.chunked {
-            self.writer.write_all(b"cut\r\n\r\n")?;
-        }
+        self.writer.write_all(b"cut\r\n\r\n")?;
         self.writer.flush()
     }
 
     /// Says that the body is whole.
-    pub(super) fn finish(self) -> io::Result<()> {
-        if self.chunked {
-            self.writer.write_all(b"0\r\n\r\n")?;
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        if let Some(encoder) = self.encoder.take() {
+            let mut rest = Vec::new();
+            encoder.finish(&mut rest)?;
+            self.write(&rest)?;
         }
+        self.writer.write_all(b"0\r\n\r\n")?;
         self.writer.flush()
     }
 }
@@ -72,11 +109,12 @@ impl<'w> ChunkSink<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::coding::Coding;
 
     #[test]
     fn chunks_carry_their_length_and_the_end_is_explicit() {
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, true);
+        let mut sink = ChunkSink::new(&mut wire, None);
         sink.send(b"data: {}\n\n").unwrap();
         sink.send(b"").unwrap();
         sink.finish().unwrap();
@@ -84,20 +122,34 @@ mod tests {
     }
 
     #[test]
+    fn a_large_piece_is_framed_like_a_small_one() {
+        let body = vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1];
+        let mut wire = Vec::new();
+        let mut sink = ChunkSink::new(&mut wire, None);
+        sink.push(&body).unwrap();
+        sink.finish().unwrap();
+        let head = format!("{:x}\r\n", body.len());
+        assert_eq!(wire, [head.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat());
+    }
+
+    #[test]
     fn a_body_that_broke_off_ends_in_what_is_no_chunk() {
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, true);
+        let mut sink = ChunkSink::new(&mut wire, None);
         sink.send(b"row").unwrap();
         sink.cut().unwrap();
         assert_eq!(wire, b"3\r\nrow\r\ncut\r\n\r\n");
     }
 
     #[test]
-    fn without_chunked_coding_the_bytes_are_bare() {
+    fn what_is_sent_can_be_decoded_before_the_end() {
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, false);
+        let encoder = Encoder::new(Coding::Gzip).unwrap();
+        let mut sink = ChunkSink::new(&mut wire, Some(encoder));
         sink.send(b"row\n").unwrap();
-        sink.finish().unwrap();
-        assert_eq!(wire, b"row\n");
+        let body = wire.windows(2).position(|window| window == b"\r\n").unwrap() + 2;
+        let mut row = [0; 4];
+        io::Read::read_exact(&mut flate2::read::GzDecoder::new(&wire[body..]), &mut row).unwrap();
+        assert_eq!(&row, b"row\n");
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::buffer::AnswerBuffer;
+use super::coding::{Coding, Encoder, encode_whole};
 use super::errors::reason_phrase;
 use super::incoming::{Incoming, Method};
 use super::response::{Body, MetaExtras, Response};
@@ -25,7 +26,7 @@ pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Re
 /// What was sent, for the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sent {
-    /// Bytes of the body; zero for streams.
+    /// Bytes of the body, as they went out.
     pub body_bytes: usize,
     /// What a stream reported at its end.
     pub stream: Option<StreamEnd>,
@@ -34,7 +35,12 @@ pub struct Sent {
 }
 
 /// Sends the answer and gives the connection back.
-pub fn send(request: Incoming, response: Response, surface: &Surface) -> Sent {
+pub fn send(request: Incoming, mut response: Response, surface: &Surface) -> Sent {
+    if let Body::Envelope(buffer) = &mut response.body {
+        let elapsed = request.started().elapsed();
+        write_meta(buffer.sink(), request.request_id(), request.now(), elapsed, &response.meta);
+    }
+    encode_body(&mut response);
     let mut head = Vec::with_capacity(1024);
     begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
     let with_body = request.method() != Method::Head;
@@ -43,27 +49,49 @@ pub fn send(request: Incoming, response: Response, surface: &Surface) -> Sent {
             head.extend_from_slice(b"\r\n");
             write_whole(request, &head, 0)
         }
-        Body::Envelope(mut buffer) => {
-            let elapsed = request.started().elapsed();
-            write_meta(buffer.sink(), request.request_id(), request.now(), elapsed, &response.meta);
-            send_buffer(request, head, buffer, with_body)
+        Body::Described(length) => {
+            push_length(&mut head, length);
+            write_whole(request, &head, 0)
         }
-        Body::Raw(buffer) => send_buffer(request, head, buffer, with_body),
-        Body::Stream(body) => {
-            let chunked = !request.is_http_1_0();
-            head.extend_from_slice(if chunked { b"Transfer-Encoding: chunked\r\n\r\n" } else { b"\r\n" });
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer, with_body),
+        Body::Stream { body, length } => {
+            // Whoever stands in front makes plain bytes of chunks where there is a length; between us and it, only
+            // chunks show that an answer breaks off.
+            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+            match length {
+                Some(length) => push_length(&mut head, length),
+                None => head.extend_from_slice(b"\r\n"),
+            }
             let mut writer = request.into_writer();
-            let sent = write_stream(writer.as_mut(), &head, chunked, body);
+            let sent = write_stream(writer.as_mut(), &head, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
 }
 
-fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer, with_body: bool) -> Sent {
-    let length = buffer.body().len();
+/// The last line of a head and its end.
+fn push_length(head: &mut Vec<u8>, length: u64) {
     head.extend_from_slice(b"Content-Length: ");
     head.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
     head.extend_from_slice(b"\r\n\r\n");
+}
+
+/// Replaces a body by its encoded form.
+fn encode_body(response: &mut Response) {
+    let (Some(coding), Body::Envelope(buffer) | Body::Raw(buffer)) = (response.coding, &mut response.body)
+    else {
+        return;
+    };
+    let mut encoded = AnswerBuffer::with_capacity(buffer.body().len() / 4);
+    match encode_whole(coding, buffer.body(), encoded.sink()) {
+        Ok(()) => *buffer = encoded,
+        Err(_) => response.coding = None,
+    }
+}
+
+fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer, with_body: bool) -> Sent {
+    let length = buffer.body().len();
+    push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
     write_whole(request, bytes.get(start..).unwrap_or_default(), if with_body { length } else { 0 })
 }
@@ -77,17 +105,19 @@ fn write_whole(request: Incoming, bytes: &[u8], body_bytes: usize) -> Sent {
 fn write_stream(
     writer: &mut dyn Write,
     head: &[u8],
-    chunked: bool,
+    coding: Option<Coding>,
     body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
     writer.write_all(head)?;
     writer.flush()?;
-    let mut sink = ChunkSink::new(writer, chunked);
+    let encoder = coding.map(Encoder::new).transpose()?;
+    let mut sink = ChunkSink::new(writer, encoder);
     // A panic must not look like the end, nor leave the connection in the middle of a body.
     let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
     let end = outcome.unwrap_or_default();
+    let body_bytes = usize::try_from(sink.bytes()).unwrap_or(usize::MAX);
     let closed = if end.complete { sink.finish() } else { sink.cut() };
-    Ok(Sent { body_bytes: 0, stream: Some(end), broken: closed.is_err() || !end.complete })
+    Ok(Sent { body_bytes, stream: Some(end), broken: closed.is_err() || !end.complete })
 }
 
 /// An answer to what never became a request.
@@ -136,8 +166,22 @@ fn begin_head(
     if !response.has_header("Cache-Control") {
         head.extend_from_slice(b"Cache-Control: no-store\r\n");
     }
+    if let Some(coding) = response.coding {
+        header(head, "Content-Encoding", coding.name());
+    }
+    // Whatever could be encoded depends on what the client takes, also where it went out as it is.
+    let encodes = matches!(surface, Surface::Public { .. }) && !matches!(response.body, Body::Absent);
+    let mut vary =
+        if encodes || response.has_header("ETag") { "Accept-Encoding".to_owned() } else { String::new() };
     for (name, value) in &response.headers {
-        header(head, name, value);
+        if *name == "Vary" {
+            vary = if vary.is_empty() { value.to_string() } else { format!("{vary}, {value}") };
+        } else {
+            header(head, name, value);
+        }
+    }
+    if !vary.is_empty() {
+        header(head, "Vary", &vary);
     }
 }
 

@@ -11,9 +11,22 @@ use super::id::{AccountId, ReservationId};
 use crate::clock::{Moment, UtcMonth};
 
 const RECORD: &str = "reservation";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CREDITS: u8 = 1;
 const FREE_QUERY: u8 = 2;
+const NO_FILE: u8 = 0;
+const FILE: u8 = 1;
+const PROMISED_FILE: u8 = 2;
+
+/// The file that a download delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HeldFile {
+    /// What a payment for it is remembered under.
+    pub(super) hash: [u8; 16],
+    /// Parts of it were handed out while the download ran, on the strength of what is held back: it is paid in full
+    /// then, however the download ends.
+    pub(super) is_promised: bool,
+}
 
 /// An open reservation as it is kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,6 +42,8 @@ pub(super) struct HoldRecord {
     pub(super) at: Moment,
     pub(super) request_id: String,
     pub(super) dataset: String,
+    /// What is downloaded; nothing for a stream.
+    pub(super) file: Option<HeldFile>,
 }
 
 impl HoldRecord {
@@ -45,6 +60,11 @@ impl HoldRecord {
             Payment::Credits(credits) => (CREDITS, credits),
             Payment::FreeQuery(month) => (FREE_QUERY, u64::from(month.number().cast_unsigned())),
         };
+        let (file, hash) = match self.file {
+            None => (NO_FILE, [0; 16]),
+            Some(HeldFile { hash, is_promised: false }) => (FILE, hash),
+            Some(HeldFile { hash, is_promised: true }) => (PROMISED_FILE, hash),
+        };
         RecordWriter::new(VERSION)
             .u64(self.account.number())
             .byte(kind)
@@ -54,11 +74,15 @@ impl HoldRecord {
             .i64(self.at.unix_millis())
             .text(&self.request_id)
             .text(&self.dataset)
+            .byte(file)
+            .raw(&hash)
             .finish()
     }
 
     pub(super) fn decode(id: ReservationId, bytes: &[u8]) -> Result<HoldRecord, DecodeError> {
         let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
+        // Records of the first version end before the file.
+        let knows_files = bytes.first().is_some_and(|version| *version > 1);
         let account = AccountId::from_number(reader.u64("account")?);
         let kind = reader.byte("kind")?;
         let number = reader.u64("number")?;
@@ -76,7 +100,18 @@ impl HoldRecord {
             at: Moment::from_unix_millis(reader.i64("at")?),
             request_id: reader.text("request_id")?,
             dataset: reader.text("dataset")?,
+            file: if knows_files { decode_file(&mut reader)? } else { None },
         })
+    }
+}
+
+fn decode_file(reader: &mut RecordReader<'_>) -> Result<Option<HeldFile>, DecodeError> {
+    let kind = reader.byte("file")?;
+    let hash = reader.array("file hash")?;
+    match kind {
+        NO_FILE => Ok(None),
+        FILE | PROMISED_FILE => Ok(Some(HeldFile { hash, is_promised: kind == PROMISED_FILE })),
+        _ => Err(reader.meaningless("file", u64::from(kind))),
     }
 }
 
@@ -133,7 +168,12 @@ mod tests {
     #[test]
     fn a_reservation_reads_back_as_it_was_written() {
         let at = Moment::from_unix_millis(1_795_228_297_123);
-        for payment in [Payment::Credits(900), Payment::FreeQuery(at.month())] {
+        let file = |is_promised| Some(HeldFile { hash: [7; 16], is_promised });
+        for (payment, file) in [
+            (Payment::Credits(900), file(true)),
+            (Payment::Credits(9), file(false)),
+            (Payment::FreeQuery(at.month()), None),
+        ] {
             let hold = HoldRecord {
                 id: ReservationId::from_number(8),
                 account: AccountId::from_number(2),
@@ -143,8 +183,25 @@ mod tests {
                 at,
                 request_id: "r".to_owned(),
                 dataset: "orders".to_owned(),
+                file,
             };
             assert_eq!(HoldRecord::decode(hold.id, &hold.encode()), Ok(hold));
         }
+    }
+
+    #[test]
+    fn a_reservation_of_the_first_version_is_one_of_a_stream() {
+        let bytes = RecordWriter::new(1)
+            .u64(2)
+            .byte(CREDITS)
+            .u64(900)
+            .u64(44)
+            .u64(17)
+            .i64(1_000)
+            .text("r")
+            .text("orders")
+            .finish();
+        let hold = HoldRecord::decode(ReservationId::from_number(8), &bytes).unwrap();
+        assert_eq!((hold.delivered, hold.dataset.as_str(), hold.file), (17, "orders", None));
     }
 }

@@ -8,7 +8,7 @@
 //! E sequence                     entry
 //! R reservation                  reservation that is open
 //! I account, hash                idempotency claim, until it expires
-//! G account, hash                download that was paid, until it expires
+//! G account, hash                download that was paid, in full or in part, until it expires
 //! X expiry (ms), key             what expires when
 //! U account, day, dataset        requests, rows and credits of a day
 //! D subject                      requests of a key or an address in a day

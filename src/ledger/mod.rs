@@ -236,9 +236,16 @@ impl Ledger {
         self.queue.submit(move |books| books.charge(&order))
     }
 
-    /// Hands in the sale of a file, or of a part of it.
-    pub fn submit_download(&self, order: DownloadOrder) -> Result<Ticket<Receipt>, ChargeError> {
-        self.queue.submit(move |books| books.download(&order))
+    /// Hands in the sale of a part of a file. It pays what the account has not paid of the file within
+    /// `DOWNLOAD_GRANT_HOURS`: all of it, what a download that broke off left, or nothing.
+    pub fn submit_part(&self, order: DownloadOrder) -> Result<Ticket<Receipt>, ChargeError> {
+        self.queue.submit(move |books| books.sell_part(&order))
+    }
+
+    /// Sets aside what a file costs, and waits until that is on the disk. What is settled is remembered for later parts.
+    pub fn reserve_download(&self, order: DownloadOrder) -> Result<Reservation, ChargeError> {
+        let reserved = self.queue.submit(move |books| books.reserve_download(&order))?.wait()?;
+        Ok(Reservation::new(self.queue.clone(), reserved))
     }
 
     /// Hands in the return of what a receipt took, for an answer that could not be given.

@@ -39,7 +39,7 @@ pub struct ChargeOrder {
     pub at: Moment,
 }
 
-/// A whole file, or a part of it, to be paid.
+/// A file to be downloaded, whole or in parts.
 pub struct DownloadOrder {
     /// Who pays.
     pub account: AccountHandle,
@@ -51,12 +51,17 @@ pub struct DownloadOrder {
     pub version: String,
     /// The format of the file.
     pub format: String,
-    /// Whether this reads a part: parts are free while the file that was paid is remembered.
-    pub range: bool,
     /// The request.
     pub request_id: String,
     /// When.
     pub at: Moment,
+}
+
+impl DownloadOrder {
+    /// What a payment for the file is remembered under: dataset, version and format.
+    pub(super) fn file(&self) -> [u8; 16] {
+        short_hash(&[self.dataset.as_bytes(), self.version.as_bytes(), self.format.as_bytes()])
+    }
 }
 
 /// Rows of a stream, to be held back before it begins.
@@ -98,8 +103,8 @@ pub(super) struct Undo {
     pub(super) credits: u64,
     pub(super) rows: u64,
     pub(super) free_month: Option<UtcMonth>,
-    /// The claim or grant that the charge wrote.
-    pub(super) remembered: Option<Vec<u8>>,
+    /// The key of the claim or grant that the charge wrote, and the record that it replaced.
+    pub(super) remembered: Option<(Vec<u8>, Option<Vec<u8>>)>,
     pub(super) dataset: String,
     pub(super) request_id: String,
     pub(super) at: Moment,

@@ -154,7 +154,7 @@ fn in_file_order(
         }
         (filter, _) => match cheaper_driver(filter, wanted, plan.table.row_count()) {
             Some(driver) => by_driver(plan, driver, wanted, &mut rows)?,
-            None => walk.fill(filter, wanted, &mut rows)?,
+            None => walk.fill(filter, wanted, usize::MAX, &mut rows)?,
         },
     }
     Ok(rows)

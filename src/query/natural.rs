@@ -46,19 +46,28 @@ impl FileWalk {
         self.skip_rows(count.into());
     }
 
-    /// Appends up to `max` matching rows; fewer only at the end.
+    /// Appends up to `max` matching rows of the next `zones` zones.
     pub(crate) fn fill(
         &mut self,
         filter: &Node<'_>,
         max: usize,
+        zones: usize,
         rows: &mut Vec<u32>,
     ) -> Result<(), FormatError> {
         let wanted = rows.len().saturating_add(max);
         let mut mask = [0u8; ZONE_ROWS];
-        while rows.len() < wanted && self.start < self.end {
+        for _ in 0..zones {
+            if rows.len() >= wanted || self.is_over() {
+                break;
+            }
             self.visit_zone(filter, wanted, &mut mask, rows)?;
         }
         Ok(())
+    }
+
+    /// Whether no row is ahead.
+    pub(crate) fn is_over(&self) -> bool {
+        self.start >= self.end
     }
 
     /// Takes the next zone, or the part of it that is still ahead and wanted.

@@ -10,6 +10,10 @@ use crate::query::walk::RankWalk;
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;
+/// Zones that one call looks through in file order: some milliseconds of work.
+const ZONES_PER_CALL: usize = 256;
+/// Rows that one call visits in the order of a column.
+const CANDIDATES_PER_CALL: usize = 65_536;
 
 /// A walk over the rows of a plan that is continued batch by batch.
 pub struct RowStream<'p, 't> {
@@ -59,61 +63,84 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(RowStream { plan, source, left: plan.limit, skip })
     }
 
-    /// Puts the next rows into `rows`, at most `max` and no more than the limit leaves; none at the end.
+    /// Whether [`RowStream::new`] does all the work of the plan: it is sorted by a column without a sort index.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn next_batch(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<(), FormatError> {
+    pub fn begins_slowly(plan: &Plan<'_>) -> Result<bool, FormatError> {
+        let Some(column) = plan.sort else { return Ok(false) };
+        Ok(!plan.table.column(column)?.order().is_known())
+    }
+
+    /// Puts the next rows into `rows`, at most `max` and no more than the limit leaves, and says whether further ones may
+    /// come. A call takes a bounded time, so it may find nothing although there is more to come.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the store file is damaged.
+    pub fn next_batch(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
         rows.clear();
-        while self.skip > 0 {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        if self.skip > 0 {
             let step = usize::try_from(self.skip.min(SKIP_BLOCK_ROWS)).unwrap_or(0);
-            self.fill(step, rows)?;
-            let skipped = rows.len() as u64;
+            let more = self.fill(step, rows)?;
+            self.skip -= rows.len() as u64;
             rows.clear();
-            self.skip = if skipped == 0 { 0 } else { self.skip - skipped };
+            return Ok(more);
         }
         let max = max.min(usize::try_from(self.left).unwrap_or(usize::MAX));
-        self.fill(max, rows)?;
+        let more = self.fill(max, rows)?;
         self.left -= rows.len() as u64;
-        Ok(())
+        Ok(more && self.left > 0)
     }
 
-    /// Whether a further row exists behind those handed out, limit or not.
+    /// Whether a further row exists behind those handed out, limit or not; nothing while that is not known, then ask
+    /// again. A call takes a bounded time.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
-    pub fn has_more(&mut self, last: u32) -> Result<bool, FormatError> {
+    pub fn has_more(&mut self, last: u32) -> Result<Option<bool>, FormatError> {
         if let Source::Sorted(_) = self.source {
-            return Ok(execute(self.plan, &NoSelections)?.next_cursor.is_some() && last != u32::MAX);
+            return Ok(Some(execute(self.plan, &NoSelections)?.next_cursor.is_some() && last != u32::MAX));
         }
         let mut rows = Vec::new();
-        self.fill(1, &mut rows)?;
-        Ok(!rows.is_empty())
+        let more = self.fill(1, &mut rows)?;
+        Ok(if rows.is_empty() && more { None } else { Some(!rows.is_empty()) })
     }
 
-    /// Appends up to `max` matching rows; fewer only at the end.
-    fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<(), FormatError> {
-        let wanted = rows.len().saturating_add(max);
+    /// Appends up to `max` matching rows and says whether any row is ahead.
+    fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
         match &mut self.source {
-            Source::Sorted(sorted) => rows.extend(sorted.take(max)),
-            Source::File(walk) if matches!(self.plan.filter, Node::All) => walk.fill_all(max, rows),
-            Source::File(walk) => walk.fill(&self.plan.filter, max, rows)?,
-            Source::Ranks { walk, test: false } => walk.fill(max, rows)?,
+            Source::Sorted(sorted) => {
+                rows.extend(sorted.take(max));
+                Ok(sorted.len() > 0)
+            }
+            Source::File(walk) => {
+                if matches!(self.plan.filter, Node::All) {
+                    walk.fill_all(max, rows);
+                } else {
+                    walk.fill(&self.plan.filter, max, ZONES_PER_CALL, rows)?;
+                }
+                Ok(!walk.is_over())
+            }
+            Source::Ranks { walk, test: false } => {
+                walk.fill(max, rows)?;
+                Ok(!walk.is_over())
+            }
             Source::Ranks { walk, test: true } => {
-                let mut candidates = Vec::with_capacity(max);
-                while rows.len() < wanted {
+                let wanted = rows.len().saturating_add(max);
+                let mut candidates = Vec::with_capacity(max.min(CANDIDATES_PER_CALL));
+                let mut left = CANDIDATES_PER_CALL;
+                while rows.len() < wanted && left > 0 && !walk.is_over() {
                     candidates.clear();
-                    let block = wanted - rows.len();
-                    walk.fill(block, &mut candidates)?;
-                    let at_end = candidates.len() < block;
+                    walk.fill((wanted - rows.len()).min(left), &mut candidates)?;
+                    left -= candidates.len();
                     self.plan.filter.retain(&mut candidates)?;
                     rows.extend_from_slice(&candidates);
-                    if at_end {
-                        break;
-                    }
                 }
+                Ok(!walk.is_over())
             }
         }
-        Ok(())
     }
 }

@@ -135,6 +135,11 @@ impl<'t> RankWalk<'t> {
         Ok(())
     }
 
+    /// Whether no row is ahead.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
     fn put_back(&mut self, stretch: Stretch) {
         let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
         if ranks.start < ranks.end {

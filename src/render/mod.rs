@@ -4,18 +4,22 @@
 mod cell_lengths;
 mod cells;
 mod csv;
+mod document;
 mod json;
 mod lengths;
 mod ndjson;
+mod press;
 mod row_writer;
 mod sse;
 mod statistics;
 
 use mercato_format::{FormatError, Table};
 
+pub use document::{Document, DocumentUnit, Units, print_some};
 pub use lengths::{RENDER_CHUNK_ROWS, RENDERER_VERSION, append_lengths, count_lengths, stored_lengths};
 /// Lengths of a whole table in a format, stored or counted.
 pub use mercato_format::RenderedLengths;
+pub use press::{Next, Press, Progress, Unit, Work};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::write_statistics;
 

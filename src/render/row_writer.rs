@@ -82,6 +82,11 @@ impl<'t> RowWriter<'t> {
         out.extend_from_slice(&self.layout.begin);
     }
 
+    /// Says that rows stand before those that come next, which another writer has written.
+    pub fn go_on(&mut self) {
+        self.written = true;
+    }
+
     /// Appends rows.
     ///
     /// # Errors

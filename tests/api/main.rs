@@ -9,8 +9,10 @@
 
 mod admin;
 mod catalog;
+mod compression;
 mod conditional;
 mod discovery;
+mod download;
 mod edge;
 mod envelope;
 mod faults;

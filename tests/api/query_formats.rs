@@ -22,7 +22,7 @@ fn csv_carries_in_headers_what_json_says_in_fields() {
     assert_eq!(header("X-Dataset-Version"), "1.0.0");
     assert_eq!((header("X-Credits-Charged"), header("X-Credits-Remaining")), ("3".into(), "97".into()));
     assert!(answer.header("X-Next-Cursor").is_some());
-    assert_eq!(header("Vary"), "Accept");
+    assert_eq!(header("Vary"), "Accept-Encoding, Accept");
 }
 
 #[test]

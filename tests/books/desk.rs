@@ -74,14 +74,13 @@ pub fn stream(account: &AccountHandle, rows: u64, at: Moment) -> ReserveOrder {
     ReserveOrder { account: account.clone(), rows, dataset, request_id, at }
 }
 
-pub fn download(account: &AccountHandle, rows: u64, range: bool, at: Moment) -> DownloadOrder {
+pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadOrder {
     DownloadOrder {
         account: account.clone(),
         rows,
         dataset: "orders".to_owned(),
         version: "1.0.0".to_owned(),
         format: "csv".to_owned(),
-        range,
         request_id: "download".to_owned(),
         at,
     }

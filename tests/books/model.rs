@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use mercato::clock::Moment;
-use mercato::ledger::{ChargeError, CreatedKey, EntryKind, KeyHash, KeyId, Ledger, Receipt, Reservation};
+use mercato::ledger::{
+    ChargeError, CreatedKey, DownloadOrder, EntryKind, KeyHash, KeyId, Ledger, Receipt, Reservation,
+};
 
 use crate::desk::{Desk, claimed, download, handle, noon, page, stream};
 
@@ -74,7 +76,8 @@ pub enum Step {
 struct Model {
     accounts: HashMap<u64, ModelAccount>,
     claims: HashMap<(u64, u8), (u8, Moment)>,
-    grants: HashMap<u64, Moment>,
+    /// The end and the unpaid rows of the one file that each account downloads.
+    grants: HashMap<u64, (Moment, u64)>,
     entries: Vec<(u64, EntryKind, i64, u64)>,
     keys: Vec<ModelKey>,
 }
@@ -141,7 +144,29 @@ impl Model {
         }
     }
 
-    fn settle(&mut self, open: &Open, rows: u64, is_answered: bool) {
+    /// Unpaid rows of the file, as far as a payment for it is remembered.
+    fn unpaid(&self, id: u64, now: Moment) -> Option<u64> {
+        self.grants.get(&id).filter(|(until, _)| now < *until).map(|(_, unpaid)| *unpaid)
+    }
+
+    fn settle_file(&mut self, open: &Open, promised: bool, rows: u64, at: Moment) {
+        let held = if let Paid::Credits(held) = open.paid { held } else { 0 };
+        let sold = if promised { held } else { rows.min(held) };
+        if held > 0 {
+            self.change(open.account, EntryKind::Settle, (held - sold) as i64);
+        }
+        let unpaid = held - sold;
+        let keeps = self.unpaid(open.account, at).is_some_and(|known| known < unpaid);
+        if !keeps && (sold > 0 || unpaid == 0) {
+            self.grants.insert(open.account, (at.plus_seconds(DAY), unpaid));
+        }
+    }
+
+    /// `at` is when the end was noted.
+    fn settle(&mut self, open: &Open, rows: u64, is_answered: bool, at: Moment) {
+        if let Some(promised) = open.file {
+            return self.settle_file(open, promised, rows, at);
+        }
         match open.paid {
             Paid::Credits(held) => {
                 let back = held - rows.min(held);
@@ -156,8 +181,13 @@ impl Model {
 }
 
 struct Open {
+    /// Counts reservations, so that the oldest is known.
+    number: usize,
     account: u64,
     paid: Paid,
+    at: Moment,
+    /// Of a download: whether parts were handed out on the strength of it.
+    file: Option<bool>,
     reservation: Reservation,
 }
 
@@ -171,7 +201,7 @@ struct Sold {
 enum Forget {
     Nothing,
     Claim(u8),
-    Grant,
+    Grant(Option<(Moment, u64)>),
 }
 
 /// The books and the model, side by side.
@@ -181,6 +211,7 @@ pub struct World {
     model: Model,
     pub now: Moment,
     open: Vec<Open>,
+    opened: usize,
     sold: Vec<Sold>,
 }
 
@@ -192,7 +223,7 @@ impl World {
             ledger.create_account("model", noon()).unwrap();
         }
         let (model, open, sold) = (Model::default(), Vec::new(), Vec::new());
-        World { desk, ledger: Some(ledger), model, now: noon(), open, sold }
+        World { desk, ledger: Some(ledger), model, now: noon(), open, opened: 0, sold }
     }
 
     pub fn ledger(&self) -> &Ledger {
@@ -218,12 +249,12 @@ impl World {
             Step::Reserve { account, rows } => self.reserve(account, rows),
             Step::Settle { which, rows } => {
                 let Some(open) = take_one(&mut self.open, which) else { return };
-                self.model.settle(&open, rows, true);
+                self.model.settle(&open, rows, true, self.now);
                 open.reservation.settle(rows, self.now).unwrap().wait().unwrap();
             }
             Step::Abandon { which, rows } => {
                 let Some(open) = take_one(&mut self.open, which) else { return };
-                self.model.settle(&open, rows, false);
+                self.model.settle(&open, rows, false, self.now);
                 open.reservation.delivered(rows, self.now);
                 drop(open);
                 // Work after it shows that it was carried out.
@@ -240,7 +271,7 @@ impl World {
             Step::Wait { seconds } => self.now = self.now.plus_seconds(seconds),
             Step::Restart => {
                 for open in std::mem::take(&mut self.open) {
-                    self.model.settle(&open, 0, false);
+                    self.model.settle(&open, 0, false, open.at);
                     drop(open);
                 }
                 self.reopen();
@@ -280,20 +311,47 @@ impl World {
 
     fn download(&mut self, account: u64, rows: u64, range: bool) {
         let who = handle(self.ledger(), mercato::ledger::AccountId::from_number(account));
-        let order = download(&who, rows, range, self.now);
-        let result = self.ledger().submit_download(order).unwrap().wait();
-        if range && self.model.grants.get(&account).is_some_and(|until| self.now < *until) {
-            assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
-            return;
+        let order = download(&who, rows, self.now);
+        if range {
+            return self.part(account, rows, order);
         }
+        let result = self.ledger().reserve_download(order);
         if rows > self.model.account(account).balance {
-            assert_eq!(name(&result.unwrap_err()), "credits");
+            assert_eq!(name(&result.err().unwrap()), "credits");
             return;
         }
         let paid = if rows == 0 { Paid::Nothing } else { Paid::Credits(rows) };
+        self.model.pay(account, &paid, EntryKind::Reserve);
+        self.push_open(account, paid, Some(false), result.unwrap());
+    }
+
+    fn push_open(&mut self, account: u64, paid: Paid, file: Option<bool>, reservation: Reservation) {
+        self.opened += 1;
+        self.open.push(Open { number: self.opened, account, paid, at: self.now, file, reservation });
+    }
+
+    fn part(&mut self, account: u64, rows: u64, order: DownloadOrder) {
+        let result = self.ledger().submit_part(order).unwrap().wait();
+        let unpaid = self.model.unpaid(account, self.now);
+        let running = self.open.iter_mut().filter(|open| open.account == account && open.file.is_some());
+        let running = running.filter(|_| unpaid != Some(0)).min_by_key(|open| open.number);
+        if unpaid == Some(0) || running.is_some() {
+            if let Some(open) = running {
+                open.file = Some(true);
+            }
+            assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
+            return;
+        }
+        let cost = unpaid.map_or(rows, |unpaid| unpaid.min(rows));
+        if cost > self.model.account(account).balance {
+            assert_eq!(name(&result.unwrap_err()), "credits");
+            return;
+        }
+        let paid = if cost == 0 { Paid::Nothing } else { Paid::Credits(cost) };
         self.model.pay(account, &paid, EntryKind::Charge);
-        self.model.grants.insert(account, self.now.plus_seconds(DAY));
-        self.sold.push(Sold { account, paid, receipt: result.unwrap(), forget: Forget::Grant });
+        let previous = unpaid.and_then(|_| self.model.grants.get(&account).copied());
+        self.model.grants.insert(account, (self.now.plus_seconds(DAY), 0));
+        self.sold.push(Sold { account, paid, receipt: result.unwrap(), forget: Forget::Grant(previous) });
     }
 
     fn reserve(&mut self, account: u64, rows: u64) {
@@ -302,7 +360,7 @@ impl World {
         match (self.model.price(account, rows, self.now), result) {
             (Ok(paid), Ok(reservation)) => {
                 self.model.pay(account, &paid, EntryKind::Reserve);
-                self.open.push(Open { account, paid, reservation });
+                self.push_open(account, paid, None, reservation);
             }
             (Err(reason), Err(error)) => assert_eq!(reason, name(&error)),
             (expected, found) => panic!("expected {expected:?}, found {:?}", found.is_ok()),
@@ -323,7 +381,8 @@ impl World {
         match sold.forget {
             Forget::Nothing => {}
             Forget::Claim(key) => drop(self.model.claims.remove(&(sold.account, key))),
-            Forget::Grant => drop(self.model.grants.remove(&sold.account)),
+            Forget::Grant(None) => drop(self.model.grants.remove(&sold.account)),
+            Forget::Grant(Some(previous)) => drop(self.model.grants.insert(sold.account, previous)),
         }
     }
 
@@ -370,7 +429,7 @@ impl World {
         let open = std::mem::take(&mut self.open);
         for open in open {
             open.reservation.delivered(rows, self.now);
-            self.model.settle(&open, rows, false);
+            self.model.settle(&open, rows, false, noon());
             std::mem::forget(open.reservation);
         }
         self.reopen();

@@ -1,7 +1,7 @@
 //! What buying, querying, streaming and downloading does to an account.
 
-use mercato::clock::UtcDay;
-use mercato::ledger::{ChargeError, EntryKind, Plan, Spending};
+use mercato::clock::{Moment, UtcDay};
+use mercato::ledger::{AccountHandle, ChargeError, EntryKind, Ledger, Plan, Spending};
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
 
@@ -44,7 +44,7 @@ fn a_purchase_with_a_reference_is_entered_once() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (account, other) = (customer(&ledger, 0), customer(&ledger, 0));
-    let buy = |ledger: &mercato::ledger::Ledger, credits| {
+    let buy = |ledger: &Ledger, credits| {
         ledger.buy_once(account.id(), credits, None, "INV-7", "", now.plus_seconds(HOUR))
     };
     let first = buy(&ledger, 1_000).unwrap();
@@ -184,28 +184,81 @@ fn an_answer_that_failed_costs_nothing_and_frees_its_idempotency_key() {
     assert!(ledger.verify().unwrap().is_balanced());
 }
 
+/// A whole file that is delivered up to so many rows.
+fn whole(ledger: &Ledger, account: &AccountHandle, rows: u64, at: Moment) -> u64 {
+    let reservation = ledger.reserve_download(download(account, 100, at)).unwrap();
+    if rows == 100 {
+        return reservation.settle(rows, at).unwrap().wait().unwrap().charged;
+    }
+    let before = account.credits() + reservation.reserved();
+    reservation.delivered(rows, at);
+    drop(reservation);
+    // Work after it shows that it was carried out.
+    assert!(ledger.verify().unwrap().is_balanced());
+    before - account.credits()
+}
+
+fn part(ledger: &Ledger, account: &AccountHandle, at: Moment) -> Result<u64, ChargeError> {
+    ledger.submit_part(download(account, 100, at)).unwrap().wait().map(|receipt| receipt.charged)
+}
+
 #[test]
 fn a_file_is_paid_once_a_day_however_many_parts_are_read() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 250);
-    let pay = |range, at| ledger.submit_download(download(&account, 100, range, at)).unwrap().wait();
-    assert_eq!(pay(true, now).unwrap().charged, 100);
-    assert_eq!(pay(true, now.plus_seconds(HOUR)).unwrap().charged, 0);
-    assert_eq!(
-        pay(false, now.plus_seconds(2 * HOUR)).unwrap().charged,
-        100,
-        "a whole file is a new download"
-    );
-    assert_eq!(
-        pay(true, now.plus_seconds(25 * HOUR)).unwrap().charged,
-        0,
-        "which is remembered from then on"
-    );
-    assert_eq!(
-        pay(true, now.plus_seconds(26 * HOUR)).unwrap_err(),
-        ChargeError::InsufficientCredits { required: 100, available: 50 }
-    );
+    let hours = |count| now.plus_seconds(count * HOUR);
+    assert_eq!(part(&ledger, &account, now), Ok(100));
+    assert_eq!(part(&ledger, &account, hours(1)), Ok(0));
+    assert_eq!(whole(&ledger, &account, 100, hours(2)), 100, "a whole file is a new download");
+    drop(ledger);
+    let ledger = desk.open();
+    let account = ledger.account(account.id()).unwrap();
+    assert_eq!(part(&ledger, &account, hours(25)), Ok(0), "which is remembered from then on");
+    let refused = ChargeError::InsufficientCredits { required: 100, available: 50 };
+    assert_eq!(part(&ledger, &account, hours(26)), Err(refused));
+}
+
+#[test]
+fn a_download_that_breaks_off_costs_what_was_written_and_its_rest_is_paid_once() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = desk.open();
+    let account = customer(&ledger, 1_000);
+    assert_eq!(whole(&ledger, &account, 30, now), 30);
+    drop(ledger);
+    let ledger = desk.open();
+    let account = ledger.account(account.id()).unwrap();
+    let receipt = ledger.submit_part(download(&account, 100, now)).unwrap().wait().unwrap();
+    assert_eq!(receipt.charged, 70);
+    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    assert_eq!(part(&ledger, &account, now), Ok(70), "what was refunded is unpaid again, and nothing else");
+    assert_eq!(part(&ledger, &account, now), Ok(0));
+    assert_eq!(whole(&ledger, &account, 10, now), 10, "a new download");
+    assert_eq!(part(&ledger, &account, now), Ok(0), "forgets nothing of what was paid before");
+    assert_eq!(account.credits(), 1_000 - 110);
+}
+
+#[test]
+fn parts_read_while_the_whole_is_on_its_way_make_it_paid_in_full() {
+    for ends_by_crash in [false, true] {
+        let (desk, now) = (Desk::new(), noon());
+        let ledger = desk.open();
+        let account = customer(&ledger, 1_000);
+        let reservation = ledger.reserve_download(download(&account, 100, now)).unwrap();
+        reservation.delivered(20, now);
+        assert_eq!(part(&ledger, &account, now), Ok(0));
+        if ends_by_crash {
+            std::mem::forget(reservation);
+        } else {
+            drop(reservation);
+        }
+        drop(ledger);
+        let ledger = desk.open();
+        let account = ledger.account(account.id()).unwrap();
+        assert_eq!(account.credits(), 900, "crash: {ends_by_crash}");
+        assert_eq!(part(&ledger, &account, now), Ok(0));
+        assert!(ledger.verify().unwrap().is_balanced());
+    }
 }
 
 #[test]
@@ -232,7 +285,7 @@ fn usage_is_told_by_day_and_dataset() {
     other.dataset = "lineitem".to_owned();
     ledger.submit_charge(other).unwrap().wait().unwrap();
     charge(&ledger, &account, 9, now.plus_seconds(-40 * 86_400)).unwrap();
-    let tell = |ledger: &mercato::ledger::Ledger| {
+    let tell = |ledger: &Ledger| {
         let lines = ledger.usage(account.id(), 30, now).unwrap();
         lines
             .iter()
@@ -260,7 +313,7 @@ fn a_backup_of_books_in_use_restores_to_the_same_books() {
     let back = mercato::ledger::restore(&summary.path, &restored).unwrap();
     assert_eq!((back.records, back.last_sequence), (summary.records, summary.last_sequence));
     let options = mercato::ledger::LedgerOptions::default();
-    let copy = mercato::ledger::Ledger::open(&restored, options, now).unwrap();
+    let copy = Ledger::open(&restored, options, now).unwrap();
     let expected = 10_000 - (summary.last_sequence - 1);
     assert_eq!(copy.account(account.id()).unwrap().credits(), expected);
     assert!(copy.verify().unwrap().is_balanced());

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod client;
+mod downloads;
 mod secrets;
 
 use std::collections::{HashMap, HashSet};
@@ -38,7 +39,7 @@ fn what_clients_saw_is_paid_once_however_often_the_server_is_killed() {
     let kills = std::env::var("MERCATO_KILLS").map_or(8, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
-    publish_numbers(&data);
+    publish_numbers(&data, ROWS);
     let (account, key) = open_account(&data);
     let mut random = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().subsec_nanos() | 1;
     println!("seed {random}");
@@ -64,10 +65,10 @@ struct Totals {
     entries: u64,
 }
 
-fn publish_numbers(data: &DataDirectory) {
+fn publish_numbers(data: &DataDirectory, rows: i64) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("dataset.toml"), MANIFEST).unwrap();
-    let numbers = ColumnValues::Integers((0..ROWS).map(Some).collect());
+    let numbers = ColumnValues::Integers((0..rows).map(Some).collect());
     let columns = [Column::new("number", ColumnKind::Integer, numbers)];
     let version = semver::Version::new(1, 0, 0);
     publish(data, folder.path(), &version, |path: &Path| write_table(path, &columns).map(drop)).unwrap();

@@ -22,9 +22,10 @@ class Number(str):
 class Service:
     """Data directory, account and server; the server ends with the `with` block."""
 
-    def __init__(self, binaries: Path, folder: Path) -> None:
+    def __init__(self, binaries: Path, folder: Path, *flags: str) -> None:
         self.binaries = binaries
         self.folder = folder
+        self.flags = flags
         self.data = folder / "data"
         self.key = ""
         self.server: subprocess.Popen[bytes] | None = None
@@ -56,7 +57,7 @@ class Service:
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
             "--admin", f"unix:{self.folder / 'admin.sock'}", "--charge-durability", "process",
-            "--requests-per-minute", "0", "--requests-per-day", "0"]
+            "--requests-per-minute", "0", "--requests-per-day", "0", *self.flags]
         with log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
         host, port = self._address(log).rsplit(":", 1)

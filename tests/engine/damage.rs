@@ -67,7 +67,7 @@ fn run(table: &Table) -> usize {
         answered += usize::from(printed && count_matches(&plan, &NoSelections).is_ok());
         let mut rows = Vec::new();
         if let Ok(mut stream) = RowStream::new(&plan) {
-            while stream.next_batch(6, &mut rows).is_ok() && !rows.is_empty() {}
+            while matches!(stream.next_batch(6, &mut rows), Ok(true)) {}
         }
         if let Some(cursor) = page.next_cursor {
             let mut next = request.clone();

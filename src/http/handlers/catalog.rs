@@ -91,7 +91,11 @@ fn header(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let language = language(&mut query);
     query.finish()?;
-    Ok(Response::data(&Header::of(&dataset, language))?.public(request, dataset.updated_at, REVALIDATE))
+    Ok(Response::data(&Header::of(&dataset, language, &app.exports))?.public(
+        request,
+        dataset.updated_at,
+        REVALIDATE,
+    ))
 }
 
 #[cfg(test)]

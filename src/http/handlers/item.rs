@@ -3,6 +3,8 @@
 use serde::Serialize;
 
 use crate::catalog::{Dataset, Language};
+use crate::http::exports::Exports;
+use crate::render::Format;
 
 /// One dataset in a list.
 #[derive(Serialize)]
@@ -84,7 +86,8 @@ struct VersionLine {
 
 impl<'a> Header<'a> {
     /// The header of a dataset.
-    pub(super) fn of(dataset: &'a Dataset, language: Option<Language>) -> Self {
+    /// `exports` knows the sizes of downloads.
+    pub(super) fn of(dataset: &'a Dataset, language: Option<Language>, exports: &Exports) -> Self {
         let url = |part: &str| format!("/api/v1/datasets/{}/{part}", dataset.slug());
         let versions = dataset.versions.iter().map(|version| VersionLine {
             version: version.version.to_string(),
@@ -102,7 +105,12 @@ impl<'a> Header<'a> {
             sample_url: url("sample"),
             croissant_url: url("croissant"),
             column_count: dataset.current.table.columns().len(),
-            formats: ["csv", "json", "ndjson"].map(|format| FormatOffer { format, bytes: None }),
+            formats: [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)].map(
+                |(name, format)| FormatOffer {
+                    format: name,
+                    bytes: exports.bytes(&dataset.current.table, format),
+                },
+            ),
             credits_for_download: dataset.current.table.row_count(),
             versions: versions.collect(),
         }

@@ -107,6 +107,7 @@ fn text_answer(request: &Incoming, data: &TextData<'_>, updated_at: Moment) -> R
                 "none of the accepted media types is offered",
             )
             .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
+            .with_header("Vary", "Accept")
             .with_allowed(allowed));
         }
     };

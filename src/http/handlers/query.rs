@@ -37,7 +37,7 @@ fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 /// A refusal says too what it cost, and what is left.
-fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
+pub(super) fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
     match request.caller() {
         Ok(caller) => refusal
             .with_header("X-Credits-Charged", "0")
@@ -131,6 +131,11 @@ struct EstimateData {
 
 /// Counts the rows of a query without rendering or charging it.
 fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = estimated(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
@@ -140,11 +145,13 @@ fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
     let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
-    let estimate = app.ledger.estimate(&request.caller()?.account, rows, request.now());
-    Response::data(&EstimateData {
+    let account = &request.caller()?.account;
+    let estimate = app.ledger.estimate(account, rows, request.now());
+    let response = Response::data(&EstimateData {
         rows,
         credits_required: estimate.credits_required,
         credits_available: estimate.credits_available,
         affordable: estimate.affordable,
-    })
+    })?;
+    Ok(response.with_credits(0, account.credits()))
 }

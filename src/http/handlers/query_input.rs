@@ -31,6 +31,7 @@ pub(super) fn none_acceptable(offers: &[&[&str]]) -> ApiError {
     let allowed = offers.iter().flat_map(|names| names.iter()).map(|name| (*name).to_owned()).collect();
     ApiError::new(ErrorKind::NotAcceptable, "none of the accepted media types is offered")
         .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
+        .with_header("Vary", "Accept")
         .with_allowed(allowed)
 }
 

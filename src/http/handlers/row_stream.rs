@@ -1,26 +1,26 @@
-//! A stream while it runs: pieces of rows are found, printed, framed, sent and noted as delivered.
+//! A stream while it runs: rows are found, printed ahead by idle cores, sent, and noted as delivered.
 //!
-//! Memory is one piece, whatever the length. The last row found is held back until it is known whether it is the last
-//! one, because the last one carries an event id.
+//! Memory is a few units of rows, whatever the length. The last row found is held back until it is known whether it is
+//! the last one, because the last one carries an event id; the first one carries one in any case and leaves at once.
 
-use std::sync::Arc;
-use std::time::Instant;
+use std::io;
+use std::time::{Duration, Instant};
 
+use crossbeam_channel::{RecvTimeoutError, bounded};
 use serde::Serialize;
 
 use super::dataset_answer::out_of_service;
-use crate::catalog::{Catalog, DatasetVersion, FormatError};
-use crate::clock::Clock;
+use super::long_work::{Break, LongWork, send_counted};
+use super::row_unit::RowUnit;
+use crate::catalog::DatasetVersion;
 use crate::http::response::Response;
-use crate::http::slots::Slot;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::wire::standalone_envelope;
-use crate::ledger::Reservation;
-use crate::limits::http::{
-    STREAM_FIRST_ROWS, STREAM_ID_INTERVAL_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX,
-};
+use crate::ledger::{Reservation, Ticket};
+use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
+use crate::limits::render::UNIT_BYTES;
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Format, RowWriter};
+use crate::render::{Format, Next, Progress, Work};
 
 /// How rows are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +36,13 @@ pub(super) enum StreamFormat {
 
 /// Everything that a stream needs after its head was sent.
 pub(super) struct RowEvents {
-    pub(super) catalog: Arc<Catalog>,
-    pub(super) clock: Arc<dyn Clock>,
+    pub(super) app: LongWork,
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
     pub(super) asked: QueryRequest,
     pub(super) format: StreamFormat,
     pub(super) reservation: Reservation,
     pub(super) request_id: String,
-    pub(super) _slot: Slot,
 }
 
 /// What the end says.
@@ -54,26 +52,6 @@ struct End<'a> {
     rows_returned: u64,
     next_cursor: Option<&'a str>,
     credits_charged: u64,
-}
-
-/// Why a stream ended early.
-enum Break {
-    /// The client is gone or does not read.
-    Client,
-    /// The store file is damaged.
-    Damaged(String),
-}
-
-impl From<std::io::Error> for Break {
-    fn from(_: std::io::Error) -> Self {
-        Self::Client
-    }
-}
-
-impl From<FormatError> for Break {
-    fn from(error: FormatError) -> Self {
-        Self::Damaged(error.to_string())
-    }
 }
 
 impl StreamBody for RowEvents {
@@ -96,46 +74,29 @@ impl RowEvents {
                 Break::Damaged("a request that was planned cannot be planned again".to_owned())
             }
         })?;
-        let mut stream = RowStream::new(&plan)?;
-        let with_ids = self.format != StreamFormat::Ndjson;
-        let format = if with_ids { Format::Sse } else { Format::Ndjson };
-        let writer = RowWriter::new(format, table, plan.columns())?;
-        let mut framer = Framer { plan: &plan, writer, with_ids, frame: Vec::new() };
-        let (mut rows, mut held) = (Vec::new(), Vec::new());
-        let mut piece = STREAM_FIRST_ROWS;
-        let mut last = None;
-        let mut last_sent = Instant::now();
-        loop {
-            stream.next_batch(piece.saturating_add(1), &mut rows)?;
-            let ended = rows.is_empty();
-            last = rows.last().copied().or(last);
-            held.append(&mut rows);
-            let keep = if ended { 0 } else { 1 };
-            let ready = held.len().saturating_sub(keep);
-            framer.frame(held.get(..ready).unwrap_or_default(), *delivered, ended)?;
-            held.drain(..ready);
-            let idle = last_sent.elapsed() >= STREAM_PING_INTERVAL && with_ids;
-            if ready > 0 {
-                sink.send(&framer.frame)?;
-                last_sent = Instant::now();
-            } else if idle {
-                sink.send(b": ping\n\n")?;
-                last_sent = Instant::now();
-            }
-            *delivered = delivered.saturating_add(ready.try_into().unwrap_or(u64::MAX));
-            let now = self.clock.now();
-            self.version.note_walk(now);
-            self.reservation.delivered(*delivered, now);
-            if ended {
-                return next_cursor(&plan, &mut stream, last);
-            }
-            piece = piece.saturating_mul(2).min(STREAM_ROWS_MAX);
-        }
+        let mut line = Line { sink, speaks: self.format != StreamFormat::Ndjson, silence: Silence::new() };
+        let stream = begin(&plan, &mut line)?;
+        let mut sending = Sending {
+            plan: &plan,
+            stream,
+            line,
+            stream_of: self,
+            found: Vec::new(),
+            held: Vec::new(),
+            ended: false,
+            queued: 0,
+            size: STREAM_FIRST_ROWS,
+            bytes: 0,
+            last: None,
+            delivered,
+        };
+        self.app.press.run(&mut sending)?;
+        sending.next_cursor()
     }
 
     /// Settles what was delivered, then says so.
     fn finish(self, sink: &mut ChunkSink<'_>, rows: u64, next_cursor: Option<&str>) -> StreamEnd {
-        let receipt = self.reservation.settle(rows, self.clock.now()).and_then(crate::ledger::Ticket::wait);
+        let receipt = self.reservation.settle(rows, self.app.clock.now()).and_then(Ticket::wait);
         let receipt = match receipt {
             Ok(receipt) => receipt,
             Err(error) => {
@@ -158,12 +119,12 @@ impl RowEvents {
 
     /// Tells the client what broke, where it can hear it. What was delivered is paid; the rest comes back.
     fn break_off(self, sink: &mut ChunkSink<'_>, rows: u64, broken: &Break) -> StreamEnd {
-        if let Break::Damaged(reason) = broken {
+        if let Break::Damaged(reason) | Break::Books(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
-            self.catalog.quarantine(&self.version, &self.slug, reason, self.clock.now());
+            self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
             if self.format != StreamFormat::Ndjson {
                 let refusal = Response::error(&out_of_service(&self.slug));
-                let envelope = standalone_envelope(refusal, &self.request_id, self.clock.now());
+                let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
                 // The client may be gone as well; the answer is cut in any case.
                 drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
             }
@@ -172,79 +133,172 @@ impl RowEvents {
     }
 }
 
-/// The cursor behind the last row, where a further one exists.
-fn next_cursor(
-    plan: &Plan<'_>,
-    stream: &mut RowStream<'_, '_>,
-    last: Option<u32>,
-) -> Result<Option<String>, Break> {
-    match last {
-        Some(last) if stream.has_more(last)? => Ok(Some(plan.cursor_after(last)?)),
-        _ => Ok(None),
+/// Finds the first rows. Where that needs all of them, the client hears from us while it waits.
+fn begin<'p, 't>(plan: &'p Plan<'t>, line: &mut Line<'_, '_>) -> Result<RowStream<'p, 't>, Break> {
+    if !RowStream::begins_slowly(plan)? {
+        return Ok(RowStream::new(plan)?);
+    }
+    std::thread::scope(|scope| {
+        let (done, waiting) = bounded(1);
+        scope.spawn(move || drop(done.send(RowStream::new(plan))));
+        loop {
+            match waiting.recv_timeout(STREAM_PING_INTERVAL) {
+                Ok(stream) => return Ok(stream?),
+                Err(RecvTimeoutError::Timeout) => line.ping()?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Break::Damaged("sorting did not end properly".to_owned()));
+                }
+            }
+        }
+    })
+}
+
+/// The connection, and how long nothing was sent on it.
+struct Line<'l, 'w> {
+    sink: &'l mut ChunkSink<'w>,
+    /// Whether the format has comments.
+    speaks: bool,
+    silence: Silence,
+}
+
+impl Line<'_, '_> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sink.send(bytes)?;
+        self.silence = Silence::new();
+        Ok(())
+    }
+
+    /// Says that we are still there, when nothing was said for long.
+    fn ping_if_silent(&mut self) -> Result<(), Break> {
+        if self.silence.is_too_long(Instant::now()) { self.ping() } else { Ok(()) }
+    }
+
+    fn ping(&mut self) -> Result<(), Break> {
+        if self.speaks { Ok(self.send(b": ping\n\n")?) } else { Ok(()) }
     }
 }
 
-/// Prints rows and puts event ids before those that carry one.
-struct Framer<'p, 't> {
-    plan: &'p Plan<'t>,
-    writer: RowWriter<'t>,
-    with_ids: bool,
-    frame: Vec<u8>,
+#[derive(Clone, Copy)]
+struct Silence {
+    since: Instant,
+    bound: Duration,
 }
 
-impl Framer<'_, '_> {
-    /// Fills `frame` with these rows, the first of which is number `before + 1` of the stream.
-    fn frame(&mut self, rows: &[u32], before: u64, last: bool) -> Result<(), FormatError> {
-        self.frame.clear();
-        if !self.with_ids {
-            return self.writer.rows(rows, &mut self.frame);
+impl Silence {
+    fn new() -> Self {
+        Self { since: Instant::now(), bound: STREAM_PING_INTERVAL }
+    }
+
+    fn is_too_long(self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= self.bound
+    }
+}
+
+struct Sending<'s, 'p, 't, 'l, 'w> {
+    plan: &'p Plan<'t>,
+    stream: RowStream<'p, 't>,
+    line: Line<'l, 'w>,
+    stream_of: &'s RowEvents,
+    found: Vec<u32>,
+    /// Rows that are found and in no unit yet.
+    held: Vec<u32>,
+    ended: bool,
+    /// Rows in units so far.
+    queued: u64,
+    /// Rows of the next unit.
+    size: usize,
+    /// Bytes sent so far.
+    bytes: u64,
+    last: Option<u32>,
+    delivered: &'s mut u64,
+}
+
+impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
+    type Unit = RowUnit<'p, 't>;
+    type Error = Break;
+
+    fn next(&mut self) -> Result<Next<RowUnit<'p, 't>>, Break> {
+        if self.ended {
+            return Ok(Next::End);
         }
-        let mut rest = rows;
-        let mut number = before;
-        while !rest.is_empty() {
-            let plain = rows_before_id(number, rest.len(), last);
-            let (head, tail) = rest.split_at(plain.min(rest.len()));
-            self.writer.rows(head, &mut self.frame)?;
-            number = number.saturating_add(head.len().try_into().unwrap_or(u64::MAX));
-            if let Some((marked, others)) = tail.split_first() {
-                self.frame.extend_from_slice(b"id: ");
-                self.frame.extend_from_slice(self.plan.cursor_after(*marked)?.as_bytes());
-                self.frame.push(b'\n');
-                self.writer.rows(&[*marked], &mut self.frame)?;
-                number = number.saturating_add(1);
-                rest = others;
-            } else {
-                rest = tail;
-            }
+        self.ended = !self.stream.next_batch(self.size.saturating_add(1), &mut self.found)?;
+        self.held.append(&mut self.found);
+        self.last = self.held.last().copied().or(self.last);
+        let is_first_alone = self.queued == 0 && self.held.len() == 1;
+        let keep = usize::from(!self.ended && !is_first_alone);
+        let ready = self.held.len().saturating_sub(keep);
+        if ready == 0 {
+            self.line.ping_if_silent()?;
+            return Ok(if self.ended { Next::End } else { Next::Nothing });
         }
+        let rows: Vec<u32> = self.held.drain(..ready).collect();
+        let before = self.queued;
+        self.queued = before.saturating_add(u64::try_from(ready).unwrap_or(u64::MAX));
+        self.size = self.size.saturating_mul(4).min(self.rows_of_a_unit());
+        let format = if self.line.speaks { Format::Sse } else { Format::Ndjson };
+        Ok(Next::Unit(RowUnit { plan: self.plan, format, rows, before, is_last: self.ended }))
+    }
+
+    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
+        let end = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
+        let before = *self.delivered;
+        let (line, delivered) = (&mut self.line, &mut *self.delivered);
+        let RowEvents { reservation, version, app, .. } = self.stream_of;
+        send_counted(
+            bytes,
+            end.saturating_sub(before),
+            |piece| line.send(piece),
+            |sent| {
+                let now = app.clock.now();
+                *delivered = before.saturating_add(sent);
+                version.note_walk(now);
+                reservation.delivered(*delivered, now);
+            },
+        )?;
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
     }
 }
 
-/// How many of the next `count` rows come before the first that carries an id: the first row of the stream, every
-/// thousandth, and the last one.
-fn rows_before_id(before: u64, count: usize, last: bool) -> usize {
-    if before == 0 {
-        return 0;
+impl Sending<'_, '_, '_, '_, '_> {
+    /// As many rows as `UNIT_BYTES` hold, going by those that were sent.
+    fn rows_of_a_unit(&self) -> usize {
+        let each = self.bytes.checked_div(*self.delivered).unwrap_or(0).max(1);
+        usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, STREAM_ROWS_MAX)
     }
-    let to_interval =
-        STREAM_ID_INTERVAL_ROWS.saturating_sub(before % STREAM_ID_INTERVAL_ROWS).saturating_sub(1);
-    let to_interval = usize::try_from(to_interval).unwrap_or(usize::MAX);
-    if last { to_interval.min(count.saturating_sub(1)) } else { to_interval.min(count) }
+
+    /// The cursor behind the last row, where a further one exists.
+    fn next_cursor(&mut self) -> Result<Option<String>, Break> {
+        let Some(last) = self.last else { return Ok(None) };
+        loop {
+            match self.stream.has_more(last)? {
+                Some(true) => return Ok(Some(self.plan.cursor_after(last)?)),
+                Some(false) => return Ok(None),
+                None => self.line.ping_if_silent()?,
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::rows_before_id;
+    use super::*;
 
     #[test]
-    fn ids_stand_on_the_first_every_thousandth_and_the_last_row() {
-        assert_eq!(rows_before_id(0, 10, false), 0);
-        assert_eq!(rows_before_id(1, 10, false), 10);
-        assert_eq!(rows_before_id(1, 10, true), 9);
-        assert_eq!(rows_before_id(998, 10, false), 1);
-        assert_eq!(rows_before_id(999, 10, false), 0);
-        assert_eq!(rows_before_id(1000, 10, false), 10);
-        assert_eq!(rows_before_id(1000, 1, true), 0);
+    fn a_line_that_was_silent_for_the_interval_is_to_hear_from_us() {
+        let silence = Silence::new();
+        assert!(!silence.is_too_long(silence.since + STREAM_PING_INTERVAL - Duration::from_millis(1)));
+        assert!(silence.is_too_long(silence.since + STREAM_PING_INTERVAL));
+    }
+
+    #[test]
+    fn a_ping_is_a_comment_and_not_for_formats_without_comments() {
+        for (speaks, expected) in [(true, b"8\r\n: ping\n\n\r\n".as_slice()), (false, b"")] {
+            let mut wire = Vec::new();
+            let mut sink = ChunkSink::new(&mut wire, None);
+            let mut line = Line { sink: &mut sink, speaks, silence: Silence::new() };
+            assert!(line.ping_if_silent().is_ok() && line.ping().is_ok());
+            assert_eq!(wire, expected);
+        }
     }
 }

@@ -1,19 +1,19 @@
 //! Rows without end: Server-Sent Events, or plain NDJSON, of up to a million rows.
 
-use std::sync::Arc;
-
 use super::dataset_answer::{damaged, find};
+use super::query::uncharged;
 use super::query_input::{Asked, none_acceptable, not_planned, refuse, version};
 use super::row_stream::{RowEvents, StreamFormat};
 use crate::catalog::FormatError;
 use crate::http::app::App;
+use crate::http::coding::{self, Coding};
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{ReserveOrder, Spending};
-use crate::limits::http::{RETRY_AFTER_BUSY_SECONDS, STREAM_LIMIT_MAX};
+use crate::limits::http::STREAM_LIMIT_MAX;
 use crate::query;
 
 /// Paths of this file.
@@ -25,6 +25,11 @@ const OFFERS: [&[&str]; 2] =
 
 /// Everything that can be refused is refused here, before the first byte; what a stream can cost is set aside.
 fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = begin(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut parameters = request.query();
     let summary = parameters.choice("summary", &[("0", false), ("1", true)]).unwrap_or(false);
     parameters.finish()?;
@@ -46,10 +51,6 @@ fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         None,
         request.now(),
     )?;
-    let slot = app.streams.take().ok_or_else(|| {
-        ApiError::unavailable("as many streams run as may run at once", RETRY_AFTER_BUSY_SECONDS)
-            .with_reason("STREAMS_BUSY", "try again after Retry-After seconds")
-    })?;
     let reservation = app.ledger.reserve(ReserveOrder {
         account,
         rows: plan.limit().min(plan.total_rows().unwrap_or(u64::MAX)),
@@ -58,22 +59,29 @@ fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         at: request.now(),
     })?;
     let events = RowEvents {
-        catalog: Arc::clone(&app.catalog),
-        clock: Arc::clone(&app.clock),
+        app: app.long_work(),
         slug: dataset.slug().to_owned(),
         version: version.clone(),
         asked,
         format,
         reservation,
         request_id: request.request_id().to_owned(),
-        _slot: slot,
     };
     let content_type =
         if format == StreamFormat::Ndjson { "application/x-ndjson" } else { "text/event-stream" };
+    let coding = coding_of(request, format);
     Ok(Response::stream(content_type, Box::new(events))
+        .with_coding(coding)
         .with_header("X-Dataset-Version", version.version.to_string())
         .with_header("X-Accel-Buffering", "no")
         .with_header("Vary", "Accept"))
+}
+
+/// Events are encoded only for a client that refuses the plain form: what stands between often keeps encoded events back.
+fn coding_of(request: &Incoming, format: StreamFormat) -> Option<Coding> {
+    let wanted = coding::wanted(&request.accept_encoding());
+    let fits = format == StreamFormat::Ndjson || wanted.refuses_plain;
+    wanted.coding.filter(|_| fits)
 }
 
 fn stream_format(request: &Incoming, summary: bool) -> Result<StreamFormat, ApiError> {

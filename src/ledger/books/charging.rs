@@ -1,6 +1,6 @@
-//! Selling rows: pages, downloads, and taking a charge back.
+//! Selling rows of pages, and taking a charge back.
 //!
-//! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams.
+//! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams and files.
 
 use super::super::account::Payment;
 use super::super::codec::{RecordReader, RecordWriter};
@@ -8,11 +8,11 @@ use super::super::entry::EntryKind;
 use super::super::error::ChargeError;
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{ChargeOrder, DownloadOrder, IdempotencyClaim, Receipt, Undo, short_hash};
+use super::super::order::{ChargeOrder, IdempotencyClaim, Receipt, Undo};
 use super::super::usage::Usage;
 use super::{Books, EntryDetail};
 use crate::clock::Moment;
-use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, IDEMPOTENCY_HOURS};
+use crate::limits::ledger::IDEMPOTENCY_HOURS;
 
 const REMEMBERED: &str = "remembered payment";
 const REMEMBERED_VERSION: u8 = 1;
@@ -26,12 +26,13 @@ pub(in super::super) enum Claimed {
     Yes,
 }
 
-struct Sale<'t> {
-    account: AccountId,
-    rows: u64,
-    dataset: &'t str,
-    request_id: &'t str,
-    at: Moment,
+/// An answer that is counted and, unless it was paid earlier, paid.
+pub(super) struct Sale<'t> {
+    pub(super) account: AccountId,
+    pub(super) rows: u64,
+    pub(super) dataset: &'t str,
+    pub(super) request_id: &'t str,
+    pub(super) at: Moment,
 }
 
 impl Books {
@@ -55,30 +56,8 @@ impl Books {
         if let Some(claim) = &order.claim {
             let key = key_space::claim(account, &claim.key);
             self.remember(&key, &claim.body, order.at.plus_seconds(IDEMPOTENCY_HOURS * 3_600));
-            receipt.undo.remembered = Some(key);
+            receipt.undo.remembered = Some((key, None));
         }
-        Ok(receipt)
-    }
-
-    /// Sells a file, or a part of one.
-    pub(in super::super) fn download(&mut self, order: &DownloadOrder) -> Result<Receipt, ChargeError> {
-        let account = order.account.id();
-        let sale = Sale {
-            account,
-            rows: order.rows,
-            dataset: &order.dataset,
-            request_id: &order.request_id,
-            at: order.at,
-        };
-        let file = [order.dataset.as_bytes(), order.version.as_bytes(), order.format.as_bytes()];
-        let key = key_space::grant(account, &short_hash(&file));
-        if order.range && self.remembered(&key, order.at)?.is_some() {
-            return self.sell(&Sale { rows: 0, ..sale }, None);
-        }
-        let payment = self.account(account)?.record.purse.pay_credits(order.rows)?;
-        let mut receipt = self.sell(&sale, Some(payment))?;
-        self.remember(&key, &[0; 16], order.at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
-        receipt.undo.remembered = Some(key);
         Ok(receipt)
     }
 
@@ -96,8 +75,10 @@ impl Books {
         self.account(undo.account)?;
         usage.subtract(used);
         self.put_usage(undo.account, &undo.dataset, day, usage);
-        if let Some(key) = &undo.remembered {
-            self.changes.remove(key.clone());
+        match &undo.remembered {
+            Some((key, Some(previous))) => self.put_back(key, previous)?,
+            Some((key, None)) => self.changes.remove(key.clone()),
+            None => {}
         }
         if undo.credits > 0 {
             let detail = EntryDetail {
@@ -133,7 +114,7 @@ impl Books {
     }
 
     /// Takes the payment, or nothing when it was made earlier, and counts the answer.
-    fn sell(&mut self, sale: &Sale<'_>, payment: Option<Payment>) -> Result<Receipt, ChargeError> {
+    pub(super) fn sell(&mut self, sale: &Sale<'_>, payment: Option<Payment>) -> Result<Receipt, ChargeError> {
         self.latest = self.latest.max(sale.at);
         let day = sale.at.day();
         let mut usage = self.usage_entry(sale.account, sale.dataset, day)?;
@@ -199,6 +180,15 @@ impl Books {
         let value = RecordWriter::new(REMEMBERED_VERSION).i64(until.unix_millis()).raw(hash).finish();
         self.changes.put(key.to_vec(), value);
         self.changes.put(key_space::expiry(until, key), Vec::new());
+    }
+
+    /// Remembers again what was remembered under a key before.
+    fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
+        let decoded = decode_remembered(previous);
+        let (until, _) = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+        self.changes.put(key.to_vec(), previous.to_vec());
+        self.changes.put(key_space::expiry(until, key), Vec::new());
+        Ok(())
     }
 
     /// The hash that is remembered under a key, unless it has expired.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::account::Payment;
 use super::super::entry::EntryKind;
 use super::super::error::{ChargeError, Unavailable};
-use super::super::hold::{HoldRecord, Outcome, Progress};
+use super::super::hold::{HeldFile, HoldRecord, Outcome, Progress};
 use super::super::id::ReservationId;
 use super::super::key_space;
 use super::super::order::{Receipt, ReserveOrder, Undo};
@@ -30,12 +30,22 @@ pub(in super::super) struct Reserved {
 impl Books {
     /// Holds back what the order can cost.
     pub(in super::super) fn reserve(&mut self, order: &ReserveOrder) -> Result<Reserved, ChargeError> {
+        let payment = self.account(order.account.id())?.record.purse.pay_query(order.rows, order.at)?;
+        self.hold(order, payment, None)
+    }
+
+    /// Takes the payment and opens a reservation for it.
+    pub(super) fn hold(
+        &mut self,
+        order: &ReserveOrder,
+        payment: Payment,
+        file: Option<HeldFile>,
+    ) -> Result<Reserved, ChargeError> {
         if self.holds.len() >= OPEN_RESERVATIONS_MAX {
             return Err(Unavailable::Busy.into());
         }
         self.latest = self.latest.max(order.at);
         let account = order.account.id();
-        let payment = self.account(account)?.record.purse.pay_query(order.rows, order.at)?;
         let sequence = match payment {
             Payment::Credits(0) => 0,
             Payment::Credits(cost) => {
@@ -60,6 +70,7 @@ impl Books {
             at: order.at,
             request_id: order.request_id.clone(),
             dataset: order.dataset.clone(),
+            file,
         };
         self.next_reservation += 1;
         Ok(self.open_hold(record, Progress::new(order.at)))
@@ -86,10 +97,15 @@ impl Books {
         self.latest = self.latest.max(outcome.at);
         let day = outcome.at.day();
         let mut usage = self.usage_entry(record.account, &record.dataset, day)?;
+        let is_promised = record.file.is_some_and(|file| file.is_promised);
         let (sold, free_month) = match record.payment {
+            Payment::Credits(held) if is_promised => (held, None),
             Payment::Credits(held) => (outcome.rows.min(held), None),
             Payment::FreeQuery(month) => (0, Some(month)),
         };
+        if let Some(file) = record.file {
+            self.note_paid(record.account, &file.hash, sold, record.credits() - sold, outcome.at)?;
+        }
         if record.sequence > 0 {
             let detail = EntryDetail {
                 rows: sold,
@@ -108,7 +124,7 @@ impl Books {
         {
             account.record.purse.return_free_query(month);
         }
-        if outcome.is_answered {
+        if outcome.is_answered || is_promised {
             usage.add(Usage { requests: 1, rows: outcome.rows, credits: sold });
             self.put_usage(record.account, &record.dataset, day, usage);
         }

@@ -6,6 +6,7 @@
 
 mod charging;
 mod cleaning;
+mod downloading;
 mod holding;
 mod loading;
 mod operating;

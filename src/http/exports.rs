@@ -1,0 +1,110 @@
+//! What is known of files that can be downloaded: their lengths, and the hashes of small ones.
+//!
+//! A store file of our converter keeps its lengths. For others they are counted once and remembered. Knows no route.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{FormatError, Table};
+use crate::limits::http::{COUNTED_AT_ONCE_ROWS_MAX, DIGEST_BYTES_MAX, EXPORTS_REMEMBERED_MAX};
+use crate::render::{Document, Format, RenderedLengths, Unit, count_lengths, stored_lengths};
+
+/// Lengths and hashes by content of the table and format.
+#[derive(Default)]
+pub struct Exports {
+    remembered: Mutex<HashMap<(String, Format), Arc<Mutex<Remembered>>>>,
+}
+
+#[derive(Default)]
+struct Remembered {
+    lengths: Option<RenderedLengths<'static>>,
+    digest: Option<String>,
+}
+
+impl Exports {
+    /// The table as a text in that format. Its lengths are counted where the file does not keep them.
+    pub fn open<'t>(&self, table: &'t Table, format: Format) -> Result<Document<'t>, FormatError> {
+        let lengths = match stored_lengths(table, format) {
+            Some(stored) => stored,
+            None => self.counted(table, format)?,
+        };
+        Ok(Document::new(table, format, lengths))
+    }
+
+    /// Bytes of the download, if they are known or soon counted.
+    pub fn bytes(&self, table: &Table, format: Format) -> Option<u64> {
+        if let Some(stored) = stored_lengths(table, format) {
+            return Some(stored.total_bytes());
+        }
+        if table.row_count() <= COUNTED_AT_ONCE_ROWS_MAX {
+            return Some(self.counted(table, format).ok()?.total_bytes());
+        }
+        let remembered = lock(&self.remembered).get(&key(table, format)).cloned()?;
+        let lengths = lock(&remembered).lengths.as_ref().map(RenderedLengths::total_bytes);
+        lengths
+    }
+
+    /// `Repr-Digest` of the download, for small ones.
+    pub fn digest(&self, document: &Document<'_>) -> Result<Option<String>, FormatError> {
+        if document.bytes() > DIGEST_BYTES_MAX {
+            return Ok(None);
+        }
+        let remembered = self.remembered(document.table(), document.format());
+        let mut remembered = lock(&remembered);
+        if remembered.digest.is_none() {
+            remembered.digest = Some(digest(document)?);
+        }
+        Ok(remembered.digest.clone())
+    }
+
+    fn counted(&self, table: &Table, format: Format) -> Result<RenderedLengths<'static>, FormatError> {
+        let remembered = self.remembered(table, format);
+        // Whoever comes while they are counted waits for the outcome instead of counting too.
+        let mut remembered = lock(&remembered);
+        if let Some(lengths) = &remembered.lengths {
+            return Ok(lengths.clone());
+        }
+        let lengths = count_lengths(table, format)?;
+        remembered.lengths = Some(lengths.clone());
+        Ok(lengths)
+    }
+
+    fn remembered(&self, table: &Table, format: Format) -> Arc<Mutex<Remembered>> {
+        let mut all = lock(&self.remembered);
+        let key = key(table, format);
+        if all.len() >= EXPORTS_REMEMBERED_MAX && !all.contains_key(&key) {
+            all.clear();
+        }
+        Arc::clone(all.entry(key).or_default())
+    }
+}
+
+fn key(table: &Table, format: Format) -> (String, Format) {
+    (table.fingerprint().to_string(), format)
+}
+
+fn digest(document: &Document<'_>) -> Result<String, FormatError> {
+    let mut hash = Sha256::new();
+    let mut bytes = Vec::new();
+    for unit in document.units(0..document.bytes()) {
+        let mut done = 0;
+        loop {
+            bytes.clear();
+            let progress = unit.print(done, &mut bytes)?;
+            hash.update(&bytes);
+            done = progress.rows;
+            if progress.complete {
+                break;
+            }
+        }
+    }
+    let hash = base64::engine::general_purpose::STANDARD.encode(hash.finalize());
+    Ok(format!("sha-256=:{hash}:"))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

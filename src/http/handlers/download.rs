@@ -1,0 +1,203 @@
+//! The whole current version of a dataset as a file, or any part of it.
+
+use std::sync::Arc;
+
+use super::dataset_answer::{damaged, find};
+use super::download_body::{DownloadBody, Paid};
+use super::query_input::none_acceptable;
+use crate::catalog::{Dataset, FormatError};
+use crate::http::app::App;
+use crate::http::coding::{self, Coding};
+use crate::http::conditional::Validators;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::negotiation::choose;
+use crate::http::range::{self, Asked};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::ledger::DownloadOrder;
+use crate::render::{Document, Format, RENDERER_VERSION};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
+
+const OFFERS: [&[&str]; 3] = [
+    &["text/csv", "application/csv"],
+    &["application/json"],
+    &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+];
+const FORMATS: [(&str, Format); 3] =
+    [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)];
+
+/// The stops of a download: dataset, format, what the client holds, which part it wants, payment, bytes.
+fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut parameters = request.query();
+    let named = parameters.choice("format", &FORMATS);
+    parameters.finish()?;
+    let dataset = find(app, request)?;
+    let format = match named {
+        Some(format) => format,
+        None => accepted(request)?,
+    };
+    let version = &dataset.current;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
+    let document = app.exports.open(&version.table, format).map_err(broken)?;
+    let digest = app.exports.digest(&document).map_err(broken)?;
+    let file = File { app, dataset: &dataset, format, document, digest };
+    file.answer(request)
+}
+
+fn accepted(request: &Incoming) -> Result<Format, ApiError> {
+    let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
+    Ok(FORMATS.get(offer).map_or(Format::Csv, |(_, format)| *format))
+}
+
+/// The file that is asked for.
+struct File<'a> {
+    app: &'a App,
+    dataset: &'a Arc<Dataset>,
+    format: Format,
+    document: Document<'a>,
+    digest: Option<String>,
+}
+
+impl File<'_> {
+    fn answer(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        let plain = self.validators();
+        let asked = if range::still_holds(request.header("If-Range"), &plain) {
+            range::asked(request.header("Range"), self.document.bytes())
+        } else {
+            Asked::Whole
+        };
+        // A part is a part of the plain file, and so is what `HEAD` describes.
+        let is_head = request.method() == Method::Head;
+        let encodes = asked == Asked::Whole && !is_head;
+        let coding = if encodes { coding::wanted(&request.accept_encoding()).coding } else { None };
+        let validators = plain.encoded(coding);
+        if validators.satisfied_by(request.header("If-None-Match"), request.header("If-Modified-Since")) {
+            return Ok(self.labelled(Response::empty(304), &validators).with_credits(0, credits(request)?));
+        }
+        let length = self.document.bytes();
+        let (status, part) = match asked {
+            Asked::NotSatisfiable => return Err(not_satisfiable(length, credits(request)?)),
+            Asked::Whole => (200, 0..length),
+            Asked::FromTheFirst => (206, 0..length),
+            Asked::Part(ref part) => (206, part.clone()),
+        };
+        let response = if is_head {
+            let bytes = part.end.saturating_sub(part.start);
+            Response::described(self.content_type(), bytes).with_credits(0, credits(request)?)
+        } else {
+            self.sold(request, matches!(asked, Asked::Part(_)), &part, coding)?
+        };
+        let response = self.labelled(response.with_status(status), &validators);
+        let response = match (&self.digest, coding) {
+            (Some(digest), None) => response.with_header("Repr-Digest", digest.clone()),
+            _ => response,
+        };
+        Ok(match status {
+            206 => {
+                let last = part.end.saturating_sub(1);
+                response.with_header("Content-Range", format!("bytes {}-{last}/{length}", part.start))
+            }
+            _ => response,
+        })
+    }
+
+    /// Takes the payment, or sets it aside. What is refused here has cost nothing.
+    fn sold(
+        &self,
+        request: &mut Incoming,
+        is_part: bool,
+        part: &std::ops::Range<u64>,
+        coding: Option<Coding>,
+    ) -> Result<Response, ApiError> {
+        let version = &self.dataset.current;
+        let order = DownloadOrder {
+            account: request.caller()?.account.clone(),
+            rows: version.table.row_count().into(),
+            dataset: self.dataset.slug().to_owned(),
+            version: version.version.to_string(),
+            format: self.format_name().to_owned(),
+            request_id: request.request_id().to_owned(),
+            at: request.now(),
+        };
+        let (paid, charged, remaining) = if is_part {
+            let receipt = self.app.ledger.submit_part(order)?.wait()?;
+            let (charged, remaining) = (receipt.charged, receipt.remaining);
+            (Paid::InAdvance(receipt), charged, remaining)
+        } else {
+            let reservation = self.app.ledger.reserve_download(order)?;
+            let (charged, remaining) = (reservation.reserved(), reservation.remaining());
+            (Paid::AsItGoes(reservation), charged, remaining)
+        };
+        request.log.credits = Some(charged);
+        let body = DownloadBody {
+            app: self.app.long_work(),
+            slug: self.dataset.slug().to_owned(),
+            version: version.clone(),
+            format: self.format,
+            part: part.clone(),
+            paid,
+            request_id: request.request_id().to_owned(),
+        };
+        let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
+        Ok(match coding {
+            Some(coding) => response.with_coding(Some(coding)),
+            None => response.with_length(part.end.saturating_sub(part.start)),
+        })
+    }
+
+    /// The headers that 200, 206 and 304 share.
+    fn labelled(&self, response: Response, validators: &Validators) -> Response {
+        let version = &self.dataset.current.version;
+        let name = format!("{}-{version}.{}", self.dataset.slug(), self.format_name());
+        let ranges = if response.is_encoded() { "none" } else { "bytes" };
+        response
+            .with_header("ETag", validators.entity_tag.clone())
+            .with_header("Last-Modified", validators.last_modified_text())
+            .with_header("Cache-Control", "private, no-cache")
+            .with_header("Content-Disposition", format!("attachment; filename=\"{name}\""))
+            .with_header("Accept-Ranges", ranges)
+            .with_header("X-Dataset-Version", version.to_string())
+            .with_header("Vary", "Accept")
+    }
+
+    /// The tag changes with the content, the format and the way of printing.
+    fn validators(&self) -> Validators {
+        let version = &self.dataset.current;
+        let (content, format) = (version.table.fingerprint(), self.format_name());
+        Validators {
+            entity_tag: format!("\"{content}-{format}-{RENDERER_VERSION}\""),
+            last_modified: version.published_at,
+        }
+    }
+
+    fn format_name(&self) -> &'static str {
+        FORMATS.iter().find(|(_, format)| *format == self.format).map_or("csv", |(name, _)| name)
+    }
+
+    const fn content_type(&self) -> &'static str {
+        match self.format {
+            Format::Json => "application/json",
+            Format::Ndjson | Format::Sse => "application/x-ndjson",
+            Format::Csv => "text/csv; charset=utf-8; header=present",
+        }
+    }
+}
+
+fn credits(request: &Incoming) -> Result<u64, ApiError> {
+    Ok(request.caller()?.account.credits())
+}
+
+fn not_satisfiable(length: u64, credits: u64) -> ApiError {
+    ApiError::new(ErrorKind::RangeNotSatisfiable, format!("the file has {length} bytes and no such part"))
+        .with_reason("RANGE_NOT_SATISFIABLE", "ask for one range of bytes inside the file")
+        .with_fact("bytes", length)
+        .with_header("Content-Range", format!("bytes */{length}"))
+        .with_header("Accept-Ranges", "bytes")
+        .with_header("X-Credits-Charged", "0")
+        .with_header("X-Credits-Remaining", credits.to_string())
+        .with_header("Vary", "Accept")
+}

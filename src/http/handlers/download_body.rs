@@ -1,0 +1,171 @@
+//! A download while it runs: units are printed ahead, cut to the part that is wanted, sent, and noted as delivered.
+//!
+//! A whole file is settled before its last unit leaves, so that whoever has all of it has paid for all of it. When it
+//! breaks off, the rows written are paid, and parts that are asked for later pay the rest.
+
+use std::ops::Range;
+
+use super::long_work::{Break, LongWork, send_counted};
+use crate::catalog::DatasetVersion;
+use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
+use crate::ledger::{Receipt, Reservation, Ticket};
+use crate::render::{Document, DocumentUnit, Format, Next, Progress, Units, Work};
+
+/// How a download is paid.
+pub(super) enum Paid {
+    /// Before it began: a part of a file.
+    InAdvance(Receipt),
+    /// By the rows that are written: a whole file.
+    AsItGoes(Reservation),
+}
+
+/// Everything that a download needs after its head was sent.
+pub(super) struct DownloadBody {
+    pub(super) app: LongWork,
+    pub(super) slug: String,
+    pub(super) version: DatasetVersion,
+    pub(super) format: Format,
+    /// Bytes that are wanted.
+    pub(super) part: Range<u64>,
+    pub(super) paid: Paid,
+    pub(super) request_id: String,
+}
+
+impl StreamBody for DownloadBody {
+    fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd {
+        let Self { app, slug, version, format, part, paid, request_id } = *self;
+        let (reservation, receipt) = match paid {
+            Paid::AsItGoes(reservation) => (Some(reservation), None),
+            Paid::InAdvance(receipt) => (None, Some(receipt)),
+        };
+        let document = match app.exports.open(&version.table, format) {
+            Ok(document) => document,
+            Err(error) => {
+                let broken = Break::from(error);
+                return broken_off(
+                    &app,
+                    &slug,
+                    &version,
+                    receipt,
+                    &request_id,
+                    &broken,
+                    StreamEnd::default(),
+                );
+            }
+        };
+        let mut sending = Sending {
+            units: document.units(part.clone()),
+            document: &document,
+            first_row: None,
+            position: None,
+            part,
+            sink,
+            app: &app,
+            reservation,
+            end: StreamEnd {
+                credits: receipt.as_ref().map_or(0, |receipt| receipt.charged),
+                ..StreamEnd::default()
+            },
+        };
+        let outcome = app.press.run(&mut sending).and_then(|()| sending.settle());
+        let end = sending.end;
+        match outcome {
+            Ok(()) => StreamEnd { complete: true, ..end },
+            Err(broken) => broken_off(&app, &slug, &version, receipt, &request_id, &broken, end),
+        }
+    }
+}
+
+/// What is done when not all bytes were sent. The reservation of a whole file settles itself.
+fn broken_off(
+    app: &LongWork,
+    slug: &str,
+    version: &DatasetVersion,
+    receipt: Option<Receipt>,
+    request_id: &str,
+    broken: &Break,
+    end: StreamEnd,
+) -> StreamEnd {
+    match broken {
+        Break::Client => {}
+        Break::Books(reason) => tracing::error!(request_id, reason, "a download is not settled yet"),
+        Break::Damaged(reason) => {
+            tracing::error!(request_id, reason, "a download broke off");
+            app.catalog.quarantine(version, slug, reason, app.clock.now());
+            // Nobody can read the rest, so what was paid for this part comes back.
+            let refunded = receipt.map(|receipt| app.ledger.submit_refund(receipt, app.clock.now()));
+            if let Some(Err(error)) = refunded.map(|submitted| submitted.and_then(Ticket::wait)) {
+                tracing::error!(request_id, %error, "the charge of a failed download is not refunded");
+            }
+        }
+    }
+    StreamEnd { complete: false, ..end }
+}
+
+struct Sending<'d, 't, 's, 'w> {
+    document: &'d Document<'t>,
+    units: Units<'d, 't>,
+    /// The first row that is printed; rows are counted from it.
+    first_row: Option<u32>,
+    /// Where the next printed byte stands in the file.
+    position: Option<u64>,
+    part: Range<u64>,
+    sink: &'s mut ChunkSink<'w>,
+    app: &'s LongWork,
+    reservation: Option<Reservation>,
+    end: StreamEnd,
+}
+
+impl<'t> Work for Sending<'_, 't, '_, '_> {
+    type Unit = DocumentUnit<'t>;
+    type Error = Break;
+
+    fn next(&mut self) -> Result<Next<DocumentUnit<'t>>, Break> {
+        Ok(self.units.next().map_or(Next::End, Next::Unit))
+    }
+
+    fn take(&mut self, unit: &DocumentUnit<'t>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
+        let start = self.position.unwrap_or(unit.bytes().start);
+        let end = start.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.position = Some(end);
+        // What a file says of its own lengths must be true, or a range would be of another file.
+        if end > unit.bytes().end || (progress.complete && end != unit.bytes().end) {
+            return Err(unit.mismatch().into());
+        }
+        let before = unit.rows().start.saturating_sub(*self.first_row.get_or_insert(unit.rows().start));
+        let rows = u64::from(before).saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
+        if unit.ends() && progress.complete && end == self.document.bytes() {
+            self.end.rows = rows;
+            self.settle()?;
+        }
+        let from = self.part.start.saturating_sub(start);
+        let to = self.part.end.min(end).saturating_sub(start);
+        let wanted = usize::try_from(from).ok().zip(usize::try_from(to).ok());
+        let wanted = wanted.and_then(|(from, to)| bytes.get(from..to)).unwrap_or_default();
+        let before = self.end.rows.min(rows);
+        let (sink, end) = (&mut *self.sink, &mut self.end);
+        send_counted(
+            wanted,
+            rows.saturating_sub(before),
+            |piece| sink.push(piece),
+            |sent| {
+                end.rows = before.saturating_add(sent);
+                if let Some(reservation) = &self.reservation {
+                    reservation.delivered(end.rows, self.app.clock.now());
+                }
+            },
+        )?;
+        Ok(())
+    }
+}
+
+impl Sending<'_, '_, '_, '_> {
+    /// All rows are printed: a whole file is paid now, before its end is sent.
+    fn settle(&mut self) -> Result<(), Break> {
+        let Some(reservation) = self.reservation.take() else { return Ok(()) };
+        let ticket = reservation.settle(self.end.rows, self.app.clock.now());
+        let receipt = ticket.and_then(Ticket::wait).map_err(|error| Break::Books(error.to_string()))?;
+        self.end.credits = receipt.charged;
+        Ok(())
+    }
+}

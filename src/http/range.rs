@@ -1,0 +1,115 @@
+//! Byte ranges: which part of a representation does the client want?
+//!
+//! Knows RFC 9110, section 14; knows nothing of where bytes come from.
+
+use std::ops::Range;
+
+use super::conditional::Validators;
+
+/// What is asked of a representation of known length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// All of it.
+    Whole,
+    /// All of it, asked for as a range that begins at the first byte and has no end (`bytes=0-`).
+    FromTheFirst,
+    /// These bytes; never empty.
+    Part(Range<u64>),
+    /// Bytes that it does not have, or what cannot be read.
+    NotSatisfiable,
+}
+
+/// Reads a `Range` header. What is of another unit, and a list of several ranges, is passed over as if it were not
+/// there; a part of no bytes, a part behind the end and what is malformed is not satisfiable.
+pub fn asked(range: Option<&str>, length: u64) -> Asked {
+    let Some((unit, set)) = range.and_then(|text| text.split_once('=')) else { return Asked::Whole };
+    if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
+        return Asked::Whole;
+    }
+    let Some((first, last)) = set.trim().split_once('-') else { return Asked::NotSatisfiable };
+    let part = match (number(first), number(last)) {
+        (Some(first), None) if last.is_empty() => first..length,
+        (None, Some(count)) if first.is_empty() => length.saturating_sub(count)..length,
+        (Some(first), Some(last)) if first <= last => first..length.min(last.saturating_add(1)),
+        _ => return Asked::NotSatisfiable,
+    };
+    if part.is_empty() {
+        Asked::NotSatisfiable
+    } else if part.start == 0 && last.is_empty() {
+        Asked::FromTheFirst
+    } else {
+        Asked::Part(part)
+    }
+}
+
+/// Whether a range may be answered: there is no `If-Range`, or it names exactly what would be sent.
+pub fn still_holds(if_range: Option<&str>, validators: &Validators) -> bool {
+    if_range.is_none_or(|condition| {
+        let condition = condition.trim();
+        condition == validators.entity_tag || condition == validators.last_modified_text()
+    })
+}
+
+/// Digits only; what is beyond 64 bits is behind every end.
+fn number(text: &str) -> Option<u64> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+
+    #[track_caller]
+    fn check(range: &str, expected: Asked) {
+        assert_eq!(asked(Some(range), 100), expected, "{range}");
+    }
+
+    #[test]
+    fn a_range_is_clamped_to_the_end_and_a_suffix_counts_from_it() {
+        assert_eq!(asked(None, 100), Asked::Whole);
+        check("bytes=0-", Asked::FromTheFirst);
+        check("bytes=0-99", Asked::Part(0..100));
+        check("bytes=0-0", Asked::Part(0..1));
+        check("BYTES=10-19", Asked::Part(10..20));
+        check("bytes=10-", Asked::Part(10..100));
+        check("bytes=90-1000", Asked::Part(90..100));
+        check("bytes=99-99999999999999999999999", Asked::Part(99..100));
+        check("bytes=-1", Asked::Part(99..100));
+        check("bytes=-1000", Asked::Part(0..100));
+    }
+
+    #[test]
+    fn what_no_byte_satisfies_is_refused() {
+        for range in ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999-"] {
+            check(range, Asked::NotSatisfiable);
+        }
+        for range in ["bytes=", "bytes=-", "bytes=a-b", "bytes=5-2", "bytes=+1-2", "bytes=1 - 2", "bytes=--1"]
+        {
+            check(range, Asked::NotSatisfiable);
+        }
+        assert_eq!(asked(Some("bytes=0-"), 0), Asked::NotSatisfiable);
+    }
+
+    #[test]
+    fn other_units_and_several_ranges_are_passed_over() {
+        for range in ["rows=0-9", "bytes", "bytes=0-1,5-6", "nonsense"] {
+            check(range, Asked::Whole);
+        }
+    }
+
+    #[test]
+    fn a_condition_must_name_exactly_what_would_be_sent() {
+        let last_modified = Moment::from_unix_millis(1_700_000_000_900);
+        let validators = Validators { entity_tag: "\"abc\"".to_owned(), last_modified };
+        assert!(still_holds(None, &validators));
+        assert!(still_holds(Some("\"abc\""), &validators));
+        assert!(still_holds(Some("Tue, 14 Nov 2023 22:13:20 GMT"), &validators));
+        assert!(!still_holds(Some("W/\"abc\""), &validators), "ranges need strong validators");
+        assert!(!still_holds(Some("\"abd\""), &validators));
+        assert!(!still_holds(Some("Tue, 14 Nov 2023 22:13:21 GMT"), &validators));
+    }
+}

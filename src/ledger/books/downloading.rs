@@ -1,0 +1,107 @@
+//! Selling files: whole ones, which are held back and settled as streams are, and parts of them.
+//!
+//! What was paid of a file is remembered for a day, so that nobody pays twice for a file that is read in pieces:
+//!
+//! ```text
+//! a whole file      holds back its price; settled by the rows that were written
+//!   complete        all is paid
+//!   broken off      the rows written are paid, the rest stays unpaid
+//! a part            pays what is unpaid: the rest, or everything if nothing is remembered; then parts are free
+//! a part while      is free, and the whole file will be paid in full, however it ends
+//! the whole runs
+//! ```
+//!
+//! Knows no format and no byte.
+
+use super::super::error::ChargeError;
+use super::super::hold::HeldFile;
+use super::super::id::AccountId;
+use super::super::key_space;
+use super::super::order::{DownloadOrder, Receipt, ReserveOrder};
+use super::Books;
+use super::charging::Sale;
+use super::holding::Reserved;
+use crate::clock::Moment;
+use crate::limits::ledger::DOWNLOAD_GRANT_HOURS;
+
+impl Books {
+    /// Holds back the price of a whole file.
+    pub(in super::super) fn reserve_download(
+        &mut self,
+        order: &DownloadOrder,
+    ) -> Result<Reserved, ChargeError> {
+        let payment = self.account(order.account.id())?.record.purse.pay_credits(order.rows)?;
+        let hold = ReserveOrder {
+            account: order.account.clone(),
+            rows: order.rows,
+            dataset: order.dataset.clone(),
+            request_id: order.request_id.clone(),
+            at: order.at,
+        };
+        self.hold(&hold, payment, Some(HeldFile { hash: order.file(), is_promised: false }))
+    }
+
+    /// Sells a part of a file.
+    pub(in super::super) fn sell_part(&mut self, order: &DownloadOrder) -> Result<Receipt, ChargeError> {
+        let account = order.account.id();
+        let (hash, at) = (order.file(), order.at);
+        let sale = |rows| Sale { account, rows, dataset: &order.dataset, request_id: &order.request_id, at };
+        let key = key_space::grant(account, &hash);
+        let known = self.unpaid(&key, at)?;
+        if known == Some(0) || self.promise(account, &hash) {
+            return self.sell(&sale(0), None);
+        }
+        let cost = known.map_or(order.rows, |unpaid| unpaid.min(order.rows));
+        let payment = self.account(account)?.record.purse.pay_credits(cost)?;
+        let mut receipt = self.sell(&sale(cost), Some(payment))?;
+        let previous = if known.is_some() { self.get(&key)? } else { None };
+        self.remember(&key, &unpaid_mark(0), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        receipt.undo.remembered = Some((key, previous));
+        Ok(receipt)
+    }
+
+    /// Remembers what was paid of a file, unless more of it is remembered already.
+    pub(super) fn note_paid(
+        &mut self,
+        account: AccountId,
+        hash: &[u8; 16],
+        paid: u64,
+        unpaid: u64,
+        at: Moment,
+    ) -> Result<(), ChargeError> {
+        let key = key_space::grant(account, hash);
+        let nothing_new = self.unpaid(&key, at)?.is_some_and(|known| known < unpaid);
+        if nothing_new || (paid == 0 && unpaid > 0) {
+            return Ok(());
+        }
+        self.remember(&key, &unpaid_mark(unpaid), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        Ok(())
+    }
+
+    /// Whether the whole file is on its way to this account; if so, it will be paid in full.
+    fn promise(&mut self, account: AccountId, hash: &[u8; 16]) -> bool {
+        let of_file = |file: Option<HeldFile>| file.is_some_and(|file| file.hash == *hash);
+        let running = self.holds.values_mut().map(|hold| &mut hold.record);
+        let running = running.filter(|record| record.account == account && of_file(record.file));
+        // The oldest one, so that it does not depend on the order in memory.
+        let Some(record) = running.min_by_key(|record| record.id) else { return false };
+        record.file = Some(HeldFile { hash: *hash, is_promised: true });
+        self.changes.put(key_space::reservation(record.id), record.encode());
+        true
+    }
+
+    /// Rows of a file that are not paid yet; nothing when no payment is remembered.
+    fn unpaid(&mut self, key: &[u8], now: Moment) -> Result<Option<u64>, ChargeError> {
+        let mark = self.remembered(key, now)?;
+        Ok(mark.and_then(|mark| mark.first_chunk().map(|unpaid| u64::from_be_bytes(*unpaid))))
+    }
+}
+
+/// What stands in the place of a hash in the record of a payment: unpaid rows, big-endian, then zeros.
+fn unpaid_mark(rows: u64) -> [u8; 16] {
+    let mut mark = [0; 16];
+    for (target, source) in mark.iter_mut().zip(rows.to_be_bytes()) {
+        *target = source;
+    }
+    mark
+}

@@ -1,0 +1,266 @@
+//! A whole table in one format, cut into units whose place in the text is known: a byte range is printed without what
+//! lies before it. Knows no socket.
+
+use std::ops::Range;
+
+use mercato_format::{FormatError, Table};
+
+use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
+use crate::render::press::{Progress, Unit};
+use crate::render::{Format, RenderedLengths, RowWriter};
+
+/// Rows that are printed before the length of the text is looked at.
+const STEP_ROWS_MAX: usize = 512;
+
+/// The text of a table: its format and where each stretch of rows begins.
+pub struct Document<'t> {
+    table: &'t Table,
+    format: Format,
+    lengths: RenderedLengths<'t>,
+}
+
+impl<'t> Document<'t> {
+    /// The table in a format; `lengths` are those of the same table and format.
+    #[must_use]
+    pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
+        Document { table, format, lengths }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'t Table {
+        self.table
+    }
+
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Bytes of the text.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.lengths.total_bytes()
+    }
+
+    /// The units that hold the bytes of a range. The first one begins at or before the range, the last one ends at or
+    /// behind it; an empty range has none.
+    #[must_use]
+    pub fn units(&self, bytes: Range<u64>) -> Units<'_, 't> {
+        let last = self.lengths.chunk_count().saturating_sub(1);
+        let before_rows = bytes.start < self.boundary(1);
+        let chunk = if before_rows { 0 } else { self.lengths.chunk_at(bytes.start).unwrap_or(last) };
+        Units { document: self, chunk, end: if bytes.is_empty() { 0 } else { bytes.end } }
+    }
+
+    /// Where a chunk begins. What stands before all rows belongs to the first one, what stands after all to the last.
+    fn boundary(&self, chunk: u32) -> u64 {
+        match chunk {
+            0 => 0,
+            _ if chunk >= self.lengths.chunk_count() => self.bytes(),
+            _ => self.lengths.offset_of_chunk(chunk).unwrap_or(0),
+        }
+    }
+}
+
+/// Units one after the other: as many chunks as `UNIT_BYTES` hold, at least one.
+pub struct Units<'d, 't> {
+    document: &'d Document<'t>,
+    chunk: u32,
+    end: u64,
+}
+
+impl<'t> Iterator for Units<'_, 't> {
+    type Item = DocumentUnit<'t>;
+
+    fn next(&mut self) -> Option<DocumentUnit<'t>> {
+        let (document, first) = (self.document, self.chunk);
+        // A table without rows is one unit all the same: what stands before and after them.
+        let count = document.lengths.chunk_count().max(1);
+        let start = document.boundary(first);
+        if first >= count || start >= self.end {
+            return None;
+        }
+        let fits = |next: u32| document.boundary(next.saturating_add(1)).saturating_sub(start) <= UNIT_BYTES;
+        let mut next = first.saturating_add(1);
+        while next < count && document.boundary(next) < self.end && fits(next) {
+            next = next.saturating_add(1);
+        }
+        self.chunk = next;
+        let last = document.lengths.rows_of_chunk(next.saturating_sub(1));
+        Some(DocumentUnit {
+            table: document.table,
+            format: document.format,
+            rows: document.lengths.rows_of_chunk(first).start..last.end,
+            begins: first == 0,
+            ends: next == count,
+            bytes: start..document.boundary(next),
+        })
+    }
+}
+
+/// A stretch of the text.
+#[derive(Debug)]
+pub struct DocumentUnit<'t> {
+    table: &'t Table,
+    format: Format,
+    rows: Range<u32>,
+    begins: bool,
+    ends: bool,
+    bytes: Range<u64>,
+}
+
+impl DocumentUnit<'_> {
+    /// Where it stands in the text.
+    #[must_use]
+    pub fn bytes(&self) -> Range<u64> {
+        self.bytes.clone()
+    }
+
+    /// Its rows.
+    #[must_use]
+    pub fn rows(&self) -> Range<u32> {
+        self.rows.clone()
+    }
+
+    /// Whether it is the last one of the text.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        self.ends
+    }
+
+    /// The error of a unit that was printed with another length than it should have.
+    #[must_use]
+    pub fn mismatch(&self) -> FormatError {
+        self.table.damaged(0)
+    }
+}
+
+impl Unit for DocumentUnit<'_> {
+    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+        let columns: Vec<usize> = (0..self.table.columns().len()).collect();
+        let mut writer = RowWriter::new(self.format, self.table, &columns)?;
+        if self.begins && done == 0 {
+            writer.begin(out);
+        }
+        let start = self.rows.start.saturating_add(u32::try_from(done).unwrap_or(u32::MAX));
+        if start > 0 {
+            writer.go_on();
+        }
+        let length = self.bytes.end.saturating_sub(self.bytes.start);
+        out.reserve(usize::try_from(length).unwrap_or(UNIT_BYTES_MAX).min(UNIT_BYTES_MAX));
+        let rows: Vec<u32> = (start..self.rows.end).collect();
+        let printed = print_some(&mut writer, &rows, out)?;
+        let complete = printed == rows.len();
+        if complete && self.ends {
+            writer.end(out);
+        }
+        Ok(Progress { rows: done.saturating_add(printed), complete })
+    }
+}
+
+/// Prints rows until `out` is longer than `UNIT_BYTES_MAX`; gives how many were printed, at least one.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub fn print_some(writer: &mut RowWriter<'_>, rows: &[u32], out: &mut Vec<u8>) -> Result<usize, FormatError> {
+    let before = out.len();
+    let mut done = 0;
+    // Few at first, because nothing is known of their length.
+    let mut step = 16;
+    while done < rows.len() && (out.len() < UNIT_BYTES_MAX || done == 0) {
+        let end = done.saturating_add(step).min(rows.len());
+        writer.rows(rows.get(done..end).unwrap_or_default(), out)?;
+        done = end;
+        let each = out.len().saturating_sub(before).checked_div(done).unwrap_or(0).saturating_add(1);
+        // Half of what would fit, because rows may become longer.
+        let room = UNIT_BYTES_MAX.saturating_sub(out.len()) / 2;
+        step = room.checked_div(each).unwrap_or(0).clamp(1, STEP_ROWS_MAX);
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use mercato_format::ColumnKind;
+    use mercato_format::writer::{Column, ColumnValues, write_table};
+
+    use super::*;
+    use crate::render::{count_lengths, render_rows};
+
+    fn table(rows: i64, text: impl Fn(i64) -> String) -> (Table, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.mcol");
+        let texts = (0..rows).map(|row| Some(text(row))).collect();
+        let numbers = ColumnValues::Integers((0..rows).map(Some).collect());
+        let columns = [
+            Column::new("number", ColumnKind::Integer, numbers),
+            Column::new("text", ColumnKind::Text, ColumnValues::Texts(texts)),
+        ];
+        write_table(&path, &columns).unwrap();
+        (Table::open(&path).unwrap(), folder)
+    }
+
+    /// What the units of a range print, and the most bytes that came in one piece.
+    fn printed(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
+        let (mut all, mut start, mut largest) = (Vec::new(), None, 0);
+        for unit in document.units(range) {
+            let first = *start.get_or_insert(unit.bytes().start);
+            assert_eq!(unit.bytes().start, first + all.len() as u64);
+            let mut progress = Progress { rows: 0, complete: false };
+            while !progress.complete {
+                let mut piece = Vec::new();
+                progress = unit.print(progress.rows, &mut piece).unwrap();
+                largest = largest.max(piece.len());
+                all.extend_from_slice(&piece);
+            }
+            assert_eq!(unit.bytes().end, first + all.len() as u64);
+        }
+        (start.unwrap_or(0), all, largest)
+    }
+
+    fn check(table: &Table, format: Format) {
+        let rows: Vec<u32> = (0..table.row_count()).collect();
+        let mut whole = Vec::new();
+        render_rows(format, table, &[0, 1], &rows, &mut whole).unwrap();
+        let document = Document::new(table, format, count_lengths(table, format).unwrap());
+        let length = whole.len() as u64;
+        assert_eq!(document.bytes(), length);
+        let (start, all, largest) = printed(&document, 0..length);
+        assert!(start == 0 && all == whole, "{format:?}");
+        assert!(largest < UNIT_BYTES_MAX * 5 / 4, "{largest}");
+        for step in 1..20 {
+            let first = length * step / 20;
+            let range = first..(first + length / 50 + step).min(length);
+            let (start, bytes, _) = printed(&document, range.clone());
+            let end = start + bytes.len() as u64;
+            if !range.is_empty() {
+                assert!(start <= range.start && end >= range.end, "{range:?}: {start}..{end}");
+                assert!(bytes.len() as u64 <= length / 50 + step + 2 * (UNIT_BYTES + length / 10));
+            }
+            assert_eq!(bytes, whole[start as usize..end as usize]);
+        }
+        assert!(printed(&document, 5..5).1.is_empty());
+    }
+
+    #[test]
+    fn units_of_a_range_are_that_part_of_the_text() {
+        let (small, _folder) = table(5_000, |row| format!("text {row}"));
+        let (one, _folder_of_one) = table(1, |_| String::new());
+        let (none, _folder_of_none) = table(0, |_| String::new());
+        for format in [Format::Csv, Format::Json, Format::Ndjson] {
+            for table in [&small, &one, &none] {
+                check(table, format);
+            }
+        }
+    }
+
+    #[test]
+    fn long_rows_come_in_pieces() {
+        let (wide, _folder) = table(1_500, |row| "long ".repeat(1 + (row as usize * 37) % 4_000));
+        for format in [Format::Csv, Format::Json, Format::Ndjson] {
+            check(&wide, format);
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Printing ahead of a connection: units of rows are printed by cores that are idle and handed over in order.
+//!
+//! Whoever sends the bytes prints a unit itself when nobody has begun it, so no stream waits for another, and a slow
+//! client stops the printing of what it does not take. Memory has two bounds: units ahead of one connection, and units
+//! ahead of all connections. Knows no format and no socket.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use mercato_format::FormatError;
+use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use crate::limits::render::{UNITS_AHEAD_EACH, UNITS_AHEAD_MAX};
+
+/// Rows that are printed together.
+pub trait Unit: Send + Sync {
+    /// Appends the unit from its row `done` on, at least one row, and stops after the row at which `out` is longer than
+    /// `UNIT_BYTES_MAX`. Gives how many rows of the unit are printed now and whether those are all.
+    ///
+    /// # Errors
+    /// [`FormatError::Corrupt`] when the store file is damaged.
+    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
+}
+
+/// How far a unit is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows that are printed.
+    pub rows: usize,
+    /// Whether nothing of the unit is left.
+    pub complete: bool,
+}
+
+/// What comes next.
+pub enum Next<U> {
+    /// Something to print.
+    Unit(U),
+    /// Nothing was found yet; ask again.
+    Nothing,
+    /// There is nothing more.
+    End,
+}
+
+/// Who finds the units and takes what was printed.
+pub trait Work {
+    /// What is printed.
+    type Unit: Unit;
+    /// Why it ends early.
+    type Error: From<FormatError>;
+
+    /// Finds the next unit within a bounded time.
+    fn next(&mut self) -> Result<Next<Self::Unit>, Self::Error>;
+
+    /// Takes printed bytes, in order; of a large unit in several pieces.
+    fn take(&mut self, unit: &Self::Unit, bytes: &[u8], progress: Progress) -> Result<(), Self::Error>;
+}
+
+/// Threads that print ahead.
+pub struct Press {
+    threads: ThreadPool,
+    free: AtomicUsize,
+}
+
+impl Press {
+    /// As many threads as there are cores to use.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn new(threads: usize) -> Result<Press, ThreadPoolBuildError> {
+        let name = |number| format!("print-{number}");
+        let threads = ThreadPoolBuilder::new().num_threads(threads.max(1)).thread_name(name).build()?;
+        Ok(Press { threads, free: AtomicUsize::new(UNITS_AHEAD_MAX) })
+    }
+
+    /// Prints everything that `work` finds and hands it over in order.
+    ///
+    /// # Errors
+    /// The first error of the work or of a unit; what was printed ahead by then is dropped.
+    pub fn run<W: Work>(&self, work: &mut W) -> Result<(), W::Error> {
+        let abandoned = AtomicBool::new(false);
+        let spare = Mutex::new(Vec::new());
+        let shared = Shared { press: self, abandoned: &abandoned, spare: &spare };
+        self.threads.in_place_scope(|scope| {
+            let outcome = shared.hand_over(work, scope);
+            abandoned.store(true, Ordering::Release);
+            outcome
+        })
+    }
+
+    fn take_place(&self) -> bool {
+        let taken = self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(1));
+        taken.is_ok()
+    }
+
+    fn give_place(&self) {
+        self.free.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// What the sender and the printing threads of one connection share.
+#[derive(Clone, Copy)]
+struct Shared<'s> {
+    press: &'s Press,
+    abandoned: &'s AtomicBool,
+    spare: &'s Mutex<Vec<Vec<u8>>>,
+}
+
+impl<'s> Shared<'s> {
+    fn hand_over<W: Work>(self, work: &mut W, scope: &Scope<'s>) -> Result<(), W::Error>
+    where
+        W::Unit: 's,
+    {
+        let mut ahead: VecDeque<Arc<Job<W::Unit>>> = VecDeque::new();
+        let mut ended = false;
+        let mut begun = false;
+        loop {
+            while !ended && ahead.len() < if begun { UNITS_AHEAD_EACH } else { 1 } {
+                match work.next()? {
+                    Next::Unit(unit) => ahead.push_back(self.begin(unit, begun, scope)),
+                    Next::Nothing => break,
+                    Next::End => ended = true,
+                }
+            }
+            // The first unit goes out before anything is printed ahead of it.
+            begun = begun || !ahead.is_empty();
+            match ahead.pop_front() {
+                Some(job) => self.deliver(work, &job)?,
+                None if ended => return Ok(()),
+                None => {}
+            }
+        }
+    }
+
+    /// Lets a thread print the unit, if there is a place for what it prints.
+    fn begin<U: Unit + 's>(self, unit: U, ahead: bool, scope: &Scope<'s>) -> Arc<Job<U>> {
+        let job = Arc::new(Job { unit, state: Mutex::new(State::Waiting), changed: Condvar::new() });
+        if ahead && self.press.take_place() {
+            let job = Arc::clone(&job);
+            scope.spawn(move |_| {
+                if !self.abandoned.load(Ordering::Acquire) {
+                    job.print_ahead(self.buffer());
+                }
+                self.press.give_place();
+            });
+        }
+        job
+    }
+
+    fn deliver<W: Work>(self, work: &mut W, job: &Job<W::Unit>) -> Result<(), W::Error> {
+        let (mut bytes, mut progress) = match job.take() {
+            Some(printed) => printed?,
+            None => {
+                let mut bytes = self.buffer();
+                let progress = job.unit.print(0, &mut bytes)?;
+                (bytes, progress)
+            }
+        };
+        loop {
+            work.take(&job.unit, &bytes, progress)?;
+            if progress.complete {
+                break;
+            }
+            bytes.clear();
+            progress = job.unit.print(progress.rows, &mut bytes)?;
+        }
+        bytes.clear();
+        lock(self.spare).push(bytes);
+        Ok(())
+    }
+
+    fn buffer(self) -> Vec<u8> {
+        lock(self.spare).pop().unwrap_or_default()
+    }
+}
+
+/// A unit and what has become of it.
+struct Job<U> {
+    unit: U,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+type Printed = Result<(Vec<u8>, Progress), FormatError>;
+
+enum State {
+    /// Nobody has begun.
+    Waiting,
+    /// A thread prints it.
+    Printing,
+    /// It is printed.
+    Done(Printed),
+    /// The sender has it.
+    Taken,
+}
+
+impl<U: Unit> Job<U> {
+    fn print_ahead(&self, mut bytes: Vec<u8>) {
+        {
+            let mut state = lock(&self.state);
+            if !matches!(*state, State::Waiting) {
+                return;
+            }
+            *state = State::Printing;
+        }
+        // A panic leaves `Printing` behind; the guard turns it into an error, so that the sender does not wait.
+        let mut guard = Unprinted { job: self, printed: None };
+        guard.printed = Some(self.unit.print(0, &mut bytes).map(|progress| (bytes, progress)));
+    }
+
+    /// What was printed ahead, or nothing when the caller is to print the unit itself.
+    fn take(&self) -> Option<Printed> {
+        let mut state = lock(&self.state);
+        loop {
+            match std::mem::replace(&mut *state, State::Taken) {
+                State::Done(printed) => return Some(printed),
+                State::Printing => {
+                    *state = State::Printing;
+                    state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                State::Waiting | State::Taken => return None,
+            }
+        }
+    }
+}
+
+/// Hands the outcome over when printing ends, whichever way.
+struct Unprinted<'j, U> {
+    job: &'j Job<U>,
+    printed: Option<Printed>,
+}
+
+impl<U> Drop for Unprinted<'_, U> {
+    fn drop(&mut self) {
+        // After a panic the sender prints the unit again and meets the panic itself.
+        let state = self.printed.take().map_or(State::Waiting, State::Done);
+        *lock(&self.job.state) = state;
+        self.job.changed.notify_all();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// Prints its number in pieces of one row.
+    struct Number<'c> {
+        number: usize,
+        rows: usize,
+        printed: &'c AtomicUsize,
+    }
+
+    impl Unit for Number<'_> {
+        fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+            self.printed.fetch_add(1, Ordering::Relaxed);
+            out.extend_from_slice(format!("{}.{done} ", self.number).as_bytes());
+            Ok(Progress { rows: done + 1, complete: done + 1 == self.rows })
+        }
+    }
+
+    struct Count<'c> {
+        next: usize,
+        end: usize,
+        pauses: bool,
+        stop_at: usize,
+        printed: &'c AtomicUsize,
+        taken: Vec<String>,
+    }
+
+    #[derive(Debug)]
+    enum Stop {
+        Asked,
+        Damaged,
+    }
+
+    impl From<FormatError> for Stop {
+        fn from(_: FormatError) -> Self {
+            Stop::Damaged
+        }
+    }
+
+    impl<'c> Work for Count<'c> {
+        type Unit = Number<'c>;
+        type Error = Stop;
+
+        fn next(&mut self) -> Result<Next<Number<'c>>, Stop> {
+            self.pauses = !self.pauses;
+            if self.next == self.end {
+                return Ok(Next::End);
+            }
+            if self.pauses {
+                return Ok(Next::Nothing);
+            }
+            self.next += 1;
+            let (number, printed) = (self.next, self.printed);
+            Ok(Next::Unit(Number { number, rows: 1 + number % 3, printed }))
+        }
+
+        fn take(&mut self, unit: &Number<'c>, bytes: &[u8], progress: Progress) -> Result<(), Stop> {
+            self.taken.push(String::from_utf8(bytes.to_vec()).unwrap());
+            assert_eq!(progress.complete, progress.rows == unit.rows);
+            if self.taken.len() == self.stop_at { Err(Stop::Asked) } else { Ok(()) }
+        }
+    }
+
+    fn run(end: usize, stop_at: usize) -> (Result<(), Stop>, Vec<String>, usize, usize) {
+        let press = Press::new(3).unwrap();
+        let printed = AtomicUsize::new(0);
+        let mut work = Count { next: 0, end, pauses: false, stop_at, printed: &printed, taken: Vec::new() };
+        let outcome = press.run(&mut work);
+        let free = press.free.load(Ordering::Acquire);
+        let taken = work.taken;
+        (outcome, taken, printed.load(Ordering::Relaxed), free)
+    }
+
+    #[test]
+    fn everything_is_handed_over_once_and_in_order() {
+        let (outcome, taken, printed, free) = run(500, usize::MAX);
+        outcome.unwrap();
+        let expected: Vec<String> = (1..=500)
+            .flat_map(|number| (0..1 + number % 3).map(move |row| format!("{number}.{row} ")))
+            .collect();
+        assert_eq!(taken, expected);
+        assert_eq!((printed, free), (expected.len(), UNITS_AHEAD_MAX));
+        assert!(run(0, usize::MAX).1.is_empty());
+    }
+
+    #[test]
+    fn a_client_that_stops_stops_the_printing() {
+        let (outcome, taken, printed, free) = run(1_000_000, 10);
+        assert!(matches!(outcome, Err(Stop::Asked)));
+        assert_eq!((taken.len(), free), (10, UNITS_AHEAD_MAX));
+        assert!(printed <= 10 + UNITS_AHEAD_EACH, "{printed}");
+    }
+}
