@@ -66,6 +66,11 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
     vec![
         header("X-Credits-Charged", count("Credits"), "What this answer cost."),
         header("X-Credits-Remaining", count("Credits"), "What is left in the account."),
+        header("Accept-Ranges", word("Ranges", &["bytes", "none"]), "Whether parts can be asked for."),
+        header("Content-Disposition", text("RFC 6266"), "The name of the file."),
+        header("Content-Encoding", word("Coding", &["gzip", "zstd"]), "How the body is encoded, if it is."),
+        header("Content-Range", text("RFC 9110"), "Which bytes these are, and how many the file has."),
+        header("Repr-Digest", text("RFC 9530"), "SHA-256 of the whole file, on small files."),
         header("X-Dataset-Version", text("Semantic version"), "The version that was read."),
         header("X-Rows-Returned", count("Rows"), "Rows in this answer."),
         header(

@@ -110,6 +110,14 @@ const MEANINGS: &[Meaning] = &[
     )
     .because("MEDIA_TYPE", "send `Content-Type: application/json`"),
     meaning(
+        ErrorKind::RangeNotSatisfiable,
+        "RangeNotSatisfiable",
+        "No byte of the file is in the range, or the range cannot be read.",
+        "the file has 4711 bytes and no such part",
+    )
+    .because("RANGE_NOT_SATISFIABLE", "ask for one range of bytes inside the file")
+    .with(&["Content-Range"]),
+    meaning(
         ErrorKind::Unprocessable,
         "Unprocessable",
         "The `Idempotency-Key` was used with another request within 24 hours.",

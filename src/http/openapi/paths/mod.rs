@@ -3,6 +3,7 @@
 mod account;
 mod catalog;
 mod discovery;
+mod download;
 mod graph;
 mod health;
 mod metadata;
@@ -38,6 +39,7 @@ pub(super) fn all() -> Vec<Entry> {
         stats::all(),
         graph::all(),
         query::all(),
+        download::all(),
         account::all(),
         discovery::all(),
         health::all(),

@@ -1,0 +1,50 @@
+//! Whole files and parts of them.
+
+use super::QUERY;
+use crate::http::errors::ErrorKind;
+use crate::http::openapi::headers;
+use crate::http::openapi::operation::{Answer, Entry, Op, parameter, request_header};
+use crate::http::openapi::parts::{text, word};
+
+const FILE: [&str; 5] =
+    ["Accept-Ranges", "Content-Disposition", "Content-Encoding", "Repr-Digest", "X-Dataset-Version"];
+const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
+const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
+const JSON: &str = "[{\"o_orderkey\":1,\"o_totalprice\":173665.47}]";
+
+pub(super) fn all() -> Vec<Entry> {
+    let format = word("A format; beats `Accept`.", &["csv", "json", "ndjson"]);
+    let condition =
+        "The tag or date of what the client has begun; when it no longer holds, the whole file comes.";
+    let held =
+        headers::HELD.iter().fold(Answer::empty("You hold it already."), |held, name| held.header(name));
+    vec![
+        Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download the whole current version")
+            .saying(
+                "Costs as many credits as the dataset has rows. A download that breaks off costs the rows that were sent; the \
+                 first range afterwards pays the rest, and further ranges of the same version and format are free for 24 \
+                 hours. `HEAD`, 304 and 416 are free.",
+            )
+            .of_dataset()
+            .with_key()
+            .taking(parameter("format", "What the file looks like; CSV unless said otherwise.", format))
+            .taking(request_header("Range", "One range of bytes.", text("RFC 9110")))
+            .taking(request_header("If-Range", condition, text("As the answer carried it.")))
+            .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
+            .taking(request_header("If-Modified-Since", "Date of what the client holds.", text("As the answer carried it.")))
+            .answering("200", file("The whole file."))
+            .answering("206", file("The part that was asked for.").header("Content-Range"))
+            .answering("304", held.headers(&headers::CREDITS))
+            .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::RangeNotSatisfiable])
+            .entry(),
+    ]
+}
+
+fn file(description: &str) -> Answer {
+    Answer::plain(description, "text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
+        .or("application/json", text("One array of objects, or a part of it."), JSON)
+        .or("application/x-ndjson", text("One object a line."), NDJSON)
+        .headers(&headers::HELD)
+        .headers(&headers::CREDITS)
+        .headers(&FILE)
+}
