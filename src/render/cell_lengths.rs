@@ -133,14 +133,17 @@ impl<'t> ColumnLengths<'t> {
         .sum()
     }
 
+    /// Texts lie one after the other, so the bytes of a stretch of them are a difference.
     fn text_bytes(&self, column: &Texts<'_>, mut rows: Range<u32>) -> Option<u64> {
-        if self.text == CellText::Csv {
+        let plain = column.csv_plain && column.null_count == 0;
+        if self.text == CellText::Csv && !plain {
             return rows.map(|row| csv_text_len(column.json(row)?, column.csv_plain)).sum();
         }
-        rows.try_fold(0u64, |sum, row| {
-            let (start, end) = column.span(row)?;
-            sum.checked_add(end.checked_sub(start)?)
-        })
+        let quotes = if self.text == CellText::Csv { JSON_QUOTES * rows.len() as u64 } else { 0 };
+        let (Some(first), last) = (rows.next(), rows.next_back()) else { return Some(0) };
+        let (start, _) = column.span(first)?;
+        let (_, end) = column.span(last.unwrap_or(first))?;
+        end.checked_sub(start)?.checked_sub(quotes)
     }
 
     fn null_len(&self) -> u64 {

@@ -1,10 +1,11 @@
 //! The cells of one column for a batch of rows: gathered first, printed later. Where a printed form lies in the file,
-//! a cell is a span of it; numbers of packed columns are printed when their row is.
+//! a cell is a span of it; numbers of packed columns are printed while they are gathered, one column after the other.
 
+use mercato_format::column::TEXT_PADDING;
 use mercato_format::print::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
 };
-use mercato_format::text::{csv_needs_quotes, json_string_text, push_csv_field};
+use mercato_format::text::{json_string_text, push_csv_field};
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, Texts};
 
 use crate::render::row_writer::CellText;
@@ -18,17 +19,18 @@ pub(crate) struct Printer<'t> {
     data: ColumnData<'t>,
 }
 
-/// Gathered cells.
+/// Gathered cells: where in some bytes the printed form of each lies.
 pub(crate) enum Cells<'t> {
-    /// Printed forms, by their start and end in `bytes`.
-    Spans { bytes: &'t [u8], spans: Vec<(usize, usize)> },
-    /// Texts that may need quotes in CSV, by their JSON form.
-    CsvTexts { bytes: &'t [u8], spans: Vec<(usize, usize)> },
-    /// Stored numbers, and which rows have one.
-    Numbers { kind: ColumnKind, text: CellText, values: Vec<i64>, valid: Vec<bool> },
-    /// Wide numbers, and which rows have one.
-    Wide { kind: ColumnKind, text: CellText, values: Vec<Option<i128>> },
+    /// Forms that lie in the file.
+    Stored { bytes: &'t [u8], spans: Spans },
+    /// Forms that lie in the file, and behind them, those that were made now.
+    Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
+    /// Numbers, printed now.
+    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
 }
+
+/// Start and end of each cell.
+type Spans = Vec<(usize, usize)>;
 
 impl<'t> Printer<'t> {
     pub(crate) fn new(table: &'t Table, column: usize, text: CellText) -> Result<Printer<'t>, FormatError> {
@@ -38,56 +40,64 @@ impl<'t> Printer<'t> {
     }
 
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
-        let (kind, text) = (self.kind, self.text);
         match &self.data {
             ColumnData::Dictionary(column) => {
-                let table =
-                    if text == CellText::Csv { column.csv.unwrap_or(column.json) } else { column.json };
-                Cells::Spans { bytes: table.bytes(), spans: Vec::new() }
+                let csv = column.csv.filter(|_| self.text == CellText::Csv);
+                Cells::Stored { bytes: csv.unwrap_or(column.json).padded_bytes(), spans: Vec::new() }
             }
-            ColumnData::Texts(column) if text == CellText::Csv && !column.csv_plain => {
-                Cells::CsvTexts { bytes: column.bytes(), spans: Vec::new() }
+            ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
+                Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
             }
-            ColumnData::Texts(column) => Cells::Spans { bytes: column.bytes(), spans: Vec::new() },
-            ColumnData::Numbers(column) if column.width == 16 => {
-                Cells::Wide { kind, text, values: Vec::new() }
+            ColumnData::Texts(column) => Cells::Stored { bytes: column.padded_bytes(), spans: Vec::new() },
+            ColumnData::Numbers(_) => {
+                Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
             }
-            ColumnData::Numbers(_) => Cells::Numbers { kind, text, values: Vec::new(), valid: Vec::new() },
         }
     }
 
     /// Replaces `cells` by those of `rows`; gives the number of NaNs and infinities that will show as null.
     pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
-        let gathered = match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Spans { bytes, spans }) => {
-                dictionary_spans(column, self.kind, self.text, rows, spans)
-                    .map(|hidden| (bytes, spans, hidden))
+        self.gather_cells(rows, cells).ok_or_else(|| self.table.damaged(self.column))
+    }
+
+    fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<u64> {
+        match (&self.data, cells) {
+            (ColumnData::Dictionary(column), Cells::Stored { bytes, spans }) => {
+                let hidden = dictionary_spans(column, self.kind, self.text, rows, spans)?;
+                inside(bytes, spans).then_some(hidden)
             }
-            (ColumnData::Texts(column), Cells::Spans { bytes, spans } | Cells::CsvTexts { bytes, spans }) => {
-                let strip = self.text == CellText::Csv && column.csv_plain;
-                text_spans(column, strip, rows, spans).map(|()| (bytes, spans, 0))
+            (ColumnData::Texts(column), Cells::Stored { bytes, spans }) => {
+                text_spans(column, rows, spans)?;
+                if !inside(bytes, spans) {
+                    return None;
+                }
+                fetch_far(bytes, spans, rows);
+                if self.text == CellText::Csv {
+                    strip_quotes(bytes, column.null_count > 0, spans)
+                } else {
+                    Some(0)
+                }
             }
-            (ColumnData::Numbers(column), Cells::Numbers { values, valid, .. }) => {
-                let complete = gather_numbers(column, rows, values, valid);
-                return complete.map(|()| self.non_finite(values, valid)).ok_or_else(|| self.damaged());
+            (ColumnData::Texts(column), Cells::Mixed { bytes, made, spans }) => {
+                text_spans(column, rows, spans)?;
+                if !inside(bytes, spans) {
+                    return None;
+                }
+                fetch_far(bytes, spans, rows);
+                csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
-            (ColumnData::Numbers(column), Cells::Wide { values, .. }) => {
-                values.clear();
-                let complete = rows.iter().try_for_each(|row| {
-                    let value = column.values.get_wide(*row as usize)?;
-                    values.push(column.is_valid(*row).then_some(value));
-                    Some(())
-                });
-                return complete.map(|()| 0).ok_or_else(|| self.damaged());
+            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans }) => {
+                made.clear();
+                spans.clear();
+                if column.width == 16 {
+                    return print_wide(column, self.kind, self.text, rows, made, spans);
+                }
+                gather_numbers(column, rows, values, valid)?;
+                print_numbers(self.kind, self.text, values, valid, made, spans);
+                Some(self.non_finite(values, valid))
             }
             _ => None,
-        };
-        let (bytes, spans, hidden) = gathered.ok_or_else(|| self.damaged())?;
-        if matches!(self.data, ColumnData::Texts(_)) && is_contiguous(rows).is_none() {
-            fetch(bytes, spans);
         }
-        let inside = spans.iter().all(|(start, end)| start <= end && *end <= bytes.len());
-        if inside { Ok(hidden) } else { Err(self.damaged()) }
     }
 
     /// NaNs and infinities among doubles, for JSON.
@@ -99,17 +109,21 @@ impl<'t> Printer<'t> {
         pairs.filter(|(value, valid)| **valid && !f64::from_bits(value.cast_unsigned()).is_finite()).count()
             as u64
     }
+}
 
-    fn damaged(&self) -> FormatError {
-        self.table.damaged(self.column)
-    }
+/// Whether every cell lies in the bytes of its section, without the padding.
+fn inside(bytes: &[u8], spans: &[(usize, usize)]) -> bool {
+    let end_max = bytes.len().saturating_sub(TEXT_PADDING);
+    spans.iter().all(|(start, end)| start <= end && *end <= end_max)
 }
 
 /// Touches texts that lie far apart, so that their cache misses overlap instead of coming one by one while they are
 /// printed.
-fn fetch(bytes: &[u8], spans: &[(usize, usize)]) {
-    let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
-    std::hint::black_box(touched);
+fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
+    if is_contiguous(rows).is_none() {
+        let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
+        std::hint::black_box(touched);
+    }
 }
 
 /// Whether rows follow one another, so that a range can be copied instead of gathered.
@@ -125,7 +139,7 @@ fn dictionary_spans(
     kind: ColumnKind,
     text: CellText,
     rows: &[u32],
-    spans: &mut Vec<(usize, usize)>,
+    spans: &mut Spans,
 ) -> Option<u64> {
     let mut codes = Vec::with_capacity(rows.len());
     let complete = match is_contiguous(rows) {
@@ -166,22 +180,92 @@ pub(crate) fn entry_span(
     Some((start as usize, end as usize))
 }
 
-/// Spans of texts, with or without their quotes; `None` when the file is damaged.
-fn text_spans(column: &Texts<'_>, strip: bool, rows: &[u32], spans: &mut Vec<(usize, usize)>) -> Option<()> {
+/// Spans of the JSON texts; `None` when the file is damaged.
+fn text_spans(column: &Texts<'_>, rows: &[u32], spans: &mut Spans) -> Option<()> {
     spans.clear();
     spans.reserve(rows.len());
     for row in rows {
         let (start, end) = column.span(*row)?;
-        let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
-        if !strip {
-            spans.push((start, end));
-        } else if column.bytes().get(start) == Some(&b'"') {
-            spans.push((start + 1, end.checked_sub(1)?));
-        } else {
-            spans.push((0, 0));
-        }
+        spans.push((usize::try_from(start).ok()?, usize::try_from(end).ok()?));
     }
     Some(())
+}
+
+/// Takes the quotes off texts that need none in CSV; null becomes nothing.
+fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
+    for (start, end) in spans {
+        if nulls && bytes.get(*start) != Some(&b'"') {
+            *end = *start;
+        } else if *end - *start >= 2 {
+            (*start, *end) = (*start + 1, *end - 1);
+        } else {
+            return None;
+        }
+    }
+    Some(0)
+}
+
+/// The CSV forms of texts. A text without escapes is its own CSV form, if need be with the quotes that it has already;
+/// the few others are made and put behind the bytes of the file.
+fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u8>) -> Option<u64> {
+    made.clear();
+    let marks = if contiguous { marks_of_stretch(bytes, spans)? } else { marks_of_each(bytes, spans)? };
+    for ((start, end), mark) in spans.iter_mut().zip(marks) {
+        let json = bytes.get(*start..*end)?;
+        match mark {
+            _ if json.first() != Some(&b'"') => *end = *start,
+            Mark::Clean if json.len() > 2 => (*start, *end) = (*start + 1, *end - 1),
+            Mark::Clean | Mark::Comma => {}
+            Mark::Escape => {
+                let at = made.len();
+                push_csv_field(made, &json_string_text(json)?);
+                (*start, *end) = (bytes.len() + at, bytes.len() + made.len());
+            }
+        }
+    }
+    made.extend_from_slice(&[0; TEXT_PADDING]);
+    Some(0)
+}
+
+/// What a JSON text holds that matters in CSV. Quotes and line ends are escapes in JSON.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Clean,
+    Comma,
+    Escape,
+}
+
+/// One search through texts that lie one after the other.
+fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
+    let mut marks = vec![Mark::Clean; spans.len()];
+    let (Some((first, _)), Some((_, last))) = (spans.first(), spans.last()) else { return Some(marks) };
+    let mut cells = spans.iter().zip(&mut marks);
+    let mut cell = cells.next();
+    let stretch = bytes.get(*first..*last)?;
+    for hit in memchr::memchr2_iter(b',', b'\\', stretch) {
+        while cell.as_ref().is_some_and(|((_, end), _)| *end <= first + hit) {
+            cell = cells.next();
+        }
+        let Some((_, mark)) = cell.as_mut() else { break };
+        if stretch.get(hit) == Some(&b'\\') {
+            **mark = Mark::Escape;
+        } else if **mark == Mark::Clean {
+            **mark = Mark::Comma;
+        }
+    }
+    Some(marks)
+}
+
+fn marks_of_each(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
+    spans.iter().map(|(start, end)| Some(mark_of(bytes.get(*start..*end)?))).collect()
+}
+
+fn mark_of(json: &[u8]) -> Mark {
+    match memchr::memchr2(b',', b'\\', json) {
+        None => Mark::Clean,
+        Some(at) if json.iter().skip(at).any(|byte| *byte == b'\\') => Mark::Escape,
+        Some(_) => Mark::Comma,
+    }
 }
 
 fn gather_numbers(
@@ -204,31 +288,55 @@ fn gather_numbers(
 }
 
 impl Cells<'_> {
-    /// Appends the cell of the batch's row `number`.
-    #[inline]
-    pub(crate) fn print(&self, number: usize, out: &mut Vec<u8>) {
+    /// Bytes of all cells of the batch.
+    pub(crate) fn total_len(&self) -> usize {
+        self.spans().iter().map(|(start, end)| end - start).sum()
+    }
+
+    fn spans(&self) -> &Spans {
         match self {
-            Cells::Spans { bytes, spans } => {
-                if let Some(text) = spans.get(number).and_then(|(start, end)| bytes.get(*start..*end)) {
-                    out.extend_from_slice(text);
-                }
-            }
-            Cells::CsvTexts { bytes, spans } => {
-                if let Some(json) = spans.get(number).and_then(|(start, end)| bytes.get(*start..*end)) {
-                    print_csv_text(json, out);
-                }
-            }
-            Cells::Numbers { kind, text, values, valid } => {
-                let value = values.get(number).copied().filter(|_| valid.get(number) == Some(&true));
-                print_number(*kind, *text, value, out);
-            }
-            Cells::Wide { kind, text, values } => match (values.get(number).copied().flatten(), kind) {
-                (Some(value), ColumnKind::Decimal { scale, .. }) => push_decimal(out, value, *scale),
-                (Some(value), _) => push_wide(out, value),
-                (None, _) => print_null(*text, out),
-            },
+            Cells::Stored { spans, .. } | Cells::Mixed { spans, .. } | Cells::Printed { spans, .. } => spans,
         }
     }
+
+    /// Writes the cell of the batch's row `number`; gives the place after it.
+    #[inline]
+    pub(crate) fn put(&self, number: usize, target: &mut [u8], at: usize) -> usize {
+        let Some((start, end)) = self.spans().get(number).copied() else { return at };
+        let len = end - start;
+        match self {
+            Cells::Stored { bytes, .. } => put(target, at, bytes, start, len),
+            Cells::Mixed { bytes, made, .. } => match start.checked_sub(bytes.len()) {
+                None => put(target, at, bytes, start, len),
+                Some(start) => put(target, at, made, start, len),
+            },
+            Cells::Printed { made, .. } => put(target, at, made, start, len),
+        }
+    }
+}
+
+/// Copies `len` bytes to `target[at..]`, in one step of 16 or 32 bytes where both sides have room for it; what is
+/// copied too much is overwritten by what comes next.
+#[inline]
+pub(crate) fn put(target: &mut [u8], at: usize, source: &[u8], start: usize, len: usize) -> usize {
+    let from = source.get(start..).unwrap_or_default();
+    let to = target.get_mut(at..).unwrap_or_default();
+    let done = match len {
+        0..=16 => put_step::<16>(from, to),
+        17..=32 => put_step::<32>(from, to),
+        _ => false,
+    };
+    if !done && let (Some(from), Some(to)) = (from.get(..len), to.get_mut(..len)) {
+        to.copy_from_slice(from);
+    }
+    at + len
+}
+
+#[inline]
+fn put_step<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+    let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) else { return false };
+    *to = *from;
+    true
 }
 
 /// Bytes of a text in CSV, from its JSON form; `plain` texts need neither quotes nor escapes.
@@ -237,24 +345,107 @@ pub(crate) fn csv_text_len(json: &[u8], plain: bool) -> Option<u64> {
         let stripped = if json.first() == Some(&b'"') { json.len().checked_sub(2)? } else { 0 };
         return Some(stripped as u64);
     }
-    let mut out = Vec::new();
-    let Some(text) = json_string_text(json) else { return Some(0) };
-    match (matches!(text, std::borrow::Cow::Borrowed(_)), csv_needs_quotes(&text)) {
-        (_, false) => return Some(text.len() as u64),
-        (true, true) => return Some(json.len() as u64),
-        (false, true) => push_csv_field(&mut out, &text),
+    if json.first() != Some(&b'"') {
+        return Some(0);
     }
-    Some(out.len() as u64)
+    match mark_of(json) {
+        Mark::Clean if json.len() > 2 => Some(json.len() as u64 - 2),
+        Mark::Clean | Mark::Comma => Some(json.len() as u64),
+        Mark::Escape => {
+            let mut out = Vec::new();
+            push_csv_field(&mut out, &json_string_text(json)?);
+            Some(out.len() as u64)
+        }
+    }
 }
 
-/// A text without escapes is its own CSV form, if need be with the quotes that it has already.
-fn print_csv_text(json: &[u8], out: &mut Vec<u8>) {
-    let Some(text) = json_string_text(json) else { return };
-    let clean = matches!(text, std::borrow::Cow::Borrowed(_));
-    match (clean, csv_needs_quotes(&text)) {
-        (_, false) => out.extend_from_slice(&text),
-        (true, true) => out.extend_from_slice(json),
-        (false, true) => push_csv_field(out, &text),
+/// Prints numbers of a kind, one loop each.
+fn print_numbers(
+    kind: ColumnKind,
+    text: CellText,
+    values: &[i64],
+    valid: &[bool],
+    made: &mut Vec<u8>,
+    spans: &mut Spans,
+) {
+    let quote: &[u8] = if text == CellText::Json { b"\"" } else { b"" };
+    let mut cells = Printing { text, values, valid, made, spans };
+    match kind {
+        ColumnKind::Integer | ColumnKind::Text => cells.each(push_integer),
+        ColumnKind::Decimal { scale, .. } => cells.each(|out, value| push_decimal(out, value.into(), scale)),
+        ColumnKind::Boolean => {
+            cells.each(|out, value| out.extend_from_slice(if value == 0 { b"false" } else { b"true" }));
+        }
+        ColumnKind::Float => {
+            cells.each(|out, value| print_float(text, f64::from_bits(value.cast_unsigned()), out))
+        }
+        ColumnKind::Date => cells.each(|out, value| {
+            out.extend_from_slice(quote);
+            push_date(out, value);
+            out.extend_from_slice(quote);
+        }),
+        ColumnKind::Timestamp { unit } => cells.each(|out, value| {
+            out.extend_from_slice(quote);
+            push_timestamp(out, value, unit);
+            out.extend_from_slice(quote);
+        }),
+    }
+}
+
+struct Printing<'a> {
+    text: CellText,
+    values: &'a [i64],
+    valid: &'a [bool],
+    made: &'a mut Vec<u8>,
+    spans: &'a mut Spans,
+}
+
+impl Printing<'_> {
+    #[inline]
+    fn each(&mut self, print: impl Fn(&mut Vec<u8>, i64)) {
+        for (value, valid) in self.values.iter().zip(self.valid) {
+            let start = self.made.len();
+            if *valid {
+                print(self.made, *value);
+            } else {
+                print_null(self.text, self.made);
+            }
+            self.spans.push((start, self.made.len()));
+        }
+        self.made.extend_from_slice(&[0; TEXT_PADDING]);
+    }
+}
+
+fn print_wide(
+    column: &Numbers<'_>,
+    kind: ColumnKind,
+    text: CellText,
+    rows: &[u32],
+    made: &mut Vec<u8>,
+    spans: &mut Spans,
+) -> Option<u64> {
+    for row in rows {
+        let start = made.len();
+        let value = column.values.get_wide(*row as usize)?;
+        match kind {
+            _ if !column.is_valid(*row) => print_null(text, made),
+            ColumnKind::Decimal { scale, .. } => push_decimal(made, value, scale),
+            _ => push_wide(made, value),
+        }
+        spans.push((start, made.len()));
+    }
+    made.extend_from_slice(&[0; TEXT_PADDING]);
+    Some(0)
+}
+
+fn print_float(text: CellText, value: f64, out: &mut Vec<u8>) {
+    match text {
+        CellText::Csv => push_float_csv(out, value),
+        CellText::Json => {
+            if !push_finite(out, value) {
+                out.extend_from_slice(b"null");
+            }
+        }
     }
 }
 
@@ -262,36 +453,4 @@ fn print_null(text: CellText, out: &mut Vec<u8>) {
     if text == CellText::Json {
         out.extend_from_slice(b"null");
     }
-}
-
-#[inline]
-fn print_number(kind: ColumnKind, text: CellText, value: Option<i64>, out: &mut Vec<u8>) {
-    let Some(value) = value else { return print_null(text, out) };
-    match kind {
-        ColumnKind::Integer | ColumnKind::Text => push_integer(out, value),
-        ColumnKind::Decimal { scale, .. } => push_decimal(out, value.into(), scale),
-        ColumnKind::Boolean => out.extend_from_slice(if value == 0 { b"false" } else { b"true" }),
-        ColumnKind::Float => {
-            let value = f64::from_bits(value.cast_unsigned());
-            match text {
-                CellText::Csv => push_float_csv(out, value),
-                CellText::Json => {
-                    if !push_finite(out, value) {
-                        out.extend_from_slice(b"null");
-                    }
-                }
-            }
-        }
-        ColumnKind::Date => print_quoted(text, out, |out| push_date(out, value)),
-        ColumnKind::Timestamp { unit } => print_quoted(text, out, |out| push_timestamp(out, value, unit)),
-    }
-}
-
-fn print_quoted(text: CellText, out: &mut Vec<u8>, print: impl FnOnce(&mut Vec<u8>)) {
-    if text == CellText::Csv {
-        return print(out);
-    }
-    out.push(b'"');
-    print(out);
-    out.push(b'"');
 }

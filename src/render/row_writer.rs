@@ -2,7 +2,7 @@
 
 use mercato_format::{FormatError, Table};
 
-use crate::render::cells::{Cells, Printer};
+use crate::render::cells::{Cells, Printer, put};
 use crate::render::{Format, csv, json, ndjson, sse};
 
 /// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
@@ -54,6 +54,7 @@ pub struct RenderNotes {
 pub struct RowWriter<'t> {
     table: &'t Table,
     layout: Layout,
+    pieces: Pieces,
     printers: Vec<Printer<'t>>,
     cells: Vec<Cells<'t>>,
     written: bool,
@@ -74,7 +75,16 @@ impl<'t> RowWriter<'t> {
             .map(|column| Printer::new(table, *column, layout.text))
             .collect::<Result<_, _>>()?;
         let cells = printers.iter().map(Printer::empty_cells).collect();
-        Ok(RowWriter { table, layout, printers, cells, written: false, notes: RenderNotes::default() })
+        let pieces = Pieces::of(&layout);
+        Ok(RowWriter {
+            table,
+            layout,
+            pieces,
+            printers,
+            cells,
+            written: false,
+            notes: RenderNotes::default(),
+        })
     }
 
     /// Appends what stands before all rows.
@@ -114,18 +124,63 @@ impl<'t> RowWriter<'t> {
         self.notes
     }
 
+    /// Writes into room that is made for the whole batch, so that nothing has to grow in between.
     fn print(&mut self, count: usize, out: &mut Vec<u8>) {
-        let layout = &self.layout;
+        let Pieces { before_cell, row_end, between_rows } = &self.pieces;
+        let around =
+            before_cell.iter().map(|piece| piece.len).sum::<usize>() + row_end.len + between_rows.len;
+        let cells: usize = self.cells.iter().map(Cells::total_len).sum();
+        let start = out.len();
+        out.resize(start + cells + count * around + ROOM_BEYOND, 0);
+        let target = out.get_mut(start..).unwrap_or_default();
+        let mut at = 0;
         for number in 0..count {
             if self.written {
-                out.extend_from_slice(layout.between_rows);
+                at = between_rows.put(target, at);
             }
             self.written = true;
-            for (before, cells) in layout.before_cell.iter().zip(&self.cells) {
-                out.extend_from_slice(before);
-                cells.print(number, out);
+            for (before, cells) in before_cell.iter().zip(&self.cells) {
+                at = before.put(target, at);
+                at = cells.put(number, target, at);
             }
-            out.extend_from_slice(layout.row_end);
+            at = row_end.put(target, at);
         }
+        out.truncate(start + at);
+    }
+}
+
+/// Room after a batch, so that its last bytes too are copied in whole steps.
+const ROOM_BEYOND: usize = 32;
+
+/// What stands around the cells, padded so that it is copied in whole steps.
+struct Pieces {
+    before_cell: Vec<Piece>,
+    row_end: Piece,
+    between_rows: Piece,
+}
+
+struct Piece {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Pieces {
+    fn of(layout: &Layout) -> Pieces {
+        Pieces {
+            before_cell: layout.before_cell.iter().map(|bytes| Piece::of(bytes)).collect(),
+            row_end: Piece::of(layout.row_end),
+            between_rows: Piece::of(layout.between_rows),
+        }
+    }
+}
+
+impl Piece {
+    fn of(bytes: &[u8]) -> Piece {
+        Piece { bytes: [bytes, &[0; ROOM_BEYOND]].concat(), len: bytes.len() }
+    }
+
+    #[inline]
+    fn put(&self, target: &mut [u8], at: usize) -> usize {
+        put(target, at, &self.bytes, 0, self.len)
     }
 }

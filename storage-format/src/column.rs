@@ -95,12 +95,21 @@ impl RowOrder<'_> {
 #[derive(Clone, Copy, Debug)]
 pub struct TextTable<'a> {
     offsets: &'a [u8],
-    bytes: &'a [u8],
+    padded: &'a [u8],
+}
+
+/// Bytes behind texts that may be read with them, so that short ones are copied in one step.
+pub const TEXT_PADDING: usize = 16;
+
+/// Texts without what follows them.
+fn without_padding(padded: &[u8]) -> &[u8] {
+    padded.get(..padded.len().saturating_sub(TEXT_PADDING)).unwrap_or_default()
 }
 
 impl<'a> TextTable<'a> {
-    pub(crate) fn new(offsets: &'a [u8], bytes: &'a [u8]) -> TextTable<'a> {
-        TextTable { offsets, bytes }
+    /// `padded` has [`TEXT_PADDING`] bytes more than the texts.
+    pub(crate) fn new(offsets: &'a [u8], padded: &'a [u8]) -> TextTable<'a> {
+        TextTable { offsets, padded }
     }
 
     /// The text of an entry; `None` beyond the end, or when the file is damaged.
@@ -108,7 +117,7 @@ impl<'a> TextTable<'a> {
     #[must_use]
     pub fn get(&self, entry: u32) -> Option<&'a [u8]> {
         let (start, end) = self.span(entry)?;
-        self.bytes.get(start as usize..end as usize)
+        self.bytes().get(start as usize..end as usize)
     }
 
     /// Start and end of an entry's text in [`TextTable::bytes`]; not yet compared with its length.
@@ -123,7 +132,13 @@ impl<'a> TextTable<'a> {
     /// All texts, one after the other.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        without_padding(self.padded)
+    }
+
+    /// The same and [`TEXT_PADDING`] bytes that mean nothing.
+    #[must_use]
+    pub fn padded_bytes(&self) -> &'a [u8] {
+        self.padded
     }
 }
 
@@ -318,7 +333,7 @@ pub struct Texts<'a> {
     pub(crate) rows: u32,
     pub(crate) offsets: UintArray<'a>,
     pub(crate) bases: &'a [u8],
-    pub(crate) bytes: &'a [u8],
+    pub(crate) padded: &'a [u8],
     pub(crate) order: RowOrder<'a>,
     pub(crate) zones: Zones<'a>,
 }
@@ -329,7 +344,7 @@ impl<'a> Texts<'a> {
     #[must_use]
     pub fn json(&self, row: u32) -> Option<&'a [u8]> {
         let (start, end) = self.span(row)?;
-        self.bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+        self.bytes().get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
     /// Start and end of a row's JSON text in [`Texts::bytes`]; not yet compared with its length.
@@ -351,7 +366,13 @@ impl<'a> Texts<'a> {
     /// All texts, one after the other.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
+        without_padding(self.padded)
+    }
+
+    /// The same and [`TEXT_PADDING`] bytes that mean nothing.
+    #[must_use]
+    pub fn padded_bytes(&self) -> &'a [u8] {
+        self.padded
     }
 
     /// Ranks that have a value.

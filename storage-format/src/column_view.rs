@@ -2,8 +2,8 @@
 
 use crate::array::UintArray;
 use crate::column::{
-    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TextTable, Texts, ZONE_RECORD_SIZE, ZONE_ROWS,
-    Zones,
+    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
+    ZONE_ROWS, Zones,
 };
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::{FormatError, Place, corrupt};
@@ -63,12 +63,12 @@ impl<'a> ColumnView<'a> {
             None => None,
             Some(_) => Some(TextTable::new(
                 self.exact(SectionKind::CsvOffsets, offsets, 0)?,
-                self.any(SectionKind::CsvBytes)?,
+                self.padded(SectionKind::CsvBytes, TEXT_PADDING)?,
             )),
         };
         let json = TextTable::new(
             self.exact(SectionKind::JsonOffsets, offsets, 0)?,
-            self.any(SectionKind::JsonBytes)?,
+            self.padded(SectionKind::JsonBytes, TEXT_PADDING)?,
         );
         Ok(Dictionary {
             codes: self.array(SectionKind::Codes)?,
@@ -129,7 +129,7 @@ impl<'a> ColumnView<'a> {
             rows,
             offsets: self.array(SectionKind::TextOffsets)?,
             bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
-            bytes: self.any(SectionKind::TextBytes)?,
+            padded: self.padded(SectionKind::TextBytes, TEXT_PADDING)?,
             order: self.order()?,
             zones: self.zones()?,
         })
@@ -162,10 +162,6 @@ impl<'a> ColumnView<'a> {
             return Err(corrupt(Place::Column(kind, self.number), "length", expected, found));
         }
         self.padded(kind, padding)
-    }
-
-    fn any(&self, kind: SectionKind) -> Result<&'a [u8], FormatError> {
-        self.padded(kind, 0)
     }
 
     fn padded(&self, kind: SectionKind, padding: usize) -> Result<&'a [u8], FormatError> {

@@ -159,7 +159,24 @@ fn wide_digits(value: u128) -> u64 {
     u64::from(value.checked_ilog10().unwrap_or(0)) + 1
 }
 
+/// Appends a number with zeros in front, `digits` of them in all (at most 20).
+#[inline]
 fn push_padded(out: &mut Vec<u8>, value: u64, digits: usize) {
+    let mut buffer = [b'0'; 20];
+    let mut rest = value;
+    for digit in buffer.iter_mut().rev().take(digits) {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if rest > 0 || digits > buffer.len() {
+        return push_long(out, value, digits);
+    }
+    out.extend_from_slice(buffer.get(buffer.len() - digits..).unwrap_or_default());
+}
+
+/// A number that has more digits than asked for.
+#[cold]
+fn push_long(out: &mut Vec<u8>, value: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
     let text = buffer.format(value).as_bytes();
     out.extend(std::iter::repeat_n(b'0', digits.saturating_sub(text.len())));

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use mercato_format::Table;
+use mercato::render::{Format, count_lengths, stored_lengths};
+use mercato_format::error::Place;
+use mercato_format::section::SectionKind;
+use mercato_format::{FormatError, Table};
 use serde::Serialize;
 
 use super::{print_json, print_text};
@@ -45,6 +48,7 @@ pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let bar = progress::bar("verify", table.columns().len() as u64, "columns");
     let report = table.verify(&|_| bar.inc(1)).map_err(Failure::store(&arguments.file))?;
     bar.finish_and_clear();
+    check_lengths(&table).map_err(Failure::store(&arguments.file))?;
     let verified = Verified {
         file: arguments.file.display().to_string(),
         rows: table.row_count(),
@@ -67,4 +71,18 @@ pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
         verified.seconds,
         verified.fingerprint
     ))
+}
+
+/// What the file says of the lengths of its downloads must be what this program's printer counts.
+fn check_lengths(table: &Table) -> Result<(), FormatError> {
+    for format in [Format::Csv, Format::Json, Format::Ndjson] {
+        let Some(kept) = stored_lengths(table, format) else { continue };
+        let counted = count_lengths(table, format)?;
+        let (found, expected) = (kept.total_bytes(), counted.total_bytes());
+        if kept.chunk_rows() == counted.chunk_rows() && kept != counted {
+            let place = Place::File(SectionKind::RenderedLengths);
+            return Err(FormatError::Corrupt { place, what: "lengths of what is printed", expected, found });
+        }
+    }
+    Ok(())
 }
