@@ -13,7 +13,7 @@ use super::{SERVER_FLAGS, open_account, publish_numbers};
 fn the_plain_key_is_in_no_log_and_in_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
-    publish_numbers(&data);
+    publish_numbers(&data, 1_000);
     let (_, key) = open_account(&data);
     let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
         .args(SERVER_FLAGS)
