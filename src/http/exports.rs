@@ -15,8 +15,10 @@ use crate::render::{Document, Format, RenderedLengths, Unit, count_lengths, stor
 /// Lengths and hashes by content of the table and format.
 #[derive(Default)]
 pub struct Exports {
-    remembered: Mutex<HashMap<(String, Format), Arc<Mutex<Remembered>>>>,
+    remembered: Mutex<HashMap<(String, Format), Shared>>,
 }
+
+type Shared = Arc<Mutex<Remembered>>;
 
 #[derive(Default)]
 struct Remembered {
@@ -43,8 +45,8 @@ impl Exports {
             return Some(self.counted(table, format).ok()?.total_bytes());
         }
         let remembered = lock(&self.remembered).get(&key(table, format)).cloned()?;
-        let lengths = lock(&remembered).lengths.as_ref().map(RenderedLengths::total_bytes);
-        lengths
+        let remembered = lock(&remembered);
+        remembered.lengths.as_ref().map(RenderedLengths::total_bytes)
     }
 
     /// `Repr-Digest` of the download, for small ones.

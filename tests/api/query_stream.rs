@@ -98,8 +98,18 @@ fn a_summary_tells_the_end_as_an_event_too() {
     let key = site.paying_key(10);
     let ask = Ask::post(&format!("{TARGET}?summary=1"), "{}").header("X-Api-Key", &key);
     let events = events(&site.send(&ask));
-    assert!(events[3].starts_with(": end {"));
-    assert!(events[4].starts_with("event: end\ndata: {\"rowsReturned\":3"), "{}", events[4]);
+    let (comment, event) = events[3].split_once('\n').unwrap();
+    assert!(comment.starts_with(": end {"));
+    assert!(event.starts_with("event: end\ndata: {\"rowsReturned\":3"), "{event}");
+}
+
+/// A client that remembers the last id makes an event without data of every blank line after a comment.
+#[test]
+fn a_comment_makes_no_event() {
+    let site = site_with_rows(3);
+    let key = site.paying_key(10);
+    let text = site.send(&Ask::post(TARGET, "{}").header("X-Api-Key", &key)).text();
+    assert!(text.contains("\n: end {") && text.ends_with("}\n") && !text.ends_with("\n\n"), "{text}");
 }
 
 #[test]

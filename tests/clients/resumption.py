@@ -174,16 +174,14 @@ def cut_streams(site: Site, cuts: int, rng: random.Random) -> str:
         cut.kill()
         del rows[marks[last]:]
         *events, rest = text.decode().split("\n\n")
-        ended = False
         for event in events:
-            ended = ended or event.startswith(": end ")
             fields = dict(line.split(": ", 1) for line in event.split("\n") if not line.startswith(":"))
             if "data" in fields:
                 rows.append(json.loads(fields["data"])["id"])
             if "id" in fields:
                 last = fields["id"]
                 marks[last] = len(rows)
-        if ended and not rest:
+        if rest.startswith(": end ") and rest.endswith("\n"):
             break
     if rows != list(range(site.rows)):
         raise SystemExit(f"a stream that was cut {connections - 1} times gave {len(rows)} rows, or not each once")

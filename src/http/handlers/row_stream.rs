@@ -109,9 +109,10 @@ impl RowEvents {
         let end = serde_json::to_string(&end).unwrap_or_default();
         let sent = match self.format {
             StreamFormat::Ndjson => Ok(()),
-            StreamFormat::Events { summary: false } => sink.send(format!(": end {end}\n\n").as_bytes()),
+            // No blank line after a comment: some clients make an event without data of it.
+            StreamFormat::Events { summary: false } => sink.send(format!(": end {end}\n").as_bytes()),
             StreamFormat::Events { summary: true } => {
-                sink.send(format!(": end {end}\n\nevent: end\ndata: {end}\n\n").as_bytes())
+                sink.send(format!(": end {end}\nevent: end\ndata: {end}\n\n").as_bytes())
             }
         };
         StreamEnd { rows, credits, complete: sent.is_ok() }
@@ -174,7 +175,7 @@ impl Line<'_, '_> {
     }
 
     fn ping(&mut self) -> Result<(), Break> {
-        if self.speaks { Ok(self.send(b": ping\n\n")?) } else { Ok(()) }
+        if self.speaks { Ok(self.send(b": ping\n")?) } else { Ok(()) }
     }
 }
 
@@ -293,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_ping_is_a_comment_and_not_for_formats_without_comments() {
-        for (speaks, expected) in [(true, b"8\r\n: ping\n\n\r\n".as_slice()), (false, b"")] {
+        for (speaks, expected) in [(true, b"7\r\n: ping\n\r\n".as_slice()), (false, b"")] {
             let mut wire = Vec::new();
             let mut sink = ChunkSink::new(&mut wire, None);
             let mut line = Line { sink: &mut sink, speaks, silence: Silence::new() };

@@ -16,7 +16,7 @@ const PATH: &str = "/api/v1/datasets/{slug}/query";
 const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
 const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
 const EVENTS: &str = "id: eyJsYXN0…\ndata: {\"o_orderkey\":1,\"o_totalprice\":173665.47}\n\n\
-    : end {\"rowsReturned\":1,\"nextCursor\":null,\"creditsCharged\":1}\n\n";
+    : end {\"rowsReturned\":1,\"nextCursor\":null,\"creditsCharged\":1}\n";
 
 pub(super) fn all() -> Vec<Entry> {
     vec![post(), get(), estimate(), stream()]
