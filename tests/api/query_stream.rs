@@ -185,5 +185,5 @@ fn an_old_client_gets_rows_without_chunks() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(!answer.contains("Transfer-Encoding"));
-    assert!(answer.contains("\r\n\r\nid: ") && answer.ends_with("}\n\n"), "{answer}");
+    assert!(answer.contains("\r\n\r\nid: ") && answer.ends_with("}\n"), "{answer}");
 }
