@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Asks mercato and DuckDB the same random questions about the same Parquet files and compares every value.
+"""Asks mercato and DuckDB the same random questions about the same Parquet files and compares every value, and the
+statistics of every column.
 
     python duckdb_oracle.py --binaries target/debug [--queries 400] [--seed 1] [--rows 20000] [--only NUMBER]
 
@@ -21,6 +22,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import column_statistics
 from questions import Query, Questioner, quoted, to_json
 from service import Number, Service
 from tables import EPOCH, Dataset, write_all
@@ -217,6 +219,18 @@ def differences(service: Service, oracles: list[Oracle], arguments: argparse.Nam
     return failed
 
 
+def statistics_differences(service: Service, oracles: list[Oracle]) -> int:
+    """Compares the statistics of all columns; how many datasets differ."""
+    failed = 0
+    for oracle in oracles:
+        slug = oracle.dataset.slug
+        wrong = column_statistics.differences(oracle, service.statistics(slug))
+        failed += bool(wrong)
+        for line in wrong[:DIFFERENCES_SHOWN_MAX]:
+            print(f"statistics of {slug}: {line}", flush=True)
+    return failed
+
+
 def main() -> int:
     """Writes the files, publishes them, asks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -235,8 +249,8 @@ def main() -> int:
         service.open_account()
         oracles = [Oracle(dataset, connection) for dataset in datasets]
         with service:
-            failed = differences(service, oracles, arguments)
-    asked = arguments.queries if arguments.only is None else 1
+            failed = differences(service, oracles, arguments) + statistics_differences(service, oracles)
+    asked = (arguments.queries if arguments.only is None else 1) + len(oracles)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     print(f"{asked - failed} passed, {failed} failed (seed {arguments.seed}, DuckDB {duckdb.__version__})")

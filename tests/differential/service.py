@@ -93,3 +93,10 @@ class Service:
         self.connection.request("POST", f"/api/v1/datasets/{slug}/query", body.encode(), headers)
         answer = self.connection.getresponse()
         return answer.status, json.loads(answer.read(), parse_int=Number, parse_float=Number)
+
+    def statistics(self, slug: str) -> Any:
+        """What the server knows of the columns of a dataset."""
+        assert self.connection is not None, "a request needs the `with` block"
+        self.connection.request("GET", f"/api/v1/datasets/{slug}/stats")
+        answer = self.connection.getresponse()
+        return json.loads(answer.read(), parse_int=Number, parse_float=Number)["data"]
