@@ -20,6 +20,7 @@ def main() -> None:
     write("query_body", query_bodies())
     write("cursor", cursors())
     write("request_head", request_heads())
+    write("search_query", questions())
     write("store_file", store_files())
     write("ledger_ops", ledger_histories())
     write("parquet_convert", parquet_files())
@@ -97,6 +98,14 @@ def request_heads() -> dict[str, bytes]:
         "version": b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",
     }
     return {name: bytes([number * 7 % 64, number * 29 % 256]) + wire for number, (name, wire) in enumerate(wires.items())}
+
+
+def questions() -> dict[str, bytes]:
+    """The first byte picks the language; its highest bit makes a dataset of the text too."""
+    texts = ["air quality", "qualità dell'aria", "scuole in italia con alunni", "ordres", "水質", "t1-x9", "totalPriceEUR",
+             "ﬁ İ ß ǅ", "e\u0301 \u202e x", "a" * 190, " orders ", "price of water per day", "\U0001f600\U0001f600"]
+    return {f"question-{number}": bytes([number % 3 + (128 if number % 2 else 0)]) + text.encode()
+            for number, text in enumerate(texts)}
 
 
 def store_files() -> dict[str, bytes]:

@@ -14,6 +14,7 @@ pub mod parquet_convert;
 pub mod query_body;
 pub mod request_head;
 mod resealed;
+pub mod search_query;
 pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]
 mod stored;

@@ -18,6 +18,7 @@ mod envelope;
 mod faults;
 mod harness;
 mod metadata;
+mod observability;
 mod process;
 mod publishing;
 mod publishing_under_load;

@@ -1,0 +1,43 @@
+//! The dashboard and the alert rules name only metrics that the server has.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::harness::{Ask, Site, exchange};
+
+/// Names of metrics in a text.
+fn names(text: &str) -> BTreeSet<String> {
+    let is_name =
+        |character: char| character.is_ascii_lowercase() || character == '_' || character.is_ascii_digit();
+    text.split(|character| !is_name(character))
+        .filter(|word| word.starts_with("mercato_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn exposed() -> BTreeSet<String> {
+    let site = Site::with_cities();
+    let key = site.paying_key(100);
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    let bearer = format!("Bearer {}", site.admin_token());
+    let answer = exchange(site.admin_address(), &Ask::get("/metrics").header("Authorization", &bearer));
+    assert_eq!(answer.status, 200);
+    answer.text().lines().filter(|line| !line.starts_with('#')).flat_map(names).collect()
+}
+
+#[test]
+fn every_metric_of_the_dashboard_and_of_the_alerts_exists() {
+    let dashboard = fs::read_to_string("docs/grafana/mercato.json").unwrap();
+    let json: Value = serde_json::from_str(&dashboard).unwrap();
+    assert!(json["panels"].as_array().unwrap().len() > 10);
+    let alerts = fs::read_to_string("docs/alerts/mercato.rules.yml").unwrap();
+    let exposed = exposed();
+    for (file, text, least) in [("the dashboard", &dashboard, 25), ("the alerts", &alerts, 10)] {
+        let named = names(text);
+        let unknown: Vec<_> = named.difference(&exposed).collect();
+        assert!(unknown.is_empty(), "{file} names {unknown:?}, the server has {exposed:?}");
+        assert!(named.len() >= least, "{file} names only {named:?}");
+    }
+}
