@@ -29,6 +29,7 @@ mod query_money;
 mod query_stream;
 mod relations;
 mod search;
+mod search_models;
 #[path = "../books/small_disk.rs"]
 mod small_disk;
 mod stats;

@@ -119,10 +119,18 @@ impl Op {
         self.refusing(&[ErrorKind::RateLimited, ErrorKind::Unavailable]).uncounted()
     }
 
-    /// The finished entry of a path that counts against no limit. Any request can be malformed.
+    /// The finished entry of a path that counts against no limit. What any request can meet, before a path is looked at.
     pub(super) fn uncounted(self) -> Entry {
-        let finished =
-            self.refusing(&[ErrorKind::BadRequest, ErrorKind::HeadersTooLarge, ErrorKind::Internal]);
+        let finished = self.refusing(&[
+            ErrorKind::BadRequest,
+            ErrorKind::RequestTimeout,
+            ErrorKind::TargetTooLong,
+            ErrorKind::ExpectationFailed,
+            ErrorKind::HeadersTooLarge,
+            ErrorKind::Internal,
+            ErrorKind::NotImplemented,
+            ErrorKind::VersionUnsupported,
+        ]);
         Entry { path: finished.path, method: finished.method, operation: finished.builder.build() }
     }
 }

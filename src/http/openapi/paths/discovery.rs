@@ -87,6 +87,7 @@ fn robots() -> Entry {
 fn console(path: &'static str, id: &str) -> Entry {
     Op::get(path, id, DISCOVERY, "Open the interactive console")
         .holding(Answer::plain("The console.", "text/html", text("A page."), "<!DOCTYPE html>"))
+        .refusing(&[ErrorKind::Unavailable])
         .uncounted()
 }
 
@@ -105,6 +106,6 @@ fn console_file() -> Entry {
     Op::get("/docs/{file}", "getConsoleFile", DISCOVERY, "Load a file of the console")
         .taking(name)
         .holding(answer)
-        .refusing(&[ErrorKind::NotFound])
+        .refusing(&[ErrorKind::NotFound, ErrorKind::Unavailable])
         .uncounted()
 }

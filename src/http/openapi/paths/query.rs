@@ -8,7 +8,7 @@ use super::QUERY;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
 use crate::http::openapi::operation::{Answer, Entry, Op, json_body, parameter, request_header};
-use crate::http::openapi::parts::{bounded, named, text, text_like, word};
+use crate::http::openapi::parts::{Fields, Node, any_of, bounded, count, named, text, text_like, word};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query::LIMIT_DEFAULT;
 
@@ -96,7 +96,7 @@ fn stream() -> Entry {
         "Rows. Each `data:` line is one row; the first, every 1,000th and the last carry `id:`, a cursor. The end is the \
          comment `: end {…}`. A failure after the first byte is `event: error`, and the answer is cut off.",
         "text/event-stream",
-        text("Server-Sent Events."),
+        events(),
         EVENTS,
     )
     .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
@@ -114,6 +114,16 @@ fn stream() -> Entry {
         .answering("200", rows)
         .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable])
         .entry()
+}
+
+/// A stream as a text, or event by event for readers that take it apart.
+fn events() -> Node {
+    let event = Fields::closed("One event.")
+        .has("data", text("A row as JSON text; of an event `error` or `end`, what it says."))
+        .may("event", word("Rows are messages.", &["message", "error", "end"]))
+        .may("id", text("The cursor behind this row."))
+        .may("retry", count("Milliseconds."));
+    any_of("Server-Sent Events.", vec![text("The whole stream."), event.node()])
 }
 
 fn examples() -> Vec<(&'static str, &'static str, Value)> {
