@@ -1,6 +1,6 @@
 //! What search by vectors costs: the scan of all vectors, and, where a model folder is named by `MERCATO_MODEL`, the
 //! vector of a question; by `MERCATO_CROSS_ENCODER`, re-ranking.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, missing_docs, reason = "a bench may fail loudly")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may fail loudly")]
 
 use std::hint::black_box;
 use std::path::Path;
