@@ -4,13 +4,12 @@ use super::QUERY;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
 use crate::http::openapi::operation::{Answer, Entry, Op, parameter, request_header};
-use crate::http::openapi::parts::{text, word};
+use crate::http::openapi::parts::{Node, list, named, text, word};
 
 const FILE: [&str; 5] =
     ["Accept-Ranges", "Content-Disposition", "Content-Encoding", "Repr-Digest", "X-Dataset-Version"];
 const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
 const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
-const JSON: &str = "[{\"o_orderkey\":1,\"o_totalprice\":173665.47}]";
 
 pub(super) fn all() -> Vec<Entry> {
     let format = word("A format; beats `Accept`.", &["csv", "json", "ndjson"]);
@@ -18,6 +17,7 @@ pub(super) fn all() -> Vec<Entry> {
         "The tag or date of what the client has begun; when it no longer holds, the whole file comes.";
     let held =
         headers::HELD.iter().fold(Answer::empty("You hold it already."), |held, name| held.header(name));
+    let part = file("The part that was asked for.", text("A part of an array of objects."));
     vec![
         Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download the whole current version")
             .saying(
@@ -32,17 +32,18 @@ pub(super) fn all() -> Vec<Entry> {
             .taking(request_header("If-Range", condition, text("As the answer carried it.")))
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
             .taking(request_header("If-Modified-Since", "Date of what the client holds.", text("As the answer carried it.")))
-            .answering("200", file("The whole file."))
-            .answering("206", file("The part that was asked for.").header("Content-Range"))
+            .answering("200", file("The whole file.", list("Every row.", named("Row"))))
+            .answering("206", part.header("Content-Range"))
             .answering("304", held.headers(&headers::CREDITS))
             .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::RangeNotSatisfiable])
             .entry(),
     ]
 }
 
-fn file(description: &str) -> Answer {
+fn file(description: &str, json: Node) -> Answer {
+    let row = serde_json::json!([{"o_orderkey": 1, "o_totalprice": 173_665.47}]);
     Answer::plain(description, "text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
-        .or("application/json", text("One array of objects, or a part of it."), JSON)
+        .or("application/json", json, row)
         .or("application/x-ndjson", text("One object a line."), NDJSON)
         .headers(&headers::HELD)
         .headers(&headers::CREDITS)

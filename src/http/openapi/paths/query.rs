@@ -55,7 +55,11 @@ fn get() -> Entry {
 
 /// What both ways to ask for a page have in common.
 fn asking(op: Op) -> Op {
-    let key = text_like("1 to 255 visible ASCII characters.", "^[!-~]{1,255}$", "order-4711-page-1");
+    let key = text_like(
+        "1 to 255 ASCII characters from the space to the tilde; spaces around them do not count.",
+        "^[!-~]([ -~]{0,253}[!-~])?$",
+        "order-4711-page-1",
+    );
     let description =
         "Makes a retry safe: the same key with the same request within 24 hours is charged once.";
     let page = Answer::data(
