@@ -1,5 +1,7 @@
 //! Whole files and parts of them.
 
+use serde_json::{Value, json};
+
 use super::QUERY;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
@@ -17,7 +19,12 @@ pub(super) fn all() -> Vec<Entry> {
         "The tag or date of what the client has begun; when it no longer holds, the whole file comes.";
     let held =
         headers::HELD.iter().fold(Answer::empty("You hold it already."), |held, name| held.header(name));
-    let part = file("The part that was asked for.", text("A part of an array of objects."));
+    let rows = json!([{"o_orderkey": 1, "o_totalprice": 173_665.47}]);
+    let part = file(
+        "The part that was asked for.",
+        text("A part of an array of objects."),
+        "{\"o_orderkey\":1,".into(),
+    );
     vec![
         Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download the whole current version")
             .saying(
@@ -32,7 +39,7 @@ pub(super) fn all() -> Vec<Entry> {
             .taking(request_header("If-Range", condition, text("As the answer carried it.")))
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
             .taking(request_header("If-Modified-Since", "Date of what the client holds.", text("As the answer carried it.")))
-            .answering("200", file("The whole file.", list("Every row.", named("Row"))))
+            .answering("200", file("The whole file.", list("Every row.", named("Row")), rows))
             .answering("206", part.header("Content-Range"))
             .answering("304", held.headers(&headers::CREDITS))
             .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::RangeNotSatisfiable])
@@ -40,10 +47,9 @@ pub(super) fn all() -> Vec<Entry> {
     ]
 }
 
-fn file(description: &str, json: Node) -> Answer {
-    let row = serde_json::json!([{"o_orderkey": 1, "o_totalprice": 173_665.47}]);
+fn file(description: &str, json: Node, example: Value) -> Answer {
     Answer::plain(description, "text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
-        .or("application/json", json, row)
+        .or("application/json", json, example)
         .or("application/x-ndjson", text("One object a line."), NDJSON)
         .headers(&headers::HELD)
         .headers(&headers::CREDITS)
