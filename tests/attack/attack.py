@@ -2,7 +2,7 @@
 """Attacks a server of its own on the loopback while a client that behaves goes on asking for pages.
 
     python tests/attack/attack.py --binaries target/release            the full form, some minutes
-    python tests/attack/attack.py --binaries target/debug --short      about a minute, as in .ci/run
+    python tests/attack/attack.py --binaries target/debug --short      about a minute
     … --only "slow heads"        one attack;   --json FILE   the figures for a report
 
 Exit code 0 only if every attack is borne: the server lives, the client that behaves has no error, memory stays under

@@ -62,6 +62,8 @@ fn a_changed_byte_is_refused_or_harmless() {
     let mut refused = 0;
     for place in 0..24_u64 {
         let desk = used_books();
+        // What it held is long overwritten in books that are in use.
+        fs::remove_file(desk.path().join("journal")).unwrap();
         let path = desk.path().join("db");
         let mut bytes = fs::read(&path).unwrap();
         // Only where something was written: the rest of the file is free space.
