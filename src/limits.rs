@@ -4,14 +4,22 @@
 
 /// Bounds of the books (`ledger/`).
 pub mod ledger {
+    use std::time::Duration;
+
     /// Operations that wait for the ledger thread; one more is refused as busy.
     pub const QUEUE_OPERATIONS_MAX: usize = 16_384;
     /// Operations that are written and acknowledged together.
     pub const BATCH_OPERATIONS_MAX: usize = 512;
     /// Memory that the store may use for its page cache.
     pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
-    /// Bytes that the store keeps in its journal between two syncs; then it flushes early.
-    pub const JOURNAL_BYTES_MAX: u64 = 16 * 1024 * 1024;
+    /// Length of a journal; what has no room in one waits until the store has taken over the other.
+    pub const JOURNAL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+    /// Length of a journal from which on the store takes over what it holds.
+    pub const JOURNAL_LOAD_BYTES: u64 = 1024 * 1024;
+    /// The longest wait for the store to take over a journal; then it counts as failed.
+    pub const LOAD_WAIT: Duration = Duration::from_secs(20);
+    /// How long a sync may be under way before charging waits for it.
+    pub const SYNC_UNDER_WAY_MAX: Duration = Duration::from_secs(2);
     /// With process durability: the longest time until what was acknowledged is also safe from a power loss.
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.

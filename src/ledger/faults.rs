@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::store::{Changes, Record, Store, StoreError};
+use super::store::{Changes, Record, Store, StoreError, SyncDone};
 use super::*;
 use crate::clock::UtcDay;
 
@@ -99,6 +99,11 @@ impl Store for FaultyStore {
         }
         disk.synced = disk.written.clone();
         Ok(())
+    }
+
+    fn sync_later(&mut self, done: SyncDone) -> Result<bool, StoreError> {
+        self.sync()?;
+        done().map_err(|_| failure("noting")).map(|()| true)
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {

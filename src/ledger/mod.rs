@@ -146,7 +146,7 @@ impl Ledger {
             directory: Arc::clone(&directory),
             status: Arc::clone(&queue.status),
             durability: options.durability,
-            watermark,
+            watermark: Arc::new(watermark),
             acknowledged: books.last_sequence(),
             state: State::Up(Box::new(books)),
             unsynced_since: None,

@@ -34,6 +34,8 @@ const CLEANING_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 // The sync itself takes time, so it begins before the promise ends.
 const SYNC_DELAY: Duration = Duration::from_millis(PROCESS_SYNC_MILLIS_MAX / 2);
+// While the disk is still at the sync before.
+const SYNC_PAUSE: Duration = Duration::from_millis(2);
 
 /// When an acknowledged charge is safe from what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,7 +65,7 @@ pub(super) struct Writer {
     pub(super) directory: Arc<Directory>,
     pub(super) status: Arc<Status>,
     pub(super) durability: ChargeDurability,
-    pub(super) watermark: Watermark,
+    pub(super) watermark: Arc<Watermark>,
     pub(super) state: State,
     /// Since when something is written and not synced.
     pub(super) unsynced_since: Option<Instant>,
@@ -133,7 +135,8 @@ impl Writer {
             return down.next_try.saturating_duration_since(Instant::now());
         }
         let note = Duration::from_millis(PROGRESS_NOTE_MILLIS).saturating_sub(self.progress_noted.elapsed());
-        let sync = self.unsynced_since.map(|since| SYNC_DELAY.saturating_sub(since.elapsed()));
+        let sync =
+            self.unsynced_since.map(|since| SYNC_DELAY.saturating_sub(since.elapsed()).max(SYNC_PAUSE));
         note.min(sync.unwrap_or(note))
     }
 
@@ -231,7 +234,17 @@ impl Writer {
             self.commit(false)?;
         }
         if self.unsynced_since.is_some_and(|since| since.elapsed() >= SYNC_DELAY) {
-            self.sync()?;
+            self.sync_later()?;
+        }
+        Ok(())
+    }
+
+    /// Charging goes on meanwhile.
+    fn sync_later(&mut self) -> Result<(), StoreError> {
+        let State::Up(books) = &mut self.state else { return Ok(()) };
+        let (watermark, sequence) = (Arc::clone(&self.watermark), books.last_sequence());
+        if books.sync_later(Box::new(move || watermark.raise(sequence)))? {
+            self.unsynced_since = None;
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ use super::id::{AccountId, KeyId, ReservationId};
 use super::key_record::KeyRecord;
 use super::key_space;
 use super::relation::{Relation, RelationKey, Relations};
-use super::store::{Changes, Record, Store, StoreError};
+use super::store::{Changes, Record, Store, StoreError, SyncDone};
 use super::usage::Usage;
 use crate::clock::{Moment, UtcDay};
 use crate::limits::ledger::USAGE_LINES_CACHED_MAX;
@@ -142,6 +142,11 @@ impl Books {
 
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         self.store.sync()
+    }
+
+    /// Has everything written so far synced by and by, and `done` called after it; says whether that has begun.
+    pub(super) fn sync_later(&mut self, done: SyncDone) -> Result<bool, StoreError> {
+        self.store.sync_later(done)
     }
 
     /// Shows what was written to everybody.

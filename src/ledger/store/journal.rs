@@ -1,8 +1,9 @@
-//! What was written since the last sync, in one file that is written front to back and then from its front again.
+//! What the store may not hold yet, in a file that is written front to back and then from its front again.
 //!
-//! Handing a batch to sled's log costs two waits for the disk. A process that dies takes nothing with it that it
-//! has handed to the operating system, so until the next sync one write of the batch into this file is enough; the
-//! store is brought up to it at the next opening. ARIES calls this redo from a log of whole values.
+//! A process that dies takes nothing with it that it has handed to the operating system, and one sync of this file
+//! makes it safe from a loss of power too. So a batch is safe after one write here; the store is brought up to it later,
+//! or at the next opening. ARIES calls this redo from a log of whole values. There are two files, so that batches go on
+//! into one while the store takes over what the other holds.
 //!
 //! ```text
 //! record: XXH3-64 of what follows (u64) │ length of the changes (u32) │ number (u64) │ changes
@@ -18,36 +19,34 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Changes;
 use crate::limits::ledger::JOURNAL_BYTES_MAX;
 
-const FILE: &str = "journal";
+/// The two files.
+pub(super) const FILES: [&str; 2] = ["journal", "journal-2"];
 const HEAD_BYTES: usize = size_of::<u64>() + size_of::<u32>() + size_of::<u64>();
 const REMOVED: u32 = u32::MAX;
 
 /// The open file and the place of the next record.
 pub(super) struct Journal {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     end: u64,
+    is_dirty: bool,
     buffer: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the file in the folder of the books, or creates it. The next record goes to its front, so whatever it
-    /// holds must have been read before the first [`Journal::append`].
-    pub(super) fn open(directory: &Path) -> io::Result<Journal> {
-        let path = Journal::path(directory);
+    /// Opens one of [`FILES`] in the folder of the books, or creates it. The next record goes to its front, so whatever
+    /// it holds must have been read before the first [`Journal::append`].
+    pub(super) fn open(directory: &Path, name: &str) -> io::Result<Journal> {
+        let path = directory.join(name);
         let file = File::options().read(true).write(true).create(true).truncate(false).open(&path)?;
-        Ok(Journal { path, file, end: 0, buffer: Vec::new() })
-    }
-
-    /// The path of the file.
-    pub(super) fn path(directory: &Path) -> PathBuf {
-        directory.join(FILE)
+        Ok(Journal { path, file: Arc::new(file), end: 0, is_dirty: false, buffer: Vec::new() })
     }
 
     /// The file, for an error.
@@ -87,18 +86,28 @@ impl Journal {
         Ok(bytes)
     }
 
-    /// Whether a batch fits behind the newest record. If not, the store must be flushed and the journal rewound.
+    /// Whether a batch fits behind the newest record.
     pub(super) fn has_room(&mut self, number: u64, changes: &Changes) -> io::Result<bool> {
         encode(number, changes, &mut self.buffer)?;
         Ok(self.end.saturating_add(self.buffer.len() as u64) <= JOURNAL_BYTES_MAX)
     }
 
-    /// Hands the batch that [`Journal::has_room`] was asked about to the operating system, in one write. A batch that
-    /// is longer than the whole file may be is left out; the caller has flushed the store for it.
+    /// Hands the batch that [`Journal::has_room`] was asked about to the operating system, in one write.
     pub(super) fn append(&mut self) -> io::Result<()> {
+        self.is_dirty = true;
         self.file.write_all_at(&self.buffer, self.end)?;
         self.end = self.end.saturating_add(self.buffer.len() as u64);
         Ok(())
+    }
+
+    /// Bytes of the records since the front.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.end
+    }
+
+    /// The file, when it holds something that is not forced onto the disk: the caller forces it.
+    pub(super) fn take_dirty(&mut self) -> Option<Arc<File>> {
+        std::mem::take(&mut self.is_dirty).then(|| Arc::clone(&self.file))
     }
 
     /// Begins at the front again: the store holds everything on its own.
@@ -215,7 +224,7 @@ mod tests {
             first in batches(), second in batches(), known in 0_u64..8, cut in any::<prop::sample::Index>(),
         ) {
             let folder = tempfile::tempdir().unwrap();
-            let mut journal = Journal::open(folder.path()).unwrap();
+            let mut journal = Journal::open(folder.path(), FILES[0]).unwrap();
             let mut number = 0;
             for batch in &first {
                 number += 1;
@@ -251,15 +260,15 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), known in any::<u64>()) {
             let folder = tempfile::tempdir().unwrap();
-            std::fs::write(Journal::path(folder.path()), bytes).unwrap();
-            prop_assert!(Journal::open(folder.path()).unwrap().read_after(known).unwrap().is_none());
+            std::fs::write(folder.path().join(FILES[0]), bytes).unwrap();
+            prop_assert!(Journal::open(folder.path(), FILES[0]).unwrap().read_after(known).unwrap().is_none());
         }
     }
 
     #[test]
     fn a_gap_after_what_the_store_holds_gives_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(folder.path()).unwrap();
+        let mut journal = Journal::open(folder.path(), FILES[0]).unwrap();
         append(&mut journal, 7, &vec![(b"a".to_vec(), None)]);
         assert!(journal.read_after(5).unwrap().is_none());
         assert_eq!(journal.read_after(6).unwrap().unwrap().0, 7);

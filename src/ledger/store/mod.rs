@@ -3,7 +3,9 @@
 //! Knows no account and no entry, only bytes. The one implementation stands in `sled_store`; a second one on
 //! another database would stand beside it.
 
+mod carrier;
 mod journal;
+mod overlay;
 mod safe_open;
 mod sled_store;
 
@@ -27,9 +29,16 @@ pub trait Store: Send {
     fn write(&mut self, changes: &Changes) -> Result<(), StoreError>;
     /// Forces everything written onto the disk: it survives a loss of power.
     fn sync(&mut self) -> Result<(), StoreError>;
+    /// Lets the store force everything written so far onto the disk while it goes on, and call `done` after that. Says
+    /// whether that has begun; if not, an earlier one is still at it, and the caller asks again later. What goes wrong
+    /// then, a later call tells.
+    fn sync_later(&mut self, done: SyncDone) -> Result<bool, StoreError>;
     /// Lets go of everything and opens the store anew, after it has failed.
     fn reopen(&mut self) -> Result<(), StoreError>;
 }
+
+/// What is to be done once something is safe from a loss of power; it is called on any thread.
+pub type SyncDone = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
 
 /// Writes that belong together: a key and its new value, or nothing for a key that goes.
 #[derive(Debug, Default)]

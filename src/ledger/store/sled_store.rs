@@ -1,20 +1,32 @@
 //! The books on sled 0.34.7, used in the narrow way in which it keeps its word.
 //!
-//! One owner, one tree, whole batches; no transaction, no `flush_async`, no `generate_id`, no merge operator. Its
-//! flush waits for the disk twice and still goes no further than the operating system. So a batch is handed to the
-//! operating system through the journal, and sled is flushed only with a sync, which then forces its log down over a
-//! handle of our own. Every batch carries its number, so that an opening knows which batches of the journal sled has
-//! not got. After an error sled answers with that error until it is opened again: `reopen` does that.
+//! One writer, one tree, whole batches; no transaction, no `flush_async`, no `generate_id`, no merge operator. Its
+//! flush waits for the disk twice and still goes no further than the operating system, and each batch wakes all of its
+//! threads. So a batch goes into a journal, which one sync forces down, and is read from memory until sled has it:
+//!
+//! ```text
+//! write:  journal, memory
+//! load:   when a journal is full, batches go on in the other one, and a thread gives sled what the first holds
+//! read:   memory, then sled
+//! ```
+//!
+//! Every batch carries its number and sled keeps the newest that it holds, so an opening knows which batches of the
+//! journals sled has not got. After an error sled answers with that error until it is opened again: `reopen` does that.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::journal::Journal;
+use super::carrier::{Carrier, Done, Job, load, sync};
+use super::journal::{FILES, Journal};
+use super::overlay::Overlay;
 use super::safe_open::{self, Lock, damaged, io, store_error};
-use super::{Changes, Record, Store, StoreError};
+use super::{Changes, Record, Store, StoreError, SyncDone};
+use crate::limits::ledger::{JOURNAL_LOAD_BYTES, LOAD_WAIT, SYNC_UNDER_WAY_MAX};
 
-/// Where the number of the newest batch stands.
-const NUMBER: &[u8] = b"J";
+/// Where the number of the newest batch stands that sled holds.
+pub(super) const NUMBER: &[u8] = b"J";
 
 /// A sled folder that this process alone has open.
 pub struct SledStore {
@@ -25,25 +37,19 @@ pub struct SledStore {
 }
 
 struct Open {
+    // The thread ends before the rest is let go.
+    carrier: Carrier,
     db: sled::Db,
     log: File,
-    journal: Journal,
+    current: Journal,
+    other: Journal,
+    overlay: Overlay,
     /// Number of the newest batch.
     number: u64,
-}
-
-impl Open {
-    fn apply(&self, number: u64, changes: &Changes) -> sled::Result<()> {
-        let mut batch = sled::Batch::default();
-        for (key, value) in changes.iter() {
-            match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
-            }
-        }
-        batch.insert(NUMBER, &number.to_be_bytes());
-        self.db.apply_batch(batch)
-    }
+    is_loading: bool,
+    syncing_since: Option<Instant>,
+    /// Length of a journal from which on it is given to sled.
+    load_bytes: u64,
 }
 
 impl SledStore {
@@ -55,74 +61,77 @@ impl SledStore {
     }
 
     fn parts(&self) -> Result<&Open, StoreError> {
-        self.open
-            .as_ref()
-            .ok_or_else(|| self.error("reading", &sled::Error::Io(std::io::ErrorKind::NotConnected.into())))
+        self.open.as_ref().ok_or_else(|| closed(&self.directory))
     }
 
-    fn error(&self, action: &'static str, error: &sled::Error) -> StoreError {
-        store_error(&self.directory, action, error)
+    fn read_error(&self, error: &sled::Error) -> StoreError {
+        store_error(&self.directory, "reading", error)
     }
 
-    fn first_of(
-        &self,
-        found: Option<sled::Result<(sled::IVec, sled::IVec)>>,
-    ) -> Result<Option<Record>, StoreError> {
-        match found {
-            None => Ok(None),
-            Some(Ok((key, value))) => Ok(Some((key.to_vec(), value.to_vec()))),
-            Some(Err(error)) => Err(self.error("reading", &error)),
-        }
+    fn record(&self, found: sled::Result<(sled::IVec, sled::IVec)>) -> Result<Record, StoreError> {
+        found.map(|(key, value)| (key.to_vec(), value.to_vec())).map_err(|error| self.read_error(&error))
     }
 }
 
 impl Store for SledStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let value = self.parts()?.db.get(key).map_err(|error| self.error("reading", &error))?;
+        let open = self.parts()?;
+        if let Some(value) = open.overlay.get(key) {
+            return Ok(value.map(<[u8]>::to_vec));
+        }
+        let value = open.db.get(key).map_err(|error| self.read_error(&error))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
     fn scan(&self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Record>, StoreError> {
-        let mut records = Vec::new();
-        for found in self.parts()?.db.range(from.max(prefix).to_vec()..).take(limit) {
-            match self.first_of(Some(found))? {
-                Some(record) if record.0.starts_with(prefix) => records.push(record),
-                _ => break,
-            }
-        }
-        Ok(records)
+        let open = self.parts()?;
+        let stored = open.db.range(from.max(prefix).to_vec()..).map(|found| self.record(found));
+        open.overlay.ascending(prefix, from, limit, stored)
     }
 
     fn last(&self, prefix: &[u8]) -> Result<Option<Record>, StoreError> {
-        self.first_of(self.parts()?.db.scan_prefix(prefix).next_back())
+        let open = self.parts()?;
+        let stored = open.db.scan_prefix(prefix).rev().map(|found| self.record(found));
+        open.overlay.last(prefix, stored)
     }
 
     fn write(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let directory = &self.directory;
-        let Some(open) = &mut self.open else { return self.parts().map(drop) };
-        let number = open.number + 1;
-        open.apply(number, changes).map_err(|error| store_error(directory, "writing", &error))?;
-        open.number = number;
-        let journal = |path: &Path| {
-            let path = path.to_owned();
-            move |error: std::io::Error| io(&path, "writing the journal", &error)
-        };
-        let path = open.journal.file_path().to_owned();
-        if open.journal.has_room(number, changes).map_err(journal(&path))? {
-            return open.journal.append().map_err(journal(&path));
+        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        open.take_outcomes(Duration::ZERO)?;
+        open.append(directory, changes)?;
+        // A load that has not ended puts off the next one, until the journal has no room left.
+        if open.current.bytes() >= open.load_bytes && !open.is_loading {
+            open.begin_load(directory)?;
         }
-        open.db.flush().map_err(|error| store_error(directory, "flushing", &error))?;
-        open.journal.rewind();
         Ok(())
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
         let directory = &self.directory;
-        let Some(open) = &mut self.open else { return self.parts().map(drop) };
-        open.db.flush().map_err(|error| store_error(directory, "flushing", &error))?;
-        open.log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
-        open.journal.rewind();
-        Ok(())
+        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        open.take_outcomes(Duration::ZERO)?;
+        // What a thread is forcing down at this moment is not done yet: it is waited for as well.
+        open.wait_for_sync(directory)?;
+        sync(directory, &open.dirty())
+    }
+
+    fn sync_later(&mut self, done: SyncDone) -> Result<bool, StoreError> {
+        let directory = &self.directory;
+        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        open.take_outcomes(Duration::ZERO)?;
+        if open.syncing_since.is_some_and(|since| since.elapsed() > SYNC_UNDER_WAY_MAX) {
+            open.wait_for_sync(directory)?;
+        }
+        if open.syncing_since.is_some() {
+            return Ok(false);
+        }
+        let files = open.dirty();
+        if open.carrier.hand_in(Job::Sync { files, done }).is_err() {
+            return Err(stuck(directory));
+        }
+        open.syncing_since = Some(Instant::now());
+        Ok(true)
     }
 
     fn reopen(&mut self) -> Result<(), StoreError> {
@@ -132,19 +141,148 @@ impl Store for SledStore {
     }
 }
 
+impl Open {
+    /// Puts a batch into the journal and the memory above sled.
+    fn append(&mut self, directory: &Path, changes: &Changes) -> Result<(), StoreError> {
+        let number = self.number + 1;
+        let journal_error = |error: std::io::Error| io(directory, "writing the journal", &error);
+        if !self.current.has_room(number, changes).map_err(journal_error)? {
+            self.wait_for_load(directory)?;
+            self.begin_load(directory)?;
+            if !self.current.has_room(number, changes).map_err(journal_error)? {
+                return self.write_through(directory, number, changes);
+            }
+        }
+        self.current.append().map_err(journal_error)?;
+        self.overlay.absorb(changes);
+        self.number = number;
+        Ok(())
+    }
+
+    /// A batch that is longer than a journal may be goes to sled at once, behind everything before it.
+    fn write_through(&mut self, directory: &Path, number: u64, changes: &Changes) -> Result<(), StoreError> {
+        self.wait_for_load(directory)?;
+        let mut batch = sled::Batch::default();
+        for (key, value) in changes.iter() {
+            match value {
+                Some(value) => batch.insert(key, value),
+                None => batch.remove(key),
+            }
+        }
+        batch.insert(NUMBER, &number.to_be_bytes());
+        let written = self.db.apply_batch(batch).and_then(|()| self.db.flush());
+        written.map_err(|error| store_error(directory, "writing", &error))?;
+        self.log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
+        self.number = number;
+        Ok(())
+    }
+
+    /// Lets the thread give sled what the current journal holds; batches go on in the other one, which sled does not
+    /// need any more.
+    fn begin_load(&mut self, directory: &Path) -> Result<(), StoreError> {
+        let files = self.dirty();
+        let layer = self.overlay.set_off();
+        if self.carrier.hand_in(Job::Load { files, layer, number: self.number }).is_err() {
+            return Err(stuck(directory));
+        }
+        self.is_loading = true;
+        std::mem::swap(&mut self.current, &mut self.other);
+        self.current.rewind();
+        Ok(())
+    }
+
+    fn dirty(&mut self) -> Vec<Arc<File>> {
+        [&mut self.current, &mut self.other].into_iter().filter_map(Journal::take_dirty).collect()
+    }
+
+    /// Learns what the thread has done; waits for the first word at most `wait`.
+    fn take_outcomes(&mut self, wait: Duration) -> Result<(), StoreError> {
+        let mut next = self.carrier.outcome(wait);
+        while let Some(outcome) = next {
+            match outcome? {
+                Done::Synced => self.syncing_since = None,
+                Done::Loaded => {
+                    self.is_loading = false;
+                    self.overlay.has_arrived();
+                }
+            }
+            next = self.carrier.outcome(Duration::ZERO);
+        }
+        Ok(())
+    }
+
+    fn wait_for_load(&mut self, directory: &Path) -> Result<(), StoreError> {
+        self.wait_until(directory, |open| !open.is_loading)
+    }
+
+    /// A load that began before has synced the journal first, so it is waited for as well.
+    fn wait_for_sync(&mut self, directory: &Path) -> Result<(), StoreError> {
+        self.wait_until(directory, |open| open.syncing_since.is_none() && !open.is_loading)
+    }
+
+    fn wait_until(&mut self, directory: &Path, is_done: fn(&Open) -> bool) -> Result<(), StoreError> {
+        let began = Instant::now();
+        while !is_done(self) {
+            let Some(left) = LOAD_WAIT.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) else {
+                return Err(stuck(directory));
+            };
+            self.take_outcomes(left)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Open {
+    /// Books that are closed are whole without their journals. What fails here, the next opening does again.
+    fn drop(&mut self) {
+        let rest = self
+            .take_outcomes(Duration::ZERO)
+            .and_then(|()| self.wait_until(Path::new(""), |open| !open.is_loading));
+        if rest.is_err() || self.overlay.is_empty() {
+            return;
+        }
+        let layer = self.overlay.set_off();
+        if sync(Path::new(""), &self.dirty()).is_ok() && load(&self.db, &layer, self.number).is_ok() {
+            drop(self.log.sync_data());
+        }
+    }
+}
+
+fn closed(directory: &Path) -> StoreError {
+    io(directory, "reading", &std::io::ErrorKind::NotConnected.into())
+}
+
+fn stuck(directory: &Path) -> StoreError {
+    io(directory, "writing", &std::io::Error::other("the disk has not answered for a long time"))
+}
+
 fn open_folder(directory: &Path) -> Result<Open, StoreError> {
     let db = safe_open::open(directory)?;
     if db.tree_names().len() > 1 {
         return Err(damaged(directory, "expected one tree, found more".to_owned()));
     }
     let path = directory.join("db");
-    let log = File::open(&path).map_err(|error| io(&path, "opening", &error))?;
-    let path = Journal::path(directory);
-    let journal = Journal::open(directory).map_err(|error| io(&path, "opening", &error))?;
-    let number = number(directory, &db)?;
-    let mut open = Open { db, log, journal, number };
-    catch_up(directory, &mut open)?;
-    Ok(open)
+    let open_log = || File::open(&path).map_err(|error| io(&path, "opening", &error));
+    let log = open_log()?;
+    let [current, other] = FILES.map(|name| {
+        Journal::open(directory, name).map_err(|error| io(&directory.join(name), "opening", &error))
+    });
+    let (current, other) = (current?, other?);
+    let number = catch_up(directory, &db, &log, &[&current, &other])?;
+    let carrier = Carrier::start(directory, db.clone(), open_log()?);
+    let carrier = carrier.map_err(|error| io(directory, "starting a thread", &error))?;
+    Ok(Open {
+        carrier,
+        db,
+        log,
+        current,
+        other,
+        overlay: Overlay::default(),
+        number,
+        is_loading: false,
+        syncing_since: None,
+        load_bytes: JOURNAL_LOAD_BYTES,
+    })
 }
 
 /// The number of the newest batch that sled holds; zero for books from before there was a journal.
@@ -155,20 +293,33 @@ fn number(directory: &Path, db: &sled::Db) -> Result<u64, StoreError> {
     bytes.map(u64::from_be_bytes).map_err(|_| damaged(directory, "the number of a batch is cut".to_owned()))
 }
 
-/// Brings sled up to what the journal says was written. Killed in the middle, it is done again at the next opening.
-fn catch_up(directory: &Path, open: &mut Open) -> Result<(), StoreError> {
-    let path = Journal::path(directory);
-    let missing = open.journal.read_after(open.number).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => damaged(&path, "a record that its checksum covers".to_owned()),
-        _ => io(&path, "reading", &error),
-    })?;
-    let Some((number, changes)) = missing else { return Ok(()) };
-    let failed = |error: &sled::Error| store_error(directory, "writing what the journal held", error);
-    open.apply(number, &changes).map_err(|error| failed(&error))?;
-    open.db.flush().map_err(|error| failed(&error))?;
-    open.log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
-    open.number = number;
-    Ok(())
+/// Brings sled up to what the journals say was written, and gives the number of the newest batch. Killed in the middle,
+/// it is done again at the next opening.
+fn catch_up(directory: &Path, db: &sled::Db, log: &File, journals: &[&Journal]) -> Result<u64, StoreError> {
+    let known = number(directory, db)?;
+    let mut found = known;
+    let mut overlay = Overlay::default();
+    let mut goes_on = true;
+    while std::mem::take(&mut goes_on) {
+        for journal in journals {
+            let missing = journal.read_after(found).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => {
+                    damaged(journal.file_path(), "a record that its checksum covers".to_owned())
+                }
+                _ => io(journal.file_path(), "reading", &error),
+            })?;
+            if let Some((number, changes)) = missing {
+                overlay.absorb(&changes);
+                (found, goes_on) = (number, true);
+            }
+        }
+    }
+    if found > known {
+        load(db, &overlay.set_off(), found)
+            .map_err(|error| store_error(directory, "writing what the journal held", &error))?;
+        log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -240,6 +391,67 @@ mod tests {
         store.sync().unwrap();
         let left = died(folder.path());
         assert_eq!(newest(&SledStore::open(left.path()).unwrap()), Some(3));
+    }
+
+    /// Journals that are full after a few batches: loads begin and end all the time, and the process dies among them.
+    #[test]
+    fn whatever_a_load_is_at_nothing_is_lost_or_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = SledStore::open(folder.path()).unwrap();
+        store.open.as_mut().unwrap().load_bytes = 500;
+        for number in 1..=300 {
+            store.write(&batch(number)).unwrap();
+            if number % 7 == 0 {
+                while !store.sync_later(Box::new(|| Ok(()))).unwrap() {}
+            }
+            if number % 31 == 0 {
+                store.sync().unwrap();
+            }
+            assert_eq!(newest(&store), Some(number));
+            let keys = store.scan(b"K", b"K", 100).unwrap();
+            assert_eq!(keys.len() as u64, 1 + number.min(3));
+            assert_eq!(store.last(b"K").unwrap().unwrap().0, b"Knewest");
+            if number % 10 == 0 {
+                let left = died(folder.path());
+                let again = SledStore::open(left.path()).unwrap();
+                assert_eq!((newest(&again), again.scan(b"K", b"K", 100).unwrap()), (Some(number), keys));
+            }
+            if number % 100 == 0 {
+                store.reopen().unwrap();
+                store.open.as_mut().unwrap().load_bytes = 500;
+            }
+        }
+        drop(store);
+        for name in FILES {
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
+        assert_eq!(
+            newest(&SledStore::open(folder.path()).unwrap()),
+            Some(300),
+            "closed books need no journal"
+        );
+    }
+
+    #[test]
+    fn a_sync_says_when_everything_before_it_is_safe() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = SledStore::open(folder.path()).unwrap();
+        let (told, done) = std::sync::mpsc::channel();
+        for number in 1..=20 {
+            store.write(&batch(number)).unwrap();
+            let told = told.clone();
+            let begun =
+                store.sync_later(Box::new(move || told.send(number).map_err(std::io::Error::other))).unwrap();
+            assert!(begun || number > 1);
+        }
+        store.sync().unwrap();
+        let heard: Vec<u64> = done.try_iter().collect();
+        assert!(heard.first() == Some(&1) && heard.is_sorted(), "{heard:?}");
+        // What cannot be noted is told by a later call, and the store can be opened again.
+        while !store.sync_later(Box::new(|| Err(std::io::ErrorKind::StorageFull.into()))).unwrap() {}
+        assert!(store.sync().is_err());
+        store.reopen().unwrap();
+        assert_eq!(newest(&store), Some(20));
     }
 
     #[test]
