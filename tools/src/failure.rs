@@ -80,6 +80,14 @@ pub enum Failure {
     /// The server did not start.
     #[error("server: {0}")]
     Start(String),
+    /// Requests of a load failed.
+    #[error("{url}: {complaint}")]
+    Load {
+        /// The server.
+        url: String,
+        /// How many failed, the first of them, and what to do.
+        complaint: String,
+    },
     /// A signal ended the command before it was done.
     #[error("{file}: ended by a signal; nothing was written")]
     Cancelled {

@@ -7,6 +7,8 @@ pub mod convert;
 pub mod demo;
 pub mod failure;
 pub mod guard;
+#[cfg(target_os = "linux")]
+pub mod loadgen;
 pub mod memory;
 pub mod models;
 pub mod progress;

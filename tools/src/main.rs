@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use mercato_tools::books::{self, BooksCommand};
+#[cfg(target_os = "linux")]
+use mercato_tools::commands::loadgen;
 use mercato_tools::commands::{convert, datasets, demo, export, inspect, models, publish, search, verify};
 use mercato_tools::failure::Failure;
 use mercato_tools::memory;
@@ -45,6 +47,8 @@ enum Command {
     Datasets(datasets::DatasetsArguments),
     Search(search::SearchArguments),
     Models(models::ModelsArguments),
+    #[cfg(target_os = "linux")]
+    Loadgen(loadgen::LoadgenArguments),
     #[command(flatten)]
     Books(BooksCommand),
 }
@@ -80,6 +84,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Datasets(command) => datasets::run(command, json),
         Command::Search(command) => search::run(command, json),
         Command::Models(command) => models::run(command, json),
+        #[cfg(target_os = "linux")]
+        Command::Loadgen(command) => loadgen::run(command, json),
         Command::Books(command) => books::run(command, json),
     }
 }

@@ -5,6 +5,8 @@ pub mod datasets;
 pub mod demo;
 pub mod export;
 pub mod inspect;
+#[cfg(target_os = "linux")]
+pub mod loadgen;
 pub mod models;
 pub mod publish;
 pub mod search;

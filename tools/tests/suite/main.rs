@@ -7,6 +7,10 @@ mod books;
 mod cli;
 mod corrupt;
 mod files;
+#[cfg(target_os = "linux")]
+mod loadgen;
 mod publish;
 mod read_back;
 mod round_trip;
+#[cfg(target_os = "linux")]
+mod stub;

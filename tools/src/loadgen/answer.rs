@@ -1,0 +1,408 @@
+//! Reads answers off a connection and counts what they carry; keeps nothing of a body unless it is asked to.
+//!
+//! Knows HTTP/1.1 as far as the ends of answers go. Knows no socket and no clock.
+
+use super::chunks::Chunks;
+
+/// Largest head of an answer, and the most that is taken of it before it ends.
+pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
+/// Most header lines of an answer.
+pub const HEADER_COUNT_MAX: usize = 100;
+
+/// An answer that breaks the rules of HTTP.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The head is no head of HTTP/1.
+    #[error("expected the head of an HTTP/1.1 answer: {0}")]
+    Head(httparse::Error),
+    /// The head does not end in time.
+    #[error("the head of the answer is longer than {HEAD_SIZE_BYTES_MAX} bytes")]
+    HeadTooLong,
+    /// What says where the body ends cannot be read.
+    #[error("{header}: expected {expected}, found `{found}`")]
+    Framing {
+        /// The header.
+        header: &'static str,
+        /// What is understood.
+        expected: &'static str,
+        /// What was sent.
+        found: String,
+    },
+    /// The body is not chunked as announced.
+    #[error("expected a chunk, found byte {found:#04x} where {expected} belongs")]
+    Chunk {
+        /// What should be there.
+        expected: &'static str,
+        /// The byte.
+        found: u8,
+    },
+}
+
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fed {
+    /// Everything was taken, and more belongs to the answer.
+    More,
+    /// The answer is whole; so many of the bytes belonged to it.
+    Whole(usize),
+}
+
+/// Reads one answer after the other.
+#[derive(Debug)]
+pub struct AnswerReader {
+    stage: Stage,
+    held: Vec<u8>,
+    head: Head,
+    body_bytes: u64,
+    to_head: bool,
+    keep: Keep,
+    kept: Vec<u8>,
+}
+
+/// Whether the beginning of a body is kept, and how many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Of every answer.
+    Every(usize),
+    /// Of answers whose status is not 2xx.
+    Refusals(usize),
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head,
+    Length(u64),
+    Chunked(Chunks),
+    UntilEnd,
+    Whole,
+}
+
+/// What the head of an answer says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Status, 100 to 999.
+    pub status: u16,
+    /// Whether the connection ends with the answer.
+    pub closes: bool,
+    /// Seconds after which to try again.
+    pub retry_after: Option<u32>,
+    length: Option<u64>,
+    chunked: bool,
+}
+
+impl AnswerReader {
+    /// A reader that keeps as much as said.
+    #[must_use]
+    pub fn new(keep: Keep) -> AnswerReader {
+        AnswerReader {
+            stage: Stage::Head,
+            held: Vec::new(),
+            head: Head::default(),
+            body_bytes: 0,
+            to_head: false,
+            keep,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Expects the answer to a new request; `to_head` when that is a HEAD, whose answer has no body.
+    pub fn begin(&mut self, to_head: bool) {
+        self.stage = Stage::Head;
+        self.held.clear();
+        self.kept.clear();
+        self.body_bytes = 0;
+        self.to_head = to_head;
+    }
+
+    /// Takes what came.
+    ///
+    /// # Errors
+    /// When it is no answer. The connection is of no more use then.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, Malformed> {
+        let mut rest = bytes;
+        loop {
+            rest = match &mut self.stage {
+                Stage::Whole => return Ok(Fed::Whole(bytes.len() - rest.len())),
+                _ if rest.is_empty() => return Ok(Fed::More),
+                Stage::Head => self.take_head(rest)?,
+                Stage::Length(left) => {
+                    let (body, behind) = split(rest, *left);
+                    *left -= body.len() as u64;
+                    if *left == 0 {
+                        self.stage = Stage::Whole;
+                    }
+                    self.count(body);
+                    behind
+                }
+                Stage::Chunked(chunks) => {
+                    let (body, behind) = chunks.take(rest)?;
+                    if chunks.is_whole() {
+                        self.stage = Stage::Whole;
+                    }
+                    self.count(body);
+                    behind
+                }
+                Stage::UntilEnd => {
+                    self.count(rest);
+                    &[]
+                }
+            };
+        }
+    }
+
+    /// The connection ended: whether the answer is whole by that.
+    pub fn end(&mut self) -> bool {
+        if matches!(self.stage, Stage::UntilEnd) {
+            self.stage = Stage::Whole;
+        }
+        matches!(self.stage, Stage::Whole)
+    }
+
+    /// The head, once it was read.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Bytes of the body so far, without what frames chunks.
+    #[must_use]
+    pub fn body_bytes(&self) -> u64 {
+        self.body_bytes
+    }
+
+    /// The beginning of the body, where it is kept.
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        &self.kept
+    }
+
+    /// Takes a head, also one that comes in pieces; gives what stands behind it.
+    fn take_head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Malformed> {
+        let before = self.held.len();
+        let parsed = if before == 0 {
+            parse_head(rest)?
+        } else {
+            let (part, _) = rest.split_at(rest.len().min(HEAD_SIZE_BYTES_MAX.saturating_sub(before)));
+            self.held.extend_from_slice(part);
+            parse_head(&self.held)?
+        };
+        let Some((length, head)) = parsed else {
+            if before == 0 {
+                let (part, _) = rest.split_at(rest.len().min(HEAD_SIZE_BYTES_MAX));
+                self.held.extend_from_slice(part);
+            }
+            return if self.held.len() >= HEAD_SIZE_BYTES_MAX {
+                Err(Malformed::HeadTooLong)
+            } else {
+                Ok(&[])
+            };
+        };
+        if length > HEAD_SIZE_BYTES_MAX {
+            return Err(Malformed::HeadTooLong);
+        }
+        self.held.clear();
+        // What a server says in between (100 to 199) is followed by the answer.
+        if head.status >= 200 {
+            self.head = head;
+            self.stage = self.stage_after(head);
+        }
+        Ok(rest.get(length.saturating_sub(before)..).unwrap_or_default())
+    }
+
+    fn stage_after(&self, head: Head) -> Stage {
+        match head.length {
+            _ if self.to_head || matches!(head.status, 204 | 304) => Stage::Whole,
+            _ if head.chunked => Stage::Chunked(Chunks::default()),
+            Some(0) => Stage::Whole,
+            Some(length) => Stage::Length(length),
+            None => Stage::UntilEnd,
+        }
+    }
+
+    fn count(&mut self, body: &[u8]) {
+        self.body_bytes += body.len() as u64;
+        let most = match self.keep {
+            Keep::Every(most) => most,
+            Keep::Refusals(most) if !(200..300).contains(&self.head.status) => most,
+            Keep::Refusals(_) => 0,
+        };
+        let room = most.saturating_sub(self.kept.len());
+        if room > 0 {
+            self.kept.extend_from_slice(split(body, room as u64).0);
+        }
+    }
+}
+
+/// The first bytes, at most `count`, and the others.
+fn split(bytes: &[u8], count: u64) -> (&[u8], &[u8]) {
+    bytes.split_at(usize::try_from(count).unwrap_or(usize::MAX).min(bytes.len()))
+}
+
+/// The length of a head and what it says; nothing while it is not whole.
+fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADER_COUNT_MAX];
+    let mut response = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(length) = response.parse(bytes).map_err(Malformed::Head)? else {
+        return Ok(None);
+    };
+    let mut head = Head {
+        status: response.code.unwrap_or_default(),
+        closes: response.version == Some(0),
+        ..Head::default()
+    };
+    for header in response.headers.iter() {
+        read_header(&mut head, header.name, header.value)?;
+    }
+    if head.length.is_none() && !head.chunked {
+        head.closes = true;
+    }
+    Ok(Some((length, head)))
+}
+
+fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), Malformed> {
+    let text = || std::str::from_utf8(value).unwrap_or_default().trim();
+    let wrong = |header, expected| Malformed::Framing {
+        header,
+        expected,
+        found: String::from_utf8_lossy(value).chars().take(80).collect(),
+    };
+    // Lengths first: comparing them is all that most headers cost.
+    match name.len() {
+        14 if name.eq_ignore_ascii_case("content-length") => {
+            let digits = text();
+            let length = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
+            if length.is_none() || head.length.is_some_and(|before| Some(before) != length) {
+                return Err(wrong("Content-Length", "one whole number"));
+            }
+            head.length = length;
+        }
+        17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+            if !text().eq_ignore_ascii_case("chunked") {
+                return Err(wrong("Transfer-Encoding", "chunked"));
+            }
+            head.chunked = true;
+        }
+        10 if name.eq_ignore_ascii_case("connection") => {
+            let mut options = text().split(',').map(str::trim);
+            if options.clone().any(|option| option.eq_ignore_ascii_case("close")) {
+                head.closes = true;
+            } else if options.any(|option| option.eq_ignore_ascii_case("keep-alive")) {
+                head.closes = false;
+            }
+        }
+        11 if name.eq_ignore_ascii_case("retry-after") => head.retry_after = text().parse().ok(),
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads an answer that comes in pieces of `size` bytes: status, body bytes, what was kept, bytes taken.
+    fn read(bytes: &[u8], size: usize) -> Result<(u16, u64, Vec<u8>, usize), String> {
+        let mut reader = AnswerReader::new(Keep::Every(1_000));
+        reader.begin(false);
+        let mut taken = 0;
+        for piece in bytes.chunks(size) {
+            match reader.feed(piece).map_err(|error| error.to_string())? {
+                Fed::More => taken += piece.len(),
+                Fed::Whole(count) => {
+                    let kept = reader.kept().to_vec();
+                    return Ok((reader.head().status, reader.body_bytes(), kept, taken + count));
+                }
+            }
+        }
+        if reader.end() {
+            return Ok((reader.head().status, reader.body_bytes(), reader.kept().to_vec(), taken));
+        }
+        Err("cut".into())
+    }
+
+    fn check(answer: &str, status: u16, body: &str) {
+        for size in 1..=answer.len() {
+            let found = read(answer.as_bytes(), size);
+            let expected = Ok((status, body.len() as u64, body.as_bytes().to_vec(), answer.len()));
+            assert_eq!(found, expected, "in pieces of {size}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_ends_where_it_says_whatever_pieces_it_comes_in() {
+        check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello");
+        check("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, "");
+        check("HTTP/1.1 204 No Content\r\n\r\n", 204, "");
+        check("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", 200, "{}");
+        check(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\nT: v\r\n\r\n",
+            200,
+            "abc0123456789",
+        );
+        check("HTTP/1.0 200 OK\r\n\r\nup to the end", 200, "up to the end");
+    }
+
+    #[test]
+    fn bytes_behind_an_answer_are_not_taken() {
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP";
+        assert_eq!(read(answer, answer.len()), Ok((200, 2, b"{}".to_vec(), answer.len() - 4)));
+        let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nX";
+        assert_eq!(read(answer, answer.len()), Ok((200, 0, Vec::new(), answer.len() - 1)));
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_anywhere_is_not_whole() {
+        for whole in [
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n\r\n",
+        ] {
+            for length in 1..whole.len() {
+                assert_eq!(read(&whole.as_bytes()[..length], length), Err("cut".into()), "{length}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(HEAD_SIZE_BYTES_MAX));
+        let endless = "HTTP/1.1 200 OK\r\nX: ".to_owned() + &"a".repeat(2 * HEAD_SIZE_BYTES_MAX);
+        for wrong in [
+            "SSH-2.0-OpenSSH\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11112222333344445\r\n",
+            &long,
+            &endless,
+        ] {
+            for size in [1, 7, 4096, wrong.len()] {
+                let found = read(wrong.as_bytes(), size);
+                assert!(found.as_ref().is_err_and(|reason| reason != "cut"), "{found:?}: {wrong:.60}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_answer_to_a_head_has_no_body() {
+        let mut reader = AnswerReader::new(Keep::Refusals(10));
+        reader.begin(true);
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
+        assert_eq!(reader.feed(answer), Ok(Fed::Whole(answer.len())));
+    }
+
+    #[test]
+    fn only_refusals_are_kept_and_only_their_beginning() {
+        let mut reader = AnswerReader::new(Keep::Refusals(4));
+        for (status, kept) in [("200 OK", ""), ("429 Too Many", "0123")] {
+            reader.begin(false);
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: 6\r\nRetry-After: 7\r\nConnection: close\r\n\r\n012345"
+            );
+            assert_eq!(reader.feed(answer.as_bytes()), Ok(Fed::Whole(answer.len())));
+            assert_eq!(reader.kept(), kept.as_bytes());
+            assert_eq!((reader.head().closes, reader.head().retry_after), (true, Some(7)));
+        }
+    }
+}

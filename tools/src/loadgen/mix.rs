@@ -1,0 +1,104 @@
+//! Which works a run consists of and how often each is asked for. Knows no request.
+
+use super::random::Random;
+
+/// Works of one run, after every depth has become a work of its own.
+pub const WORK_COUNT_MAX: usize = 64;
+/// Largest weight of a work.
+pub const WEIGHT_MAX: u64 = 1_000_000;
+
+/// One item of `--work`: `NAME`, `NAME=WEIGHT` or `NAME@DEPTH=WEIGHT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// The work.
+    pub name: String,
+    /// The one depth that is meant; without it all depths of the run.
+    pub depth: Option<u64>,
+    /// How often, compared with the others.
+    pub weight: u64,
+}
+
+/// Reads `w1=8,w4=2,w2k@100000`.
+///
+/// # Errors
+/// What a mix looks like.
+pub fn parse(text: &str) -> Result<Vec<Wish>, String> {
+    let wishes: Vec<Wish> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
+    if wishes.len() > WORK_COUNT_MAX {
+        return Err(format!("{} works, at most {WORK_COUNT_MAX} are run together", wishes.len()));
+    }
+    Ok(wishes)
+}
+
+fn parse_one(item: &str) -> Result<Wish, String> {
+    let expected = || format!("`{item}`, expected NAME, NAME=WEIGHT or NAME@DEPTH=WEIGHT");
+    let (name, weight) = item.split_once('=').unwrap_or((item, "1"));
+    let (name, depth) = match name.split_once('@') {
+        Some((name, depth)) => (name, Some(depth.parse().map_err(|_| expected())?)),
+        None => (name, None),
+    };
+    let weight: u64 = weight.parse().map_err(|_| expected())?;
+    if name.is_empty() || !(1..=WEIGHT_MAX).contains(&weight) {
+        return Err(format!("{}, with a weight from 1 to {WEIGHT_MAX}", expected()));
+    }
+    Ok(Wish { name: name.to_owned(), depth, weight })
+}
+
+/// Draws works by their weights.
+#[derive(Debug, Clone)]
+pub struct Mix {
+    /// For each work, the sum of the weights up to and with it.
+    upto: Vec<u64>,
+}
+
+impl Mix {
+    /// Works with these weights, in this order.
+    #[must_use]
+    pub fn new(weights: impl IntoIterator<Item = u64>) -> Mix {
+        let upto = weights.into_iter().scan(0_u64, |sum, weight| {
+            *sum = sum.saturating_add(weight);
+            Some(*sum)
+        });
+        Mix { upto: upto.collect() }
+    }
+
+    /// The number of a work.
+    pub fn draw(&self, random: &mut Random) -> usize {
+        let all = self.upto.last().copied().unwrap_or_default();
+        if self.upto.len() < 2 {
+            return 0;
+        }
+        let drawn = random.below(all);
+        self.upto.partition_point(|&upto| upto <= drawn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_is_read_item_by_item() {
+        let wish = |name: &str, depth, weight| Wish { name: name.into(), depth, weight };
+        assert_eq!(
+            parse("w1=8, w4,w2k@100=3"),
+            Ok(vec![wish("w1", None, 8), wish("w4", None, 1), wish("w2k", Some(100), 3)])
+        );
+        for wrong in ["", "w1=", "=3", "w1=0", "w1=-1", "w1,,w2", "w1=2000000", "w2k@x"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn works_are_drawn_as_often_as_their_weights_say() {
+        let mix = Mix::new([8, 2, 1]);
+        let mut drawn = [0_u32; 3];
+        for index in 0..11_000 {
+            drawn[mix.draw(&mut Random::of(42, index))] += 1;
+        }
+        for (count, expected) in drawn.iter().zip([8_000_i64, 2_000, 1_000]) {
+            assert!((i64::from(*count) - expected).abs() < 200, "{drawn:?}");
+        }
+        assert_eq!(Mix::new([5]).draw(&mut Random::of(1, 1)), 0);
+    }
+}

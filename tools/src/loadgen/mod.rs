@@ -1,0 +1,282 @@
+//! Sends load to a server and measures what comes back: closed loop (each answer at once followed by the next
+//! request) or open loop (requests at a fixed rate, whatever the answers do).
+//!
+//! Knows HTTP and works; knows no dataset, which works only name, and nothing of how the server is made.
+
+pub mod answer;
+mod chunks;
+mod connection;
+pub mod mix;
+pub mod plot;
+mod poller;
+pub mod prepare;
+mod process;
+pub mod random;
+pub mod report;
+pub mod schedule;
+pub mod tally;
+pub mod target;
+pub mod template;
+mod text;
+mod worker;
+pub mod works;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use connection::Surroundings;
+use mix::Mix;
+use poller::Poller;
+use prepare::Prepared;
+use process::{ProcessUse, ProcessWatch};
+use schedule::{Plan, Shared, Tickets};
+use tally::Tally;
+use target::Target;
+use worker::{Finding, READ_BYTES, Worker};
+
+use crate::failure::Failure;
+use crate::progress;
+
+/// Connections of a run.
+pub const CONNECTION_COUNT_MAX: usize = 10_000;
+/// Threads of a run.
+pub const THREAD_COUNT_MAX: usize = 64;
+/// Requests a second of an open loop.
+pub const RATE_MAX: f64 = 1e6;
+/// Longest run and longest warm-up, in seconds: a day.
+pub const SECONDS_MAX: u64 = 86_400;
+/// Requests of a run.
+pub const REQUEST_COUNT_MAX: u64 = 1_000_000_000;
+/// How often progress is shown and the server's memory looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// Descriptors besides those of connections.
+const DESCRIPTORS_RESERVED: u64 = 64;
+
+/// What is asked of a run.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// Requests a second of an open loop; without it the loop is closed.
+    pub rate: Option<f64>,
+    /// Connections, at least one for each thread.
+    pub connections: usize,
+    /// Threads.
+    pub threads: usize,
+    /// How long requests are sent before they count.
+    pub warm_up: Duration,
+    /// How long requests that count are begun.
+    pub duration: Option<Duration>,
+    /// How many requests count at most.
+    pub requests: Option<u64>,
+    /// How long one answer may take.
+    pub timeout: Duration,
+    /// What chance depends on.
+    pub seed: u64,
+    /// The server's process, when its use of the machine is to be measured.
+    pub server_pid: Option<u32>,
+}
+
+/// What a run found.
+#[derive(Debug)]
+pub struct Outcome {
+    /// By work, in the order of the works.
+    pub tallies: Vec<Tally>,
+    /// From the end of the warm-up to the end of the last request.
+    pub elapsed: Duration,
+    /// Requests of an open loop that were due and were never sent.
+    pub unsent: u64,
+    /// Connections that were opened, those of the warm-up included.
+    pub opened: u64,
+    /// Connections that were given up.
+    pub gone: usize,
+    /// Whether a signal ended the run.
+    pub stopped: bool,
+    /// What the server used meanwhile.
+    pub server: Option<ProcessUse>,
+    /// What this program used meanwhile.
+    pub own: Option<ProcessUse>,
+}
+
+/// Runs the works until the load is sent, or `stop` is set.
+///
+/// # Errors
+/// When threads or sockets of this program cannot be had, or there is no process of the server's number.
+pub fn run(
+    load: &Load,
+    target: Target,
+    works: Vec<Prepared>,
+    stop: Arc<AtomicBool>,
+) -> Result<Outcome, Failure> {
+    let failed = |action| Failure::io(Path::new("load generator"), action);
+    let descriptors = load.connections as u64 + DESCRIPTORS_RESERVED;
+    let allowed = descriptors_allowed(descriptors);
+    if allowed < descriptors {
+        return Err(Failure::Usage(format!(
+            "--connections {}: this process may open {allowed} descriptors; raise the limit with `ulimit -n {descriptors}`",
+            load.connections
+        )));
+    }
+    let mut watches = Watches::new(load.server_pid)?;
+    let shared = Arc::new(Shared::new(stop));
+    let began = Instant::now();
+    let plan = plan_of(load);
+    let threads =
+        start(load, &plan, began, target, &works.into(), &shared).map_err(failed("start threads of"))?;
+    let warm = Duration::from_nanos(plan.warm_until);
+    watch(load, &threads, &shared, began + warm, &mut watches);
+    let mut outcome = Outcome {
+        tallies: Vec::new(),
+        elapsed: Duration::ZERO,
+        unsent: 0,
+        opened: 0,
+        gone: 0,
+        stopped: shared.stop.load(Ordering::Relaxed),
+        server: None,
+        own: None,
+    };
+    let mut last_end = plan.warm_until;
+    for thread in threads {
+        let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread of it panicked")));
+        let finding = ended.map_err(failed("run"))?;
+        last_end = last_end.max(finding.last_end);
+        outcome.add(&finding).map_err(|error| failed("add up")(io::Error::other(error)))?;
+    }
+    outcome.elapsed = Duration::from_nanos(last_end - plan.warm_until);
+    (outcome.own, outcome.server) = watches.end();
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn add(&mut self, finding: &Finding) -> Result<(), hdrhistogram::AdditionError> {
+        self.unsent += finding.unsent;
+        self.opened += finding.opened;
+        self.gone += finding.gone;
+        if self.tallies.is_empty() {
+            self.tallies.clone_from(&finding.tallies);
+            return Ok(());
+        }
+        self.tallies.iter_mut().zip(&finding.tallies).try_for_each(|(sum, tally)| sum.add(tally))
+    }
+}
+
+fn plan_of(load: &Load) -> Plan {
+    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let warm_until = nanos(load.warm_up);
+    Plan {
+        rate: load.rate,
+        warm_until,
+        until: load.duration.map(|duration| warm_until.saturating_add(nanos(duration))),
+        requests: load.requests,
+        threads: load.threads as u64,
+    }
+}
+
+type Threads = Vec<JoinHandle<io::Result<Finding>>>;
+
+fn start(
+    load: &Load,
+    plan: &Plan,
+    began: Instant,
+    target: Target,
+    works: &Arc<[Prepared]>,
+    shared: &Arc<Shared>,
+) -> io::Result<Threads> {
+    let (target, mix) = (Arc::new(target), Mix::new(works.iter().map(|work| work.weight)));
+    let mut workers = Vec::new();
+    for thread in 0..load.threads {
+        let around = Surroundings {
+            poller: Poller::new()?,
+            target: Arc::clone(&target),
+            works: Arc::clone(works),
+            began,
+            buffer: vec![0; READ_BYTES],
+            room: Vec::new(),
+            opened: 0,
+        };
+        let tickets = Tickets::new(plan.clone(), Arc::clone(shared), thread as u64);
+        // The first threads take what does not divide evenly.
+        let connections =
+            load.connections / load.threads + usize::from(thread < load.connections % load.threads);
+        let bounds = (load.seed, load.timeout, connections);
+        workers.push(Worker::new(around, tickets, Arc::clone(shared), mix.clone(), bounds)?);
+    }
+    let spawn = |(number, worker): (usize, Worker)| {
+        thread::Builder::new().name(format!("load-{number}")).spawn(move || worker.run())
+    };
+    let mut threads = Vec::new();
+    for worker in workers.into_iter().enumerate() {
+        match spawn(worker) {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                shared.stop.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    }
+    Ok(threads)
+}
+
+/// What this program and the server use.
+struct Watches {
+    own: ProcessWatch,
+    server: Option<ProcessWatch>,
+}
+
+impl Watches {
+    fn new(server: Option<u32>) -> Result<Watches, Failure> {
+        let of = |process| {
+            ProcessWatch::new(process)
+                .ok_or_else(|| Failure::Usage(format!("--server-pid: there is no process {process}")))
+        };
+        Ok(Watches { own: of(std::process::id())?, server: server.map(of).transpose()? })
+    }
+
+    fn each(&mut self, act: impl Fn(&mut ProcessWatch)) {
+        std::iter::once(&mut self.own).chain(&mut self.server).for_each(act);
+    }
+
+    fn end(&self) -> (Option<ProcessUse>, Option<ProcessUse>) {
+        (self.own.used(), self.server.as_ref().and_then(ProcessWatch::used))
+    }
+}
+
+/// Shows how far the run is, until its threads end.
+fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, watches: &mut Watches) {
+    let bar = match (load.requests, load.duration) {
+        (Some(requests), _) => progress::bar("load", requests, "requests"),
+        (None, duration) => progress::bar("load", duration.unwrap_or_default().as_secs().max(1), "s"),
+    };
+    let mut warm = false;
+    while !threads.iter().all(JoinHandle::is_finished) {
+        let until_warm = warm_until.saturating_duration_since(Instant::now());
+        if !warm && until_warm.is_zero() {
+            warm = true;
+            watches.each(ProcessWatch::begin);
+        }
+        let ended = shared.ended.load(Ordering::Relaxed);
+        bar.set_position(match load.requests {
+            Some(_) => ended,
+            None => warm_until.elapsed().as_secs(),
+        });
+        bar.set_message(if warm { format!("load, {ended} requests") } else { "warm-up".to_owned() });
+        watches.each(ProcessWatch::look);
+        thread::sleep(if warm { LOOK } else { until_warm.clamp(Duration::from_micros(1), LOOK) });
+    }
+    watches.each(ProcessWatch::finish);
+    bar.finish_and_clear();
+}
+
+/// Raises the limit of descriptors as far as it goes and is wanted, and says where it is.
+fn descriptors_allowed(wanted: u64) -> u64 {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
+        // Where it cannot be raised, it is seen below.
+        let _refused = setrlimit(Resource::Nofile, limit);
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}

@@ -1,0 +1,70 @@
+//! Numbers by chance that depend on a seed and an index alone, so that a run can be repeated whatever its threads do.
+//! Knows no request.
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A short sequence of numbers: the one that belongs to an index under a seed (SplitMix64).
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence of this index.
+    #[must_use]
+    pub fn of(seed: u64, index: u64) -> Random {
+        Random(mixed(seed ^ mixed(index.wrapping_add(STEP))))
+    }
+
+    /// Any number.
+    pub fn any(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(STEP);
+        mixed(self.0)
+    }
+
+    /// A number below `bound`; 0 when `bound` is 0. Its unevenness is below `bound` / 2^64.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let product = u128::from(self.any()) * u128::from(bound);
+        u64::try_from(product >> 64).unwrap_or_default()
+    }
+
+    /// A number from `low` to `high`, both included; `low` when they are in the wrong order.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        let span = i128::from(high) - i128::from(low);
+        match u64::try_from(span).ok().map(|span| span.checked_add(1)) {
+            Some(Some(count)) => low.wrapping_add_unsigned(self.below(count)),
+            Some(None) => self.any().cast_signed(),
+            None => low,
+        }
+    }
+}
+
+fn mixed(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_inside_their_bounds_and_reach_them() {
+        let mut seen = [false; 7];
+        for index in 0..1_000 {
+            let number = Random::of(1, index).between(-3, 3);
+            seen[usize::try_from(number + 3).unwrap()] = true;
+        }
+        assert_eq!(seen, [true; 7]);
+        assert_eq!(Random::of(1, 1).between(5, 5), 5);
+        assert_eq!(Random::of(1, 1).between(5, 4), 5);
+        Random::of(1, 1).between(i64::MIN, i64::MAX);
+    }
+
+    #[test]
+    fn the_same_seed_and_index_give_the_same_numbers_and_others_give_others() {
+        let first = |seed, index| Random::of(seed, index).any();
+        assert_eq!(first(7, 9), first(7, 9));
+        assert_ne!(first(7, 9), first(7, 10));
+        assert_ne!(first(7, 9), first(8, 9));
+    }
+}

@@ -1,0 +1,384 @@
+//! Texts with placeholders: what a work file writes, and what becomes of it once everything is known that does not
+//! change from request to request. Knows no HTTP.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::random::Random;
+
+/// Placeholders of one text.
+pub const PLACEHOLDER_COUNT_MAX: usize = 64;
+/// Choices of one `{pick:…}`.
+pub const CHOICE_COUNT_MAX: usize = 1_000;
+
+/// A text as a work file has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    /// `{name}`: known before the run.
+    Name(String),
+    /// `{random:LOW..HIGH}`, both included.
+    Random(i64, i64),
+    /// `{pick:A|B}`.
+    Pick(Vec<String>),
+    /// `{value:LIST}`: one of a list that the server gave.
+    Value(String),
+    /// `{sequence}`: a number that no other request of the run has.
+    Sequence,
+}
+
+/// Where a text goes, which decides how values are written into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A JSON body: values are JSON.
+    Body,
+    /// The target of a request: values are percent-encoded.
+    Target,
+    /// The value of a header: values are plain.
+    Header,
+}
+
+/// A value in every form in which it can be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    json: String,
+    plain: String,
+}
+
+/// A text of which only what differs between requests is still open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bound(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Random(i64, i64),
+    Choice(Arc<[String]>),
+    Sequence,
+}
+
+/// What is known before the run.
+#[derive(Debug, Default, Clone)]
+pub struct Known {
+    /// Parameters, written as they are.
+    pub parameters: BTreeMap<String, String>,
+    /// Single values, written as their place asks.
+    pub values: BTreeMap<String, Value>,
+    /// Lists of which each request takes one.
+    pub lists: BTreeMap<String, Vec<Value>>,
+}
+
+/// What is wrong with a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A placeholder that nothing stands behind.
+    #[error("`{{{found}}}`, where {expected} was expected")]
+    Placeholder {
+        /// What stands between the braces.
+        found: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// More placeholders than are read.
+    #[error("more than {PLACEHOLDER_COUNT_MAX} placeholders")]
+    TooMany,
+    /// A character that would break the request.
+    #[error("the character {0:?}, which cannot stand in the target or a header of a request")]
+    Character(char),
+}
+
+impl Value {
+    /// A value that the server sent, from its JSON text. Texts are unquoted where JSON does not stand.
+    #[must_use]
+    pub fn of_json(json: &str) -> Value {
+        let plain = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
+        Value { json: json.to_owned(), plain }
+    }
+
+    /// No value: `null` in JSON, nothing elsewhere.
+    #[must_use]
+    pub fn none() -> Value {
+        Value { json: "null".into(), plain: String::new() }
+    }
+
+    fn at(&self, place: Place) -> String {
+        match place {
+            Place::Body => self.json.clone(),
+            Place::Target => percent_encoded(&self.plain),
+            Place::Header => self.plain.clone(),
+        }
+    }
+}
+
+impl Template {
+    /// Reads a text. A brace that no lower-case letter follows is a brace.
+    ///
+    /// # Errors
+    /// When a placeholder is not closed, or is none.
+    pub fn parse(text: &str) -> Result<Template, TemplateError> {
+        let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
+        while let Some((before, after)) = rest.split_once('{') {
+            plain.push_str(before);
+            if !after.starts_with(|c: char| c.is_ascii_lowercase()) {
+                plain.push('{');
+                rest = after;
+                continue;
+            }
+            let unclosed = || wrong(after.chars().take(20).collect(), "a closing brace".to_owned());
+            let (inside, behind) = after.split_once('}').ok_or_else(unclosed)?;
+            if !plain.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut plain)));
+            }
+            parts.push(placeholder(inside)?);
+            rest = behind;
+        }
+        plain.push_str(rest);
+        if !plain.is_empty() {
+            parts.push(Part::Text(plain));
+        }
+        let count = parts.iter().filter(|part| !matches!(part, Part::Text(_))).count();
+        if count > PLACEHOLDER_COUNT_MAX { Err(TemplateError::TooMany) } else { Ok(Template(parts)) }
+    }
+
+    /// Whether `{name}` stands in it.
+    #[must_use]
+    pub fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Name(found) if found == name))
+    }
+
+    /// The lists that it takes values from.
+    pub fn lists(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Value(list) => Some(list.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Puts in what is known.
+    ///
+    /// # Errors
+    /// When a name or list is not known, or a character would break the request.
+    pub fn bind(&self, known: &Known, place: Place) -> Result<Bound, TemplateError> {
+        let mut bound = Bound(Vec::new());
+        for part in &self.0 {
+            let piece = match part {
+                Part::Text(text) => Piece::Text(text.clone()),
+                Part::Name(name) => Piece::Text(known.text(name, place)?),
+                Part::Random(low, high) => Piece::Random(*low, *high),
+                Part::Pick(choices) => Piece::Choice(choices.clone().into()),
+                Part::Value(list) => Piece::Choice(known.list(list, place)?.into()),
+                Part::Sequence => Piece::Sequence,
+            };
+            bound.append(Bound(vec![piece]));
+        }
+        let broken = bound.texts().flat_map(str::chars).find(|&character| breaks(character, place));
+        broken.map_or(Ok(bound), |character| Err(TemplateError::Character(character)))
+    }
+}
+
+impl Known {
+    fn text(&self, name: &str, place: Place) -> Result<String, TemplateError> {
+        let parameter = self.parameters.get(name).cloned();
+        parameter.or_else(|| self.values.get(name).map(|value| value.at(place))).ok_or_else(|| {
+            let names: Vec<&str> =
+                self.parameters.keys().chain(self.values.keys()).map(String::as_str).collect();
+            wrong(
+                name.to_owned(),
+                format!(
+                    "one of {}, sequence, random:LOW..HIGH, pick:A|B, value:LIST (depth and cursor only in works)",
+                    names.join(", ")
+                ),
+            )
+        })
+    }
+
+    fn list(&self, name: &str, place: Place) -> Result<Vec<String>, TemplateError> {
+        let list = self.lists.get(name).filter(|list| !list.is_empty());
+        let list = list.ok_or_else(|| wrong(format!("value:{name}"), "a list of [values]".to_owned()))?;
+        Ok(list.iter().map(|value| value.at(place)).collect())
+    }
+}
+
+impl Bound {
+    /// A text without placeholders.
+    #[must_use]
+    pub fn of(text: &str) -> Bound {
+        Bound(vec![Piece::Text(text.to_owned())])
+    }
+
+    /// Puts another text behind it.
+    pub fn append(&mut self, other: Bound) {
+        for piece in other.0 {
+            match (self.0.last_mut(), piece) {
+                (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                (_, piece) => self.0.push(piece),
+            }
+        }
+    }
+
+    /// Whether every request has the same text.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+
+    /// Appends the text of one request.
+    pub fn render(&self, random: &mut Random, sequence: u64, out: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        for piece in &self.0 {
+            let text = match piece {
+                Piece::Text(text) => text.as_str(),
+                Piece::Random(low, high) => digits.format(random.between(*low, *high)),
+                Piece::Choice(choices) => {
+                    let chosen = random.below(choices.len() as u64);
+                    choices.get(usize::try_from(chosen).unwrap_or_default()).map_or("", String::as_str)
+                }
+                Piece::Sequence => digits.format(sequence),
+            };
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .flat_map(|piece| match piece {
+                Piece::Text(text) => std::slice::from_ref(text).iter(),
+                Piece::Choice(choices) => choices.iter(),
+                _ => [].iter(),
+            })
+            .map(String::as_str)
+    }
+}
+
+fn placeholder(inside: &str) -> Result<Part, TemplateError> {
+    let Some((kind, argument)) = inside.split_once(':') else {
+        let name = inside.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        return match inside {
+            "sequence" => Ok(Part::Sequence),
+            _ if name => Ok(Part::Name(inside.to_owned())),
+            _ => Err(wrong(inside.to_owned(), "a name of a-z, 0-9 and _".to_owned())),
+        };
+    };
+    match kind {
+        "random" => {
+            let bounds = argument.split_once("..").and_then(|(low, high)| {
+                Some((low.parse::<i64>().ok()?, high.parse::<i64>().ok()?)).filter(|(low, high)| low <= high)
+            });
+            let (low, high) = bounds
+                .ok_or_else(|| wrong(inside.to_owned(), "random:LOW..HIGH, two whole numbers".to_owned()))?;
+            Ok(Part::Random(low, high))
+        }
+        "pick" => {
+            let choices: Vec<String> = argument.split('|').map(str::to_owned).collect();
+            if choices.len() > CHOICE_COUNT_MAX {
+                return Err(wrong("pick:…".into(), format!("at most {CHOICE_COUNT_MAX} choices")));
+            }
+            Ok(Part::Pick(choices))
+        }
+        "value" => Ok(Part::Value(argument.to_owned())),
+        _ => Err(wrong(inside.to_owned(), "random:LOW..HIGH, pick:A|B or value:LIST".to_owned())),
+    }
+}
+
+fn wrong(found: String, expected: String) -> TemplateError {
+    TemplateError::Placeholder { found, expected }
+}
+
+fn breaks(character: char, place: Place) -> bool {
+    match place {
+        Place::Body => false,
+        Place::Target => !('!'..='~').contains(&character),
+        Place::Header => character.is_control(),
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Known {
+        let mut known = Known::default();
+        known.parameters.insert("rows".into(), "10".into());
+        known.values.insert("cursor".into(), Value::of_json("\"a+b\""));
+        known.lists.insert("keys".into(), vec![Value::of_json("7"), Value::of_json("\"é\"")]);
+        known
+    }
+
+    fn rendered(text: &str, place: Place, index: u64) -> String {
+        let bound = Template::parse(text).unwrap().bind(&known(), place).unwrap();
+        let mut out = Vec::new();
+        bound.render(&mut Random::of(1, index), index, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn braces_of_json_are_braces() {
+        for text in [r#"{"a":{"b":[{}]}}"#, "{", "}", "", "{ rows}", "{1}"] {
+            assert_eq!(rendered(text, Place::Body, 0), text);
+        }
+    }
+
+    #[test]
+    fn what_is_known_is_written_as_its_place_asks() {
+        assert_eq!(
+            rendered(r#"{"limit":{rows},"cursor":{cursor}}"#, Place::Body, 0),
+            r#"{"limit":10,"cursor":"a+b"}"#
+        );
+        assert_eq!(rendered("/x?cursor={cursor}", Place::Target, 0), "/x?cursor=a%2Bb");
+        assert_eq!(rendered("{cursor}", Place::Header, 0), "a+b");
+        assert_eq!(rendered("{sequence}", Place::Body, 77), "77");
+    }
+
+    #[test]
+    fn chance_stays_inside_what_is_written() {
+        let (mut numbers, mut picks, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..200 {
+            numbers.push(rendered("{random:-1..2}", Place::Body, index).parse::<i64>().unwrap());
+            picks.push(rendered("{pick:A|B C}", Place::Body, index));
+            values.push(rendered("{value:keys}", Place::Target, index));
+        }
+        for list in [&mut picks, &mut values] {
+            list.sort();
+            list.dedup();
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers, [-1, 0, 1, 2]);
+        assert_eq!(picks, ["A", "B C"]);
+        assert_eq!(values, ["%C3%A9", "7"]);
+    }
+
+    #[test]
+    fn what_is_no_placeholder_is_refused_and_named() {
+        for wrong in ["{rows", "{random:5..1}", "{random:a..b}", "{dice:6}", "{Rows}x{bad-name}"] {
+            assert!(Template::parse(wrong).is_err(), "{wrong}");
+        }
+        let unknown = Template::parse("{nothing}").unwrap().bind(&known(), Place::Body).unwrap_err();
+        assert!(unknown.to_string().contains("nothing") && unknown.to_string().contains("rows"), "{unknown}");
+        assert!(Template::parse("{value:none}").unwrap().bind(&known(), Place::Body).is_err());
+    }
+
+    #[test]
+    fn nothing_can_break_the_lines_of_a_request() {
+        for (text, place) in [("a b", Place::Target), ("/\r\nX: y", Place::Target), ("a\r\nb", Place::Header)]
+        {
+            assert!(Template::parse(text).unwrap().bind(&known(), place).is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! The load generator against a real server, and against servers that do what none should.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mercato::clock::SystemClock;
+use mercato::config::{Settings, TypedFlags};
+use mercato::serving::{self, Running};
+use serde_json::{Value, json};
+
+use crate::cli::{refused, run};
+use crate::stub::{self, Stub};
+
+/// A server with a demo of 6,005 order lines and without limits.
+struct Demo {
+    url: String,
+    key: String,
+    folder: PathBuf,
+    _running: Running,
+}
+
+/// One demo for all tests; it ends with the process, and what it leaves is removed by the next.
+fn demo() -> &'static Demo {
+    static DEMO: OnceLock<Demo> = OnceLock::new();
+    DEMO.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("loadgen-demo");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let made = run(&folder, &["demo", "--data", "data", "--scale", "0.001", "--no-serve", "--json"]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+        let data = folder.join("data");
+        let flags = TypedFlags {
+            listen: Some("127.0.0.1:0".parse().unwrap()),
+            admin: Some(format!("unix:{}", data.join("admin.socket").display())),
+            data: Some(data),
+            requests_per_minute: Some(0),
+            requests_per_day: Some(0),
+            ..TypedFlags::default()
+        };
+        let running = serving::start(&Settings::resolve(flags, 2).unwrap(), Arc::new(SystemClock)).unwrap();
+        let url = format!("http://{}", running.public_socket().unwrap());
+        Demo { url, key: made["key"].as_str().unwrap().to_owned(), folder, _running: running }
+    })
+}
+
+/// Runs `loadgen` against a server with a key that is not shown in the list of processes.
+fn loadgen(folder: &Path, url: &str, key: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
+    command.current_dir(folder).env("MERCATO_API_KEY", key);
+    command.args(["loadgen", "--url", url, "--json"]).args(arguments).output().unwrap()
+}
+
+fn report(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The report of a run against the demo in which everything must go well.
+fn good(arguments: &[&str]) -> Value {
+    let demo = demo();
+    let output = loadgen(&demo.folder, &demo.url, &demo.key, arguments);
+    let reason = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && reason.is_empty(), "{arguments:?}: {reason}");
+    report(&output)
+}
+
+/// The report and the one-line reason of a run against a stub that must fail.
+fn bad(stub: &Stub, arguments: &[&str]) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
+    let arguments = [&["--works", "w.toml", "--warm-up", "0"], arguments].concat();
+    let output = loadgen(folder.path(), stub.url(), "", &arguments);
+    let reason = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!((output.status.code(), reason.lines().count()), (Some(1), 1), "{reason}");
+    (report(&output), reason)
+}
+
+fn counts(report: &Value) -> Vec<(String, u64)> {
+    let works = report["works"].as_array().unwrap();
+    works
+        .iter()
+        .map(|work| (work["name"].as_str().unwrap().to_owned(), work["requests"].as_u64().unwrap()))
+        .collect()
+}
+
+#[test]
+fn a_closed_loop_asks_for_the_mix_exactly_as_often_as_it_says() {
+    let arguments = [
+        "--work",
+        "w1=8,w4=2,w2k=1",
+        "--depths",
+        "0,5000",
+        "-n",
+        "440",
+        "-c",
+        "4",
+        "--threads",
+        "2",
+        "--warm-up",
+        "0.1",
+    ];
+    let first = good(&arguments);
+    let total = &first["total"];
+    assert_eq!(
+        (&total["requests"], &total["good"], &first["loop"]),
+        (&json!(440), &json!(440), &json!("closed"))
+    );
+    let counted = counts(&first);
+    let names: Vec<&str> = counted.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["w1", "w4", "w2k@0", "w2k@5000"]);
+    assert_eq!(counted.iter().map(|(_, count)| count).sum::<u64>(), 440);
+    // 320, 80, 20, 20 by the weights; the seed says exactly how many, whatever the threads did.
+    for ((name, count), expected) in counted.iter().zip([320_u64, 80, 20, 20]) {
+        assert!(count.abs_diff(expected) < 40, "{name}: {count}");
+    }
+    assert_eq!(counts(&good(&arguments)), counted);
+    assert_ne!(counts(&good(&[&arguments[..], &["--seed", "2"]].concat())), counted);
+    assert!(first["connectionsOpened"].as_u64().unwrap() >= 4);
+    let (bytes, percentiles) = (total["bytes"].as_u64().unwrap(), &total["latencyMilliseconds"]);
+    assert!(bytes > 440 * 100, "{bytes}");
+    let at = |name: &str| percentiles[name].as_f64().unwrap();
+    assert!(0.0 < at("min") && at("min") <= at("p50") && at("p50") <= at("p99") && at("p999") <= at("max"));
+}
+
+#[test]
+fn every_built_in_work_is_answered() {
+    let all = "w1,w2k,w2o,w3,w3s,w4,w5c,w5p,w5all,w5r,w6,w6sse,w7csv,w7json,w7ndjson,list,header,sample,search,health";
+    let arguments =
+        ["--work", all, "--depths", "0,100,6000", "--set", "stream_rows=2000", "-n", "600", "-c", "3"];
+    let found = good(&[&arguments[..], &["--warm-up", "0"]].concat());
+    let counted = counts(&found);
+    assert_eq!(counted.len(), 24);
+    assert!(counted.iter().all(|(_, count)| *count > 0), "{counted:?}");
+}
+
+#[test]
+fn an_open_loop_keeps_to_its_rate() {
+    let found = good(&["--work", "w4", "--rate", "200", "-n", "100", "-c", "8", "--warm-up", "0.1"]);
+    assert_eq!((&found["loop"], &found["intendedRate"]), (&json!("open"), &json!(200.0)));
+    assert_eq!((&found["total"]["good"], &found["unsent"]), (&json!(100), &json!(0)));
+    // The hundredth is due 495 ms after the first, and not before.
+    assert!(found["seconds"].as_f64().unwrap() >= 0.495, "{found}");
+    let at = |kind: &str| found["total"][kind]["p50"].as_f64().unwrap();
+    assert!(at("firstByteMilliseconds") <= at("serviceMilliseconds"));
+    assert!(at("serviceMilliseconds") <= at("latencyMilliseconds"));
+}
+
+#[test]
+fn a_report_for_people_has_a_line_for_each_work() {
+    let demo = demo();
+    let arguments = [
+        "loadgen",
+        "--url",
+        &demo.url,
+        "--key",
+        &demo.key,
+        "--work",
+        "w1,list",
+        "-n",
+        "20",
+        "--warm-up",
+        "0",
+    ];
+    let output = run(&demo.folder, &arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for word in ["closed loop", "1 connection,", "\nw1 ", "\nlist ", "\ntotal ", "p99.9"] {
+        assert!(text.contains(word), "`{word}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn drawings_are_well_formed_and_name_every_work() {
+    let pid = std::process::id().to_string();
+    let found = good(&[
+        "--work",
+        "w1,w2k,w2o",
+        "--depths",
+        "0,3000",
+        "-d",
+        "0.5",
+        "--warm-up",
+        "0",
+        "--plot",
+        "p.svg",
+        "--plot-depth",
+        "d.svg",
+        "--server-pid",
+        &pid,
+    ]);
+    assert!(found["server"]["residentBytes"].as_u64().unwrap() > 0, "{found}");
+    assert!(found["server"]["cpuMicrosPerRequest"].as_f64().unwrap() >= 0.0);
+    let deep = &found["works"][2];
+    assert_eq!(
+        (&deep["name"], &deep["work"], &deep["depth"]),
+        (&json!("w2k@3000"), &json!("w2k"), &json!(3000))
+    );
+    let draw = |file, names: &[&str]| {
+        let svg = std::fs::read_to_string(demo().folder.join(file)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"), "{svg:.200}");
+        balanced(&svg);
+        for name in names {
+            assert!(svg.contains(&format!("\n{name}\n")), "{name} is not in {file}");
+        }
+    };
+    draw("p.svg", &["w1", "w2k@0", "w2k@3000", "w2o@0", "w2o@3000", "99.9 %"]);
+    draw("d.svg", &["w2k p50", "w2k p99", "w2o p50", "w2o p99"]);
+}
+
+/// Every element that begins ends, in the right order.
+fn balanced(xml: &str) {
+    let mut open = Vec::new();
+    for piece in xml.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap();
+        assert!(!text.contains('&') || text.contains(';'), "{text}");
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap().to_owned();
+        match (tag.starts_with('/'), tag.ends_with('/')) {
+            (true, _) => assert_eq!(open.pop(), Some(name)),
+            (false, true) => {}
+            (false, false) => open.push(name),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn a_stall_shows_in_all_requests_that_it_delayed_and_in_the_service_time_of_one() {
+    const STALL: Duration = Duration::from_millis(300);
+    let stub = Stub::start(move |number| stub::Answer {
+        delay: if number == 20 { STALL } else { Duration::ZERO },
+        ..stub::ok()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
+    let arguments = ["--works", "w.toml", "--rate", "100", "-n", "100", "-c", "1", "--warm-up", "0"];
+    let output = loadgen(folder.path(), stub.url(), "", &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found = report(&output);
+    // One connection, a request every 10 ms: those that were due during the stall waited for its end, the one after the
+    // stalled one for 290 ms, the next for 280 ms. So at least 11 of 100 waited for more than 190 ms.
+    let at = |kind: &str, percentile: &str| found["total"][kind][percentile].as_f64().unwrap();
+    assert!(at("latencyMilliseconds", "p90") > 190.0, "{found}");
+    assert!(at("serviceMilliseconds", "max") >= 300.0, "{found}");
+    // Only one request was served slowly, so the share of slow service is below what was slow for users.
+    assert!(at("serviceMilliseconds", "p90") < at("latencyMilliseconds", "p90"), "{found}");
+}
+
+#[test]
+fn a_wrong_key_is_counted_and_told() {
+    let demo = demo();
+    let arguments = ["--work", "w1", "-n", "30", "-c", "3", "--warm-up", "0"];
+    let output = loadgen(&demo.folder, &demo.url, "mk_wrong", &arguments);
+    let (found, reason) = (report(&output), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!((&found["total"]["errors"]["status"], &found["total"]["good"]), (&json!(30), &json!(0)));
+    assert_eq!(found["total"]["latencyMilliseconds"], Value::Null);
+    let sample = &found["works"][0]["samples"][0];
+    assert_eq!((&sample["status"], &sample["kind"]), (&json!(401), &json!("status")));
+    assert!(sample["found"].as_str().unwrap().contains("UNAUTHORIZED"), "{sample}");
+    for word in ["30 of 30", "401", "MERCATO_API_KEY"] {
+        assert!(reason.contains(word), "{reason}");
+    }
+    // Where cursors are needed first, it is told before anything runs.
+    let output = loadgen(&demo.folder, &demo.url, "mk_wrong", &["--work", "w2k@5"]);
+    let reason = String::from_utf8(output.stderr).unwrap();
+    assert!(output.stdout.is_empty() && reason.contains("401") && reason.contains("w2k"), "{reason}");
+}
+
+#[test]
+fn a_depth_beyond_the_dataset_and_a_dataset_that_is_none_are_told() {
+    let demo = demo();
+    for (arguments, words) in [
+        (&["--work", "w2k@7000000"][..], ["depth 7000000", "--depths"]),
+        (&["--work", "w4", "--dataset", "nowhere"], ["404", "--dataset"]),
+    ] {
+        let output = loadgen(&demo.folder, &demo.url, &demo.key, arguments);
+        let reason = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), reason.lines().count()), (Some(1), 1), "{reason}");
+        assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+    }
+}
+
+#[test]
+fn a_server_that_is_dead_is_given_up() {
+    let dead = Stub::dead();
+    let (found, reason) = bad(&dead, &["-n", "1000000", "-c", "2"]);
+    assert_eq!((&found["ended"], &found["total"]["good"]), (&json!("unreachable"), &json!(0)));
+    assert_eq!(found["total"]["errors"]["connect"], found["total"]["requests"]);
+    assert!(reason.contains("connect"), "{reason}");
+}
+
+#[test]
+fn what_a_bad_server_does_is_told_apart() {
+    let whole =
+        |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
+    let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc".to_vec();
+    let cut_chunk = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab".to_vec();
+    let long_head = [b"HTTP/1.1 200 OK\r\nX: ".to_vec(), vec![b'x'; 64 * 1024]].concat();
+    for (kind, bytes) in [
+        ("cut", cut),
+        ("cut", cut_chunk),
+        ("cut", Vec::new()),
+        ("malformed", b"220 mail.example.org ESMTP\r\n\r\n".to_vec()),
+        ("malformed", long_head),
+        ("length", [whole("ok"), b"more".to_vec()].concat()),
+        (
+            "status",
+            b"HTTP/1.1 503 Busy\r\nConnection: close\r\nRetry-After: 9\r\nContent-Length: 4\r\n\r\nbusy"
+                .to_vec(),
+        ),
+    ] {
+        let stub =
+            Stub::start(move |_| stub::Answer { bytes: bytes.clone(), then_close: true, ..stub::ok() });
+        let (found, reason) = bad(&stub, &["-n", "5"]);
+        let errors = &found["total"]["errors"];
+        assert_eq!((&errors[kind], &errors["total"]), (&json!(5), &json!(5)), "{kind}: {found}");
+        assert!(reason.contains("5 of 5"), "{reason}");
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_end_is_waited_for_no_longer_than_said() {
+    let stub = Stub::start(|_| stub::Answer {
+        bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".to_vec(),
+        ..stub::ok()
+    });
+    let (found, reason) = bad(&stub, &["-n", "2", "--timeout", "0.2"]);
+    assert_eq!(found["total"]["errors"]["timeout"], 2);
+    assert!(reason.contains("200ms"), "{reason}");
+}
+
+#[test]
+fn a_connection_that_the_server_closes_is_opened_anew() {
+    let closes = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec();
+    let stub = Stub::start(move |_| stub::Answer { bytes: closes.clone(), then_close: true, ..stub::ok() });
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
+    let output = loadgen(
+        folder.path(),
+        stub.url(),
+        "",
+        &["--works", "w.toml", "-n", "7", "-c", "1", "--warm-up", "0"],
+    );
+    let found = report(&output);
+    assert_eq!((&found["total"]["good"], &found["connectionsOpened"]), (&json!(7), &json!(7)));
+}
+
+#[test]
+fn what_cannot_be_meant_exits_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = ["loadgen", "--url", "http://127.0.0.1:1"];
+    for (arguments, word) in [
+        (&["--work", "w99"][..], "w5all"),
+        (&["--work", "w1=x"], "NAME=WEIGHT"),
+        (&["--threads", "2"], "--connections"),
+        (&["--rate", "0"], "--rate"),
+        (&["--set", "colour=red"], "stream_rows"),
+        (&["--plot-depth", "d.svg", "--work", "w1"], "w2k"),
+        (&["--duration", "0"], "--duration"),
+        (&["--server-pid", "4294967295", "--work", "w1"], "--server-pid"),
+        (&["--key", "two words"], "--key"),
+    ] {
+        refused(folder.path(), &[&url[..], arguments].concat(), 2, &[word]);
+    }
+    refused(folder.path(), &["loadgen"], 2, &["--url"]);
+    refused(folder.path(), &["loadgen", "--url", "https://x"], 2, &["http://"]);
+    let printed = run(folder.path(), &["loadgen", "--print-works"]);
+    std::fs::write(folder.path().join("mine.toml"), &printed.stdout).unwrap();
+    refused(
+        folder.path(),
+        &[&url[..], &["--works", "mine.toml", "--work", "w9"]].concat(),
+        2,
+        &["mine.toml"],
+    );
+    std::fs::write(folder.path().join("bad.toml"), "wrok = 1").unwrap();
+    refused(
+        folder.path(),
+        &[&url[..], &["--works", "bad.toml"]].concat(),
+        1,
+        &["bad.toml", "wrok", "--print-works"],
+    );
+}
