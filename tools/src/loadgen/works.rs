@@ -184,7 +184,9 @@ pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
 /// What is wrong with it, and where.
 pub fn read(source: &str, text: &str) -> Result<WorkBook, Failure> {
     let file: FileText = toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
+        let line = error
+            .span()
+            .map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
         fault(source, &format!("line {line}"), "a work file", error.message(), REMEDY)
     })?;
     let reader = Reader { source };

@@ -54,8 +54,8 @@ fn loadgen(folder: &Path, url: &str, key: &str, arguments: &[&str]) -> Output {
 }
 
 fn report(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|_| panic!("no report: {}", String::from_utf8_lossy(&output.stderr)))
+    assert!(!output.stdout.is_empty(), "no report: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The report of a run against the demo in which everything must go well.
