@@ -138,7 +138,7 @@ pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
     }
     let outcome = run_load(&load, target.clone(), prepared.clone(), stop_at_signals()?)?;
     let report = Report::new(&load, &target, &prepared, &outcome)
-        .map_err(|error| Failure::Start(format!("cannot add up: {error}")))?;
+        .map_err(|error| Failure::io(Path::new("load generator"), "add up")(std::io::Error::other(error)))?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }?;
     draw(arguments, url, &prepared, &outcome)?;
     match report.complaint() {

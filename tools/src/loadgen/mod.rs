@@ -144,7 +144,12 @@ pub fn run(
         last_end = last_end.max(finding.last_end);
         outcome.add(&finding).map_err(|error| failed("add up")(io::Error::other(error)))?;
     }
-    outcome.elapsed = Duration::from_nanos(last_end - plan.warm_until);
+    // A run that had its time lasted that long, also when its last request ended before.
+    let counted = shared.ended.load(Ordering::Relaxed);
+    let had_its_time =
+        !outcome.stopped && outcome.gone == 0 && plan.requests.is_none_or(|most| counted < most);
+    let end = plan.until.filter(|_| had_its_time).map_or(last_end, |until| last_end.max(until));
+    outcome.elapsed = Duration::from_nanos(end - plan.warm_until);
     (outcome.own, outcome.server) = watches.end();
     Ok(outcome)
 }

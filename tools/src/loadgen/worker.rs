@@ -38,6 +38,8 @@ pub(super) struct Worker {
     idle: VecDeque<usize>,
     /// Connections that rest, and until when, in that order.
     resting: VecDeque<(u64, usize)>,
+    /// The moment to which the timer is set.
+    armed: u64,
     busy: usize,
     gone: usize,
     finding: Finding,
@@ -84,6 +86,7 @@ impl Worker {
             connections: (0..connections).map(line).collect(),
             idle: (0..connections).collect(),
             resting: VecDeque::with_capacity(connections),
+            armed: u64::MAX,
             busy: 0,
             gone: 0,
             finding: Finding { tallies, unsent: 0, opened: 0, gone: 0, last_end: 0 },
@@ -105,12 +108,7 @@ impl Worker {
             if over && self.busy == 0 {
                 break;
             }
-            if let (Next::At(moment), false) = (due, self.idle.is_empty()) {
-                let wait = moment.saturating_sub(self.around.now());
-                if wait < nanos(TICK) {
-                    self.around.poller.wake_after(Duration::from_nanos(wait))?;
-                }
-            }
+            self.arm(due)?;
             self.around.poller.wait(&mut events, TICK)?;
             self.serve(&events);
         }
@@ -119,6 +117,17 @@ impl Worker {
         self.finding.opened = self.around.opened;
         self.finding.gone = self.gone;
         Ok(self.finding)
+    }
+
+    /// Sets the timer to the next request of an open loop, where a connection is free for it.
+    fn arm(&mut self, due: Next) -> io::Result<()> {
+        let Next::At(moment) = due else { return Ok(()) };
+        let wait = moment.saturating_sub(self.around.now());
+        if moment == self.armed || self.idle.is_empty() || wait >= nanos(TICK) {
+            return Ok(());
+        }
+        self.armed = moment;
+        self.around.poller.wake_after(Duration::from_nanos(wait))
     }
 
     /// Gives what is due to connections that have nothing to do; what to do next.
@@ -143,7 +152,10 @@ impl Worker {
 
     fn serve(&mut self, events: &Events) {
         for event in events {
-            let Some(token) = poller::token(event) else { continue };
+            let Some(token) = poller::token(event) else {
+                self.armed = u64::MAX;
+                continue;
+            };
             let Some(line) = self.connections.get_mut(token) else { continue };
             let outcome = line.connection.turn(&mut self.around);
             if !matches!(outcome, Outcome::Waiting) {
