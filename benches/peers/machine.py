@@ -5,6 +5,7 @@ import fcntl
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -124,7 +125,8 @@ def prioritise(processes: Iterable[int], value: int) -> None:
 
 
 def own_session() -> None:
-    """Puts this process into a session of its own, so that its priority is its own too."""
+    """Puts this process into a session of its own, so that its priority is its own too. SIGTERM ends it in order."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with contextlib.suppress(OSError):
         os.setsid()
 

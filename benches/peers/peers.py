@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import client
@@ -60,9 +61,8 @@ class DuckDb(Wrapped):
         for name, title in (("duckdb", "table"), ("duckdb-indexed", "table and index of keys")):
             for _ in range(1 if quick else 2):
                 remove(self.place())
-                seconds, peak = timed([sys.executable, HERE / "loaders.py", name, self.parquet, self.place()],
-                                      self.folder / "load.log")
-                found.append(Load(title, seconds, peak, disk_bytes(self.place())))
+                spent = timed([sys.executable, HERE / "loaders.py", name, self.parquet, self.place()], self.folder / "load.log")
+                found.append(Load(title, spent, disk_bytes(self.place())))
         return found
 
     def statement(self, sql: str, form: str) -> str:
@@ -97,9 +97,9 @@ class ClickHouse(Wrapped):
         found = []
         log = self.folder / "load.log"
         for name, title in (("clickhouse", "table"), ("clickhouse-by-price", "copy by price")):
-            seconds, peak = timed([sys.executable, HERE / "loaders.py", name, self.parquet, self.place()], log)
+            spent = timed([sys.executable, HERE / "loaders.py", name, self.parquet, self.place()], log)
             # Parts that were merged lie in the folder for some minutes more, so the engine says what counts.
-            found.append(Load(title, seconds, peak, int(log.read_text())))
+            found.append(Load(title, spent, int(log.read_text())))
         (self.folder / "complete").touch()
         return found
 
@@ -174,13 +174,13 @@ class PostgreSql(Wrapped):
         try:
             before = disk_bytes(self.cluster / "base")
             with machine.PeakMemory(self._postmaster()) as peak:
-                seconds, _ = timed([sys.executable, HERE / "loaders.py", "postgresql", self.parquet, self.place()],
-                                   self.folder / "load.log")
+                spent = timed([sys.executable, HERE / "loaders.py", "postgresql", self.parquet, self.place()],
+                              self.folder / "load.log")
             size = disk_bytes(self.cluster / "base") - before
         finally:
             self._end()
         (self.folder / "complete").touch()
-        return [Load("table and three indexes", seconds, peak.resident_mib, size)]
+        return [Load("table and three indexes", replace(spent, peak_mib=peak.resident_mib), size)]
 
     def launch(self) -> None:
         self._begin()

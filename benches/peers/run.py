@@ -134,9 +134,10 @@ def fill(targets: Any, ours: Any, power: Any, afresh: bool, quick: bool, turn: A
         elif afresh or not target.loaded():
             turn.take([])
             for load in target.load(quick):
-                found.append({"target": target.name, "name": load.name, "seconds": load.seconds, "peakMiB": load.peak_mib,
-                              "bytes": load.bytes})
-                environment.say(f"W9: {target.name}, {load.name}: {load.seconds:.1f} s, {load.peak_mib:.0f} MiB, "
+                found.append({"target": target.name, "name": load.name, "seconds": load.spent.seconds, "bytes": load.bytes,
+                              "processorSeconds": load.spent.processor_seconds, "peakMiB": load.spent.peak_mib,
+                              "withoutFilesMiB": load.spent.without_files_mib})
+                environment.say(f"W9: {target.name}, {load.name}: {load.spent.seconds:.1f} s, {load.spent.peak_mib:.0f} MiB, "
                                 f"{load.bytes / 1e6:.0f} MB")
     return found
 

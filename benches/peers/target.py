@@ -21,12 +21,21 @@ STOP_SECONDS_MAX = 60
 
 
 @dataclass(frozen=True)
+class Spent:
+    """What a command took: seconds, seconds of processors, and the most memory, of which some was not pages of files."""
+
+    seconds: float
+    processor_seconds: float
+    peak_mib: float
+    without_files_mib: float
+
+
+@dataclass(frozen=True)
 class Load:
-    """What it took to get from Parquet to a store: seconds, memory and bytes on disk."""
+    """What it took to get from Parquet to a store, and its bytes on disk."""
 
     name: str
-    seconds: float
-    peak_mib: float
+    spent: Spent
     bytes: int
 
 
@@ -49,18 +58,19 @@ def remove(place: Path) -> None:
     place.unlink(missing_ok=True)
 
 
-def timed(command: list[str | Path], log: Path, lifted: bool = True) -> tuple[float, float]:
-    """Seconds and peak memory in MiB of a command that must succeed."""
+def timed(command: list[str | Path], log: Path) -> Spent:
+    """What a command takes, which must succeed."""
     with log.open("wb") as sink:
         began = time.monotonic()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True)
-        if lifted:
-            machine.prioritise([process.pid], machine.PRIORITY_IN_TURN)
-        _, code, usage = os.wait4(process.pid, 0)
+        machine.prioritise([process.pid], machine.PRIORITY_IN_TURN)
+        with machine.PeakMemory([process.pid]) as peak:
+            _, code, usage = os.wait4(process.pid, 0)
+            seconds = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(code)
     if process.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit {process.returncode}: {log.read_text()[-500:]}")
-    return time.monotonic() - began, usage.ru_maxrss / 1024
+    return Spent(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, peak.without_files_mib)
 
 
 class Target:
@@ -78,6 +88,8 @@ class Target:
         self.parquet = parquet
         self.address = ("127.0.0.1", 0)
         self.process: subprocess.Popen[bytes] | None = None
+        # Stands before the server's command, to limit what it may use.
+        self.prefix: list[str | Path] = []
 
     def load(self, quick: bool) -> list[Load]:
         """Makes the store afresh."""
@@ -124,7 +136,7 @@ class Target:
         port = free_port()
         self.address = ("127.0.0.1", port)
         with (self.folder / "server.log").open("wb") as sink:
-            self.process = subprocess.Popen(self.command(port), stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
+            self.process = subprocess.Popen([*self.prefix, *self.command(port)], stdin=subprocess.DEVNULL, stdout=sink, stderr=sink,
                                             start_new_session=True)
 
     def start(self) -> None:
