@@ -255,7 +255,7 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
         (None, duration) => progress::bar("load", duration.unwrap_or_default().as_secs().max(1), "s"),
     };
     let mut warm = false;
-    while !threads.iter().all(JoinHandle::is_finished) {
+    loop {
         let until_warm = warm_until.saturating_duration_since(Instant::now());
         if !warm && until_warm.is_zero() {
             warm = true;
@@ -268,6 +268,9 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
         });
         bar.set_message(if warm { format!("load, {ended} requests") } else { "warm-up".to_owned() });
         watches.each(ProcessWatch::look);
+        if threads.iter().all(JoinHandle::is_finished) {
+            break;
+        }
         thread::sleep(if warm { LOOK } else { until_warm.clamp(Duration::from_micros(1), LOOK) });
     }
     watches.each(ProcessWatch::finish);

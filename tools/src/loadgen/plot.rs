@@ -15,6 +15,8 @@ const SIZE: (u32, u32) = (1_000, 600);
 const POINTS_PER_NINE: u32 = 50;
 /// Nines beyond which no line is drawn: 99.9999 %.
 const NINES_MAX: u32 = 6;
+const CAPTION_FONT: (&str, u32) = ("sans-serif", 22);
+const LABEL_FONT: (&str, u32) = ("sans-serif", 18);
 const MARGIN: u32 = 16;
 const LABEL_AREA: u32 = 56;
 
@@ -42,7 +44,7 @@ pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Resu
     let (low, high) = range(&curves).ok_or("no request was answered, so there is nothing to draw")?;
     drawn(|area| {
         let mut chart = ChartBuilder::on(area)
-            .caption(title, ("sans-serif", 18))
+            .caption(title, CAPTION_FONT)
             .margin(MARGIN)
             .x_label_area_size(LABEL_AREA)
             .y_label_area_size(LABEL_AREA + LABEL_AREA / 2)
@@ -50,6 +52,9 @@ pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Resu
         chart
             .configure_mesh()
             .x_labels(2 * NINES_MAX as usize)
+            .x_max_light_lines(1)
+            .label_style(LABEL_FONT)
+            .axis_desc_style(LABEL_FONT)
             .x_label_formatter(&|nines| percent(*nines))
             .y_label_formatter(&|time| format!("{time}"))
             .x_desc("percentile")
@@ -63,6 +68,7 @@ pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Resu
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
+            .label_font(LABEL_FONT)
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()?;
@@ -82,13 +88,16 @@ pub fn by_depth(title: &str, works: &[Prepared], tallies: &[Tally]) -> Result<St
         curves.iter().flat_map(|curve| &curve.points).fold(1.0_f64, |most, point| most.max(point.0));
     drawn(|area| {
         let mut chart = ChartBuilder::on(area)
-            .caption(title, ("sans-serif", 18))
+            .caption(title, CAPTION_FONT)
             .margin(MARGIN)
             .x_label_area_size(LABEL_AREA)
             .y_label_area_size(LABEL_AREA + LABEL_AREA / 2)
             .build_cartesian_2d(0.0..deepest * 1.02, 0.0..high * 1.15)?;
         chart
             .configure_mesh()
+            .max_light_lines(1)
+            .label_style(LABEL_FONT)
+            .axis_desc_style(LABEL_FONT)
             .x_label_formatter(&|depth| format!("{depth}"))
             .x_desc("rows before the page")
             .y_desc("latency, ms")
@@ -102,6 +111,7 @@ pub fn by_depth(title: &str, works: &[Prepared], tallies: &[Tally]) -> Result<St
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
+            .label_font(LABEL_FONT)
             .background_style(WHITE.mix(0.8))
             .border_style(BLACK.mix(0.3))
             .draw()?;

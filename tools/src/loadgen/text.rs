@@ -98,10 +98,10 @@ impl Report {
 }
 
 fn write_header(out: &mut Formatter<'_>, open: bool) -> fmt::Result {
-    let service = if open { format!("{:>9} {:>9}", "service50", "service99") } else { String::new() };
+    let service = if open { format!(" {:>9} {:>9}", "service50", "service99") } else { String::new() };
     write!(
         out,
-        "{:<16} {:>9} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {service}",
+        "{:<16} {:>9} {:>7} {:>10} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}{service}",
         "work",
         "requests",
         "errors",
