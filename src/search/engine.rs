@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use super::indexer::{CatalogIndex, Indexer};
 use super::lexical::{DocumentText, Field, Reading};
-use super::lexicon::Lexicon;
 use super::neural::Neural;
 use super::passages::{Passages, choose};
 use super::question::Question;
@@ -111,7 +110,7 @@ impl Search {
 
     /// Search by words alone.
     pub fn by_words(catalog: Arc<Catalog>) -> std::io::Result<Self> {
-        Self::start(catalog, Arc::default(), Arc::new(Passages::new(Lexicon::builtin())))
+        Self::start(catalog, Arc::default(), Arc::new(Passages::builtin()))
     }
 
     /// Its models and the vectors that they made.

@@ -3,7 +3,7 @@
 //!
 //! Knows texts and the lexicon; knows no model.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::lexical::{DocumentText, Known, Vocabulary, beginning};
 use super::lexicon::Lexicon;
@@ -18,15 +18,24 @@ const PASSAGE_DESCRIPTION_BYTES_MAX: usize = 1_200;
 /// Bytes of a methodology that a model reads, behind everything else.
 const PASSAGE_METHODOLOGY_BYTES_MAX: usize = 300;
 
-/// Writes passages and glosses.
+/// Makes the words of a lexicon.
+type MakeVocabulary = Box<dyn FnOnce() -> Vocabulary + Send>;
+
+/// Writes passages and glosses. Its words are made when the first text is glossed, which only models ask for: a start
+/// of the server does not wait for them.
 pub struct Passages {
-    vocabulary: Vocabulary,
+    vocabulary: LazyLock<Vocabulary, MakeVocabulary>,
 }
 
 impl Passages {
     /// With the terms of a lexicon.
     pub fn new(lexicon: Arc<Lexicon>) -> Self {
-        Self { vocabulary: Vocabulary::new(lexicon) }
+        Self { vocabulary: LazyLock::new(Box::new(move || Vocabulary::new(lexicon))) }
+    }
+
+    /// With the terms of the lexicon that the server brings along.
+    pub fn builtin() -> Self {
+        Self { vocabulary: LazyLock::new(Box::new(|| Vocabulary::new(Lexicon::builtin()))) }
     }
 
     /// The passages whose vectors stand for a dataset. A multilingual model reads every language that is given; an

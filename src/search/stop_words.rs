@@ -2,6 +2,9 @@
 //!
 //! Knows folded words only.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// English words without a topic.
 const ENGLISH: &str = "a about above after again against all also am an and any are aren as at be because been before \
 being below between both but by can cannot could did do does doing don done down during each either else every few find \
@@ -39,11 +42,19 @@ pub struct Stop {
     pub of_catalogs: bool,
 }
 
+/// All lists at once: a start of the server asks for some ten thousand words.
+static STOPS: LazyLock<HashMap<&'static str, Stop>> = LazyLock::new(|| {
+    let mut stops: HashMap<&str, Stop> = HashMap::new();
+    ENGLISH.split(' ').for_each(|word| stops.entry(word).or_default().english = true);
+    ITALIAN.split(' ').for_each(|word| stops.entry(word).or_default().italian = true);
+    OF_CATALOGS.split(' ').for_each(|word| stops.entry(word).or_default().of_catalogs = true);
+    stops
+});
+
 impl Stop {
     /// What a folded word is.
     pub fn of(folded: &str) -> Self {
-        let among = |list: &str| list.split(' ').any(|word| word == folded);
-        Self { english: among(ENGLISH), italian: among(ITALIAN), of_catalogs: among(OF_CATALOGS) }
+        STOPS.get(folded).copied().unwrap_or_default()
     }
 }
 
@@ -67,6 +78,8 @@ mod tests {
     fn a_stop_word_belongs_to_its_language() {
         assert_eq!(Stop::of("the"), Stop { english: true, ..Stop::default() });
         assert_eq!(Stop::of("della"), Stop { italian: true, ..Stop::default() });
+        assert_eq!(Stop::of("a"), Stop { english: true, italian: true, of_catalogs: false });
+        assert_eq!(Stop::of("dati"), Stop { of_catalogs: true, ..Stop::default() });
         assert_eq!(Stop::of("hospital"), Stop::default());
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::{StartError, part};
 use crate::catalog::{Catalog, DataDirectory};
 use crate::config::Settings;
-use crate::search::lexicon::Lexicon;
 use crate::search::neural::{Neural, NeuralSettings, NeuralWorker};
 use crate::search::{Passages, Search};
 
@@ -23,7 +22,7 @@ pub(super) fn start(
         vectors: directory.search(),
         cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
     };
-    let passages = Arc::new(Passages::new(Lexicon::builtin()));
+    let passages = Arc::new(Passages::builtin());
     let (neural, worker) = Neural::start(&settings, Arc::clone(catalog), passages.clone())
         .map_err(|error| part("search", &error))?;
     let search =
