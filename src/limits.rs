@@ -2,6 +2,9 @@
 //!
 //! Knows no code: only numbers, grouped by the folder that holds to them.
 
+/// Buffers of the server of this size are given back to the system when they are freed.
+pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
+
 /// Bounds of the books (`ledger/`).
 pub mod ledger {
     use std::time::Duration;
@@ -86,8 +89,8 @@ pub mod ledger {
     pub const USAGE_LINES_CACHED_MAX: usize = 65_536;
     /// Entries that one page of an export carries.
     pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
-    /// Newest entries that are added up again at every start.
-    pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 1_000_000;
+    /// Newest entries that are added up again at every start; `ledger verify` adds up all of them.
+    pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 4_096;
     /// Longest record that is read back from the store or from a backup.
     pub const RECORD_BYTES_MAX: usize = 64 * 1024;
     /// Records that a backup copies between two batches.
@@ -259,9 +262,9 @@ pub mod edge {
     /// The piece of an answer that has to be accepted within `WRITE_TIME`.
     pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
     /// How long a request waits for a free worker. `--queue-wait-millis`.
-    pub const QUEUE_WAIT: Duration = Duration::from_millis(1_000);
+    pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
     /// Requests that may wait for a worker of one pool. `--queue-length`.
-    pub const QUEUE_LENGTH_MAX: usize = 1_024;
+    pub const QUEUE_LENGTH_MAX: usize = 4_096;
     /// The longest silence of a worker inside an answer.
     pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
     /// The same for the operator, whose backups may take long.
@@ -280,6 +283,12 @@ pub mod edge {
     pub const RELAY_BUFFER_BYTES: usize = 256 * 1024;
     /// Such buffers that are kept for the next answer.
     pub const RELAY_BUFFERS_KEPT: usize = 64;
+    /// From how many bytes on the rest of a chunk goes from one socket to the other without being read in between.
+    pub const PASSED_BYTES_MIN: u64 = 64 * 1024;
+    /// What the pipe between the two may hold.
+    pub const PASSED_BYTES_HELD: usize = 1024 * 1024;
+    /// What is read behind such a chunk: little more than the line before the next one.
+    pub const CHUNK_LINE_READ_BYTES: usize = 64;
     /// Longest head of an answer.
     pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
     /// A page up to this size is taken from its worker whole, however slowly the client reads.
@@ -324,6 +333,8 @@ pub mod catalog {
 
 /// Bounds of printing (`render/`).
 pub mod render {
+    /// Bytes of the first unit of a download; each unit may be twice as long as the one before, until it has `UNIT_BYTES`.
+    pub const FIRST_UNIT_BYTES: u64 = 32 * 1024;
     /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches.
     pub const UNIT_BYTES: u64 = 512 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.

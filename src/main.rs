@@ -9,7 +9,8 @@ use std::sync::Arc;
 use clap::Parser;
 use mercato::clock::SystemClock;
 use mercato::config::{Command, CommandLine, Settings, TypedFlags};
-use mercato::{logging, serving};
+use mercato::limits::GIVEN_BACK_BYTES_MIN;
+use mercato::{logging, memory, serving};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -17,6 +18,7 @@ const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    memory::give_back_at_once(GIVEN_BACK_BYTES_MIN);
     let Command::Serve(typed) = CommandLine::parse().command;
     match serve(typed) {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Which parts of the server may name which others. What is not here may not be.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("main", &["clock", "config", "logging", "serving"]),
+    ("main", &["clock", "config", "limits", "logging", "memory", "serving"]),
     (
         "serving",
         &[
@@ -52,6 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("catalog", &["clock", "config", "limits", "mercato_format"]),
     ("ledger", &["clock", "config", "histogram", "limits"]),
     ("logging", &["limits"]),
+    ("memory", &[]),
     ("config", &["clock", "limits"]),
     ("clock", &["limits"]),
     ("histogram", &[]),

@@ -79,6 +79,8 @@ fn check_canonical(head: &[u8], body: &[u8]) {
         let content = line.strip_suffix(b"\r").expect("a line ends with CR LF");
         assert!(!content.is_empty() && !content.contains(&b'\r') && !content.contains(&0));
     }
+    let head = with_host(head, lines);
+    let head = head.as_slice();
     let again = assemble(&[head, body].concat(), usize::MAX, usize::MAX);
     assert!(!again.refused, "{}", String::from_utf8_lossy(head));
     assert_eq!(again.requests, [(head.to_vec(), body.to_vec())], "{}", String::from_utf8_lossy(head));
@@ -87,4 +89,12 @@ fn check_canonical(head: &[u8], body: &[u8]) {
     if let Ok(target) = Target::parse(target) {
         assert!(target.segments.len() <= 16 && target.pairs.len() <= 64);
     }
+}
+
+/// What came as HTTP/1.0 goes on as HTTP/1.1 and may name no host, which a reader of HTTP/1.1 asks for.
+fn with_host(head: &[u8], lines: &[&[u8]]) -> Vec<u8> {
+    let names_host = |line: &&[u8]| line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"host:"));
+    let first = lines.first().map_or(0, |line| line.len() + 1);
+    let host: &[u8] = if lines.iter().any(names_host) { b"" } else { b"Host: a\r\n" };
+    [&head[..first], host, &head[first..]].concat()
 }

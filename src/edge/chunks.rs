@@ -64,6 +64,18 @@ impl Chunks {
         self.sound
     }
 
+    /// How much content of the present chunk is still to come.
+    pub fn content_left(&self) -> u64 {
+        if self.state == State::Data { self.remaining } else { 0 }
+    }
+
+    /// Says that all of [`Chunks::content_left`] came another way.
+    pub fn skip_content(&mut self) {
+        if self.state == State::Data {
+            (self.state, self.remaining) = (State::DataReturn, 0);
+        }
+    }
+
     /// Reads on, hands over the content that it finds, and gives the number of bytes that were used; what follows the
     /// end is not used.
     pub fn advance(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Result<usize, ChunkError> {
@@ -149,6 +161,24 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn content_that_comes_another_way_is_skipped() {
+        let mut chunks = Chunks::default();
+        assert_eq!(chunks.content_left(), 0);
+        chunks.advance(b"a\r\n012", |_| {}).unwrap();
+        assert_eq!(chunks.content_left(), 7);
+        chunks.skip_content();
+        assert_eq!(chunks.content_left(), 0);
+        chunks.skip_content();
+        let mut content = Vec::new();
+        chunks.advance(b"\r\n1\r\nx\r\n0\r\n\r\n", |piece| content.extend_from_slice(piece)).unwrap();
+        assert!(chunks.is_done() && content == b"x");
+        let mut cut = Chunks::default();
+        cut.advance(b"a\r\n", |_| {}).unwrap();
+        cut.skip_content();
+        assert_eq!(cut.advance(b"more", |_| {}), Err(ChunkError::Data));
+    }
 
     /// Feeds `bytes` in pieces that end at `cuts`.
     fn read(bytes: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool, usize), ChunkError> {

@@ -17,6 +17,7 @@ mod guard;
 mod head;
 mod limits;
 mod listener;
+mod passage;
 mod pool;
 mod private;
 mod refusal;

@@ -13,9 +13,12 @@ use super::assembly::Facts;
 use super::chunks::Chunks;
 use super::counters::{add, count};
 use super::guard::Shared;
+use super::passage::{Blocked, Passage};
 use super::pool::Lease;
 use super::registry::Client;
-use crate::limits::edge::{ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, WRITE_PIECE_BYTES};
+use crate::limits::edge::{
+    ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, CHUNK_LINE_READ_BYTES, PASSED_BYTES_MIN, WRITE_PIECE_BYTES,
+};
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +49,7 @@ pub(super) fn relay(
     shared: &Shared,
 ) -> Served {
     let mut buffer = shared.shelf.take();
-    let mut relay = Relay { lease, client, facts, keep, is_long, shared, begun: false };
+    let mut relay = Relay { lease, client, facts, keep, is_long, shared, begun: false, passage: None };
     let outcome = match relay.read_head(&mut buffer) {
         Ok((head, filled)) => relay.pass_on(&mut buffer, head, filled),
         Err(broken) => {
@@ -83,6 +86,7 @@ struct Relay<'a> {
     shared: &'a Shared,
     /// Whether the client has got anything.
     begun: bool,
+    passage: Option<Passage>,
 }
 
 impl Relay<'_> {
@@ -222,9 +226,47 @@ impl Relay<'_> {
                 let whole = announced.is_none_or(|length| content == length);
                 return if whole { Ok(()) } else { Err(Broken::Worker) };
             }
+            let left = chunks.content_left();
+            let fits = announced.is_none_or(|length| content.saturating_add(left) <= length);
+            let passed = fits && left >= PASSED_BYTES_MIN && self.pass(left)?;
+            let mut room = buffer.len();
+            if passed {
+                content = content.saturating_add(left);
+                chunks.skip_content();
+                room = CHUNK_LINE_READ_BYTES;
+            }
             from = 0;
-            filled = self.read(buffer)?;
+            filled = self.read(buffer.get_mut(..room).unwrap_or_default())?;
         }
+    }
+
+    /// Moves the content of a chunk past this process. Says whether that was possible; if not, nothing was moved.
+    fn pass(&mut self, mut left: u64) -> Result<bool, Broken> {
+        if self.passage.is_none() {
+            self.passage = Passage::open();
+        }
+        let Some(passage) = &self.passage else { return Ok(false) };
+        let stream = self.lease.stream().ok_or(Broken::Worker)?;
+        let mut any = false;
+        while left > 0 {
+            self.wait(stream)?;
+            let passed = passage.pass(stream, &self.client.socket, left, self.shared.limits.write_time);
+            match passed {
+                Ok(length) => {
+                    self.shared.counters.bytes_out.fetch_add(length, Ordering::Relaxed);
+                    left = left.saturating_sub(length);
+                    any = true;
+                }
+                Err(Blocked::Unsupported) if !any => return Ok(false),
+                Err(Blocked::Unsupported | Blocked::Worker) => return Err(Broken::Worker),
+                Err(Blocked::Client) => return Err(Broken::Client),
+                Err(Blocked::Stalled) => {
+                    count(&self.shared.counters.slow_readers);
+                    return Err(Broken::Client);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Reads what the worker has; while that may take long, a client that leaves is noticed.

@@ -22,8 +22,8 @@ pub(crate) struct Printer<'t> {
 /// Gathered cells: where in some bytes the printed form of each lies.
 pub(crate) enum Cells<'t> {
     /// Forms that lie in the file.
-    Stored { bytes: &'t [u8], spans: Spans },
-    /// Forms that lie in the file, and behind them, those that were made now.
+    Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans },
+    /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
     /// Numbers, printed now.
     Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
@@ -43,12 +43,15 @@ impl<'t> Printer<'t> {
         match &self.data {
             ColumnData::Dictionary(column) => {
                 let csv = column.csv.filter(|_| self.text == CellText::Csv);
-                Cells::Stored { bytes: csv.unwrap_or(column.json).padded_bytes(), spans: Vec::new() }
+                let bytes = csv.unwrap_or(column.json).padded_bytes();
+                Cells::Stored { bytes, codes: Vec::new(), spans: Vec::new() }
             }
             ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
                 Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
             }
-            ColumnData::Texts(column) => Cells::Stored { bytes: column.padded_bytes(), spans: Vec::new() },
+            ColumnData::Texts(column) => {
+                Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new() }
+            }
             ColumnData::Numbers(_) => {
                 Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
             }
@@ -62,11 +65,11 @@ impl<'t> Printer<'t> {
 
     fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<u64> {
         match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Stored { bytes, spans }) => {
-                let hidden = dictionary_spans(column, self.kind, self.text, rows, spans)?;
+            (ColumnData::Dictionary(column), Cells::Stored { bytes, codes, spans }) => {
+                let hidden = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
                 inside(bytes, spans).then_some(hidden)
             }
-            (ColumnData::Texts(column), Cells::Stored { bytes, spans }) => {
+            (ColumnData::Texts(column), Cells::Stored { bytes, spans, .. }) => {
                 text_spans(column, rows, spans)?;
                 if !inside(bytes, spans) {
                     return None;
@@ -139,20 +142,30 @@ fn dictionary_spans(
     kind: ColumnKind,
     text: CellText,
     rows: &[u32],
+    codes: &mut Vec<u32>,
     spans: &mut Spans,
 ) -> Option<u64> {
-    let mut codes = Vec::with_capacity(rows.len());
+    codes.clear();
     let complete = match is_contiguous(rows) {
-        Some(first) => column.codes.copy_range(first, rows.len(), &mut codes),
-        None => column.codes.gather(rows, &mut codes),
+        Some(first) => column.codes.copy_range(first, rows.len(), codes),
+        None => column.codes.gather(rows, codes),
     };
     if !complete {
         return None;
     }
     spans.clear();
     spans.reserve(codes.len());
-    for code in &codes {
-        spans.push(entry_span(column, kind, text, *code)?);
+    let table = column.csv.filter(|_| text == CellText::Csv);
+    if table.is_none() && (text == CellText::Csv) {
+        for code in codes.iter() {
+            spans.push(entry_span(column, kind, text, *code)?);
+        }
+    } else {
+        let table = table.unwrap_or(column.json);
+        for code in codes.iter() {
+            let (start, end) = table.span(*code)?;
+            spans.push((start as usize, end as usize));
+        }
     }
     let hides = kind == ColumnKind::Float && text == CellText::Json;
     let hidden = |code: &u32| *code != column.entries && !column.float(*code).is_some_and(f64::is_finite);
@@ -184,6 +197,9 @@ pub(crate) fn entry_span(
 fn text_spans(column: &Texts<'_>, rows: &[u32], spans: &mut Spans) -> Option<()> {
     spans.clear();
     spans.reserve(rows.len());
+    if let Some(first) = is_contiguous(rows) {
+        return column.spans(first, rows.len(), spans);
+    }
     for row in rows {
         let (start, end) = column.span(*row)?;
         spans.push((usize::try_from(start).ok()?, usize::try_from(end).ok()?));
@@ -206,10 +222,11 @@ fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
 }
 
 /// The CSV forms of texts. A text without escapes is its own CSV form, if need be with the quotes that it has already;
-/// the few others are made and put behind the bytes of the file.
+/// as soon as another form has to be made, those of the whole batch are put together.
 fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u8>) -> Option<u64> {
     made.clear();
     let marks = if contiguous { marks_of_stretch(bytes, spans)? } else { marks_of_each(bytes, spans)? };
+    let makes = marks.contains(&Mark::Escape);
     for ((start, end), mark) in spans.iter_mut().zip(marks) {
         let json = bytes.get(*start..*end)?;
         match mark {
@@ -219,11 +236,19 @@ fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u
             Mark::Escape => {
                 let at = made.len();
                 push_csv_field(made, &json_string_text(json)?);
-                (*start, *end) = (bytes.len() + at, bytes.len() + made.len());
+                (*start, *end) = (at, made.len());
+                continue;
             }
         }
+        if makes {
+            let at = made.len();
+            made.extend_from_slice(bytes.get(*start..*end)?);
+            (*start, *end) = (at, made.len());
+        }
     }
-    made.extend_from_slice(&[0; TEXT_PADDING]);
+    if makes {
+        made.extend_from_slice(&[0; TEXT_PADDING]);
+    }
     Some(0)
 }
 
@@ -288,55 +313,14 @@ fn gather_numbers(
 }
 
 impl Cells<'_> {
-    /// Bytes of all cells of the batch.
-    pub(crate) fn total_len(&self) -> usize {
-        self.spans().iter().map(|(start, end)| end - start).sum()
-    }
-
-    fn spans(&self) -> &Spans {
+    /// The bytes in which the cells lie, with [`TEXT_PADDING`] bytes behind them, and where each of them lies.
+    pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)]) {
         match self {
-            Cells::Stored { spans, .. } | Cells::Mixed { spans, .. } | Cells::Printed { spans, .. } => spans,
+            Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans),
+            Cells::Stored { bytes, spans, .. } | Cells::Mixed { bytes, spans, .. } => (bytes, spans),
+            Cells::Printed { made, spans, .. } => (made, spans),
         }
     }
-
-    /// Writes the cell of the batch's row `number`; gives the place after it.
-    #[inline]
-    pub(crate) fn put(&self, number: usize, target: &mut [u8], at: usize) -> usize {
-        let Some((start, end)) = self.spans().get(number).copied() else { return at };
-        let len = end - start;
-        match self {
-            Cells::Stored { bytes, .. } => put(target, at, bytes, start, len),
-            Cells::Mixed { bytes, made, .. } => match start.checked_sub(bytes.len()) {
-                None => put(target, at, bytes, start, len),
-                Some(start) => put(target, at, made, start, len),
-            },
-            Cells::Printed { made, .. } => put(target, at, made, start, len),
-        }
-    }
-}
-
-/// Copies `len` bytes to `target[at..]`, in one step of 16 or 32 bytes where both sides have room for it; what is
-/// copied too much is overwritten by what comes next.
-#[inline]
-pub(crate) fn put(target: &mut [u8], at: usize, source: &[u8], start: usize, len: usize) -> usize {
-    let from = source.get(start..).unwrap_or_default();
-    let to = target.get_mut(at..).unwrap_or_default();
-    let done = match len {
-        0..=16 => put_step::<16>(from, to),
-        17..=32 => put_step::<32>(from, to),
-        _ => false,
-    };
-    if !done && let (Some(from), Some(to)) = (from.get(..len), to.get_mut(..len)) {
-        to.copy_from_slice(from);
-    }
-    at + len
-}
-
-#[inline]
-fn put_step<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
-    let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) else { return false };
-    *to = *from;
-    true
 }
 
 /// Bytes of a text in CSV, from its JSON form; `plain` texts need neither quotes nor escapes.

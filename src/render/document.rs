@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use mercato_format::{FormatError, Table};
 
-use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
+use crate::limits::render::{FIRST_UNIT_BYTES, UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::press::{Progress, Unit};
 use crate::render::{Format, RenderedLengths, RowWriter};
 
@@ -51,7 +51,12 @@ impl<'t> Document<'t> {
         let last = self.lengths.chunk_count().saturating_sub(1);
         let before_rows = bytes.start < self.boundary(1);
         let chunk = if before_rows { 0 } else { self.lengths.chunk_at(bytes.start).unwrap_or(last) };
-        Units { document: self, chunk, end: if bytes.is_empty() { 0 } else { bytes.end } }
+        Units {
+            document: self,
+            chunk,
+            end: if bytes.is_empty() { 0 } else { bytes.end },
+            bytes: FIRST_UNIT_BYTES,
+        }
     }
 
     /// Where a chunk begins. What stands before all rows belongs to the first one, what stands after all to the last.
@@ -64,11 +69,13 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Units one after the other: as many chunks as `UNIT_BYTES` hold, at least one.
+/// Units one after the other: as many chunks as fit, at least one. The first ones are small, so that the first byte
+/// comes soon; each may be twice as long as the one before, until it has `UNIT_BYTES`.
 pub struct Units<'d, 't> {
     document: &'d Document<'t>,
     chunk: u32,
     end: u64,
+    bytes: u64,
 }
 
 impl<'t> Iterator for Units<'_, 't> {
@@ -82,7 +89,9 @@ impl<'t> Iterator for Units<'_, 't> {
         if first >= count || start >= self.end {
             return None;
         }
-        let fits = |next: u32| document.boundary(next.saturating_add(1)).saturating_sub(start) <= UNIT_BYTES;
+        let longest = self.bytes;
+        self.bytes = longest.saturating_mul(2).min(UNIT_BYTES);
+        let fits = |next: u32| document.boundary(next.saturating_add(1)).saturating_sub(start) <= longest;
         let mut next = first.saturating_add(1);
         while next < count && document.boundary(next) < self.end && fits(next) {
             next = next.saturating_add(1);

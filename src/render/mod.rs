@@ -6,6 +6,7 @@ mod cells;
 mod csv;
 mod document;
 mod json;
+mod lane;
 mod lengths;
 mod ndjson;
 mod press;

@@ -2,11 +2,12 @@
 
 use mercato_format::{FormatError, Table};
 
-use crate::render::cells::{Cells, Printer, put};
+use crate::render::cells::{Cells, Printer};
+use crate::render::lane::{Lane, Piece, ROOM_BEYOND};
 use crate::render::{Format, csv, json, ndjson, sse};
 
 /// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
-const BATCH_ROWS: usize = 512;
+const BATCH_ROWS: usize = 256;
 
 /// Which text a cell has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,11 +128,14 @@ impl<'t> RowWriter<'t> {
     /// Writes into room that is made for the whole batch, so that nothing has to grow in between.
     fn print(&mut self, count: usize, out: &mut Vec<u8>) {
         let Pieces { before_cell, row_end, between_rows } = &self.pieces;
-        let around =
-            before_cell.iter().map(|piece| piece.len).sum::<usize>() + row_end.len + between_rows.len;
-        let cells: usize = self.cells.iter().map(Cells::total_len).sum();
+        let lanes: Vec<Lane<'_>> = before_cell
+            .iter()
+            .zip(&self.cells)
+            .map(|(before, cells)| Lane::new(before, cells.forms()))
+            .collect();
+        let bytes: usize = lanes.iter().map(|lane| lane.total_len(count)).sum();
         let start = out.len();
-        out.resize(start + cells + count * around + ROOM_BEYOND, 0);
+        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + ROOM_BEYOND, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let mut at = 0;
         for number in 0..count {
@@ -139,9 +143,8 @@ impl<'t> RowWriter<'t> {
                 at = between_rows.put(target, at);
             }
             self.written = true;
-            for (before, cells) in before_cell.iter().zip(&self.cells) {
-                at = before.put(target, at);
-                at = cells.put(number, target, at);
+            for lane in &lanes {
+                at = lane.put(number, target, at);
             }
             at = row_end.put(target, at);
         }
@@ -149,19 +152,11 @@ impl<'t> RowWriter<'t> {
     }
 }
 
-/// Room after a batch, so that its last bytes too are copied in whole steps.
-const ROOM_BEYOND: usize = 32;
-
-/// What stands around the cells, padded so that it is copied in whole steps.
+/// What stands around the cells.
 struct Pieces {
     before_cell: Vec<Piece>,
     row_end: Piece,
     between_rows: Piece,
-}
-
-struct Piece {
-    bytes: Vec<u8>,
-    len: usize,
 }
 
 impl Pieces {
@@ -171,16 +166,5 @@ impl Pieces {
             row_end: Piece::of(layout.row_end),
             between_rows: Piece::of(layout.between_rows),
         }
-    }
-}
-
-impl Piece {
-    fn of(bytes: &[u8]) -> Piece {
-        Piece { bytes: [bytes, &[0; ROOM_BEYOND]].concat(), len: bytes.len() }
-    }
-
-    #[inline]
-    fn put(&self, target: &mut [u8], at: usize) -> usize {
-        put(target, at, &self.bytes, 0, self.len)
     }
 }

@@ -363,6 +363,31 @@ impl<'a> Texts<'a> {
         Some((start, end))
     }
 
+    /// Appends [`Texts::span`] of `count` rows from `first` on; `None` when there are fewer or the file is damaged.
+    #[must_use]
+    pub fn spans(&self, first: usize, count: usize, out: &mut Vec<(usize, usize)>) -> Option<()> {
+        let end = first.checked_add(count).filter(|end| *end <= self.rows as usize)?;
+        let mut starts = Vec::with_capacity(count.min(CHUNK_ROWS));
+        let mut from = first;
+        while from < end {
+            let chunk = from / CHUNK_ROWS;
+            let until = end.min((chunk + 1) * CHUNK_ROWS);
+            let base = usize::try_from(take(self.bases, chunk * 8).map(u64::from_le_bytes)?).ok()?;
+            let start_of = |offset: u32| base.checked_add(offset as usize);
+            starts.clear();
+            if !self.offsets.copy_range(from, until - from, &mut starts) {
+                return None;
+            }
+            let ends = starts.iter().skip(1).map(|offset| start_of(*offset));
+            let (_, last_end) = self.span(u32::try_from(until - 1).ok()?)?;
+            for (start, end) in starts.iter().zip(ends.chain([usize::try_from(last_end).ok()])) {
+                out.push((start_of(*start)?, end?));
+            }
+            from = until;
+        }
+        Some(())
+    }
+
     /// All texts, one after the other.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {

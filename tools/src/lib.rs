@@ -9,6 +9,5 @@ pub mod failure;
 pub mod guard;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
-pub mod memory;
 pub mod models;
 pub mod progress;

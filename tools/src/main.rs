@@ -10,7 +10,6 @@ use mercato_tools::books::{self, BooksCommand};
 use mercato_tools::commands::loadgen;
 use mercato_tools::commands::{convert, datasets, demo, export, inspect, models, publish, search, verify};
 use mercato_tools::failure::Failure;
-use mercato_tools::memory;
 
 /// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
 #[derive(Debug, Parser)]
@@ -22,6 +21,9 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// Buffers of this size are given back to the system when they are freed: what glibc begins with.
+const GIVEN_BACK_BYTES_MIN: usize = 128 * 1024;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +56,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    memory::give_back_at_once();
+    mercato::memory::give_back_at_once(GIVEN_BACK_BYTES_MIN);
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,

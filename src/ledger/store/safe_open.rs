@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::StoreError;
+use super::journal::FILES;
 use crate::limits::ledger::STORE_CACHE_BYTES;
 
 const LOCK_FILE: &str = "lock";
@@ -57,8 +58,9 @@ pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
         }
         opened => opened?,
     };
-    // sled creates these and never syncs them.
-    for name in ["conf", "db", "."] {
+    // sled creates these and never syncs them. The journals are made after that.
+    let is_new = !FILES.iter().all(|journal| directory.join(journal).exists());
+    for name in ["conf", "db", "."].into_iter().filter(|_| is_new) {
         let path = directory.join(name);
         File::open(&path).and_then(|file| file.sync_all()).map_err(|error| io(&path, "syncing", &error))?;
     }

@@ -2,8 +2,8 @@
 //!
 //! glibc maps a large buffer on its own, and unmaps it when it is freed. But each time it does so it raises the size
 //! from which it maps, up to 32 MiB, and from then on keeps buffers of that size in the heap of the thread, up to 64
-//! MiB a thread, which nobody counted against `--memory-limit`. Naming the size in the environment, as mallopt(3)
-//! describes, stops the raising; the environment is read before `main`, so the program starts itself once more.
+//! MiB a thread, which nobody counted. Naming the size in the environment, as mallopt(3) describes, stops the raising;
+//! the environment is read before `main`, so the program starts itself once more.
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod glibc {
@@ -11,12 +11,10 @@ mod glibc {
     use std::process::Command;
 
     const MAP_THRESHOLD: &str = "MALLOC_MMAP_THRESHOLD_";
-    /// What glibc begins with.
-    const MAP_THRESHOLD_BYTES: &str = "131072";
-
-    /// Starts this program anew with the same arguments, in the same process, unless that was done before. Goes on
-    /// without where it cannot be done: the memory is then held longer, and nothing else differs.
-    pub fn give_back_at_once() {
+    /// Starts this program anew with the same arguments, in the same process, unless that was done before; buffers of
+    /// `bytes` and more are then given back as soon as they are freed. Goes on without where it cannot be done: the
+    /// memory is then held longer, and nothing else differs.
+    pub fn give_back_at_once(bytes: usize) {
         if std::env::var_os(MAP_THRESHOLD).is_some() {
             return;
         }
@@ -26,7 +24,7 @@ mod glibc {
         if let Some(name) = arguments.next() {
             command.arg0(name);
         }
-        let error = command.args(arguments).env(MAP_THRESHOLD, MAP_THRESHOLD_BYTES).exec();
+        let error = command.args(arguments).env(MAP_THRESHOLD, bytes.to_string()).exec();
         drop(error);
     }
 }
@@ -34,7 +32,7 @@ mod glibc {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 mod glibc {
     /// Other allocators need nothing of the kind.
-    pub fn give_back_at_once() {}
+    pub fn give_back_at_once(_bytes: usize) {}
 }
 
 pub use glibc::give_back_at_once;

@@ -1,0 +1,154 @@
+//! The innermost loop of all printing: what stands before a cell and the cell itself, in few steps of fixed size.
+//!
+//! A step of fixed size is a load and a store, where a copy of any length is a call. What is copied too much is
+//! overwritten by what comes next. Knows no column and no format.
+
+/// Room behind what is printed, so that the last cells too can be copied in whole steps.
+pub(crate) const ROOM_BEYOND: usize = STEP + 2 * STEP;
+
+const STEP: usize = 32;
+const HALF: usize = 16;
+
+/// Bytes that stand around cells, padded to whole steps.
+pub(crate) struct Piece {
+    first: [u8; STEP],
+    bytes: Vec<u8>,
+}
+
+impl Piece {
+    /// A piece of these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Piece {
+        let mut first = [0; STEP];
+        for (target, byte) in first.iter_mut().zip(bytes) {
+            *target = *byte;
+        }
+        Piece { first, bytes: bytes.to_vec() }
+    }
+
+    /// Its bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Writes the piece; gives the place after it.
+    #[inline]
+    pub(crate) fn put(&self, target: &mut [u8], at: usize) -> usize {
+        let length = self.bytes.len();
+        let to = target.get_mut(at..).unwrap_or_default();
+        match to.first_chunk_mut::<STEP>() {
+            Some(to) if length <= STEP => *to = self.first,
+            _ => copy(&self.bytes, to),
+        }
+        at + length
+    }
+}
+
+/// The cells of one column and what stands before each of them.
+pub(crate) struct Lane<'c> {
+    before: &'c Piece,
+    bytes: &'c [u8],
+    spans: &'c [(usize, usize)],
+}
+
+impl<'c> Lane<'c> {
+    /// Cells that lie in `forms.0` where `forms.1` says.
+    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)])) -> Lane<'c> {
+        Lane { before, bytes: forms.0, spans: forms.1 }
+    }
+
+    /// Bytes of `count` cells with what stands before them.
+    pub(crate) fn total_len(&self, count: usize) -> usize {
+        let cells: usize = self.spans.iter().map(|(start, end)| end.saturating_sub(*start)).sum();
+        cells + count * self.before.len()
+    }
+
+    /// Writes the cell `number` and what stands before it; gives the place after it.
+    #[inline]
+    pub(crate) fn put(&self, number: usize, target: &mut [u8], at: usize) -> usize {
+        let (start, end) = self.spans.get(number).copied().unwrap_or_default();
+        let (before, cell) = (self.before.bytes.len(), end.saturating_sub(start));
+        let from = self.bytes.get(start..).unwrap_or_default();
+        let to = target.get_mut(at..).unwrap_or_default();
+        if !self.put_in_steps(from, cell, to) {
+            let (to_before, to_cell) = to.split_at_mut_checked(before).unwrap_or_default();
+            copy(&self.before.bytes, to_before);
+            copy(from.get(..cell).unwrap_or_default(), to_cell);
+        }
+        at + before + cell
+    }
+
+    /// Whether both fit into steps, and then they are written.
+    #[inline]
+    fn put_in_steps(&self, from: &[u8], cell: usize, to: &mut [u8]) -> bool {
+        let before = self.before.bytes.len();
+        let Some(to) = to.first_chunk_mut::<ROOM_BEYOND>().filter(|_| before <= STEP) else { return false };
+        if let Some(head) = to.first_chunk_mut::<STEP>() {
+            *head = self.before.first;
+        }
+        let Some(to) = to.get_mut(before..) else { return false };
+        match cell {
+            0..=HALF => step::<HALF>(from, to),
+            17..=STEP => step::<STEP>(from, to),
+            33..=64 => {
+                // The second step ends where the cell ends and covers a part of the first.
+                let rest = cell.saturating_sub(STEP);
+                let (from_rest, to_rest) = (from.get(rest..), to.get_mut(rest..));
+                from_rest.zip(to_rest).is_some_and(|(from, to)| step::<STEP>(from, to))
+                    && step::<STEP>(from, to)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[inline]
+fn step<const N: usize>(from: &[u8], to: &mut [u8]) -> bool {
+    let (Some(from), Some(to)) = (from.first_chunk::<N>(), to.first_chunk_mut::<N>()) else { return false };
+    *to = *from;
+    true
+}
+
+fn copy(from: &[u8], to: &mut [u8]) {
+    if let Some(to) = to.get_mut(..from.len()) {
+        to.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Cells of every length, with pieces of every length before them, with and without bytes behind the last one.
+        #[test]
+        fn what_is_put_is_the_pieces_and_cells_one_after_the_other(
+            cells in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 0..12),
+            before in prop::collection::vec(any::<u8>(), 0..50),
+            end in prop::collection::vec(any::<u8>(), 0..50),
+            padding in 0_usize..40,
+        ) {
+            let mut bytes = Vec::new();
+            let mut spans = Vec::new();
+            let mut expected: Vec<u8> = Vec::new();
+            for cell in &cells {
+                spans.push((bytes.len(), bytes.len() + cell.len()));
+                bytes.extend_from_slice(cell);
+                expected.extend([&before, cell, &end].into_iter().flatten().copied());
+            }
+            bytes.extend(vec![0xAA; padding]);
+            let (piece, end_piece) = (Piece::of(&before), Piece::of(&end));
+            let lane = Lane::new(&piece, (&bytes, &spans));
+            let length = lane.total_len(cells.len()) + cells.len() * end.len();
+            let mut target = vec![0; length + ROOM_BEYOND];
+            let mut at = 0;
+            for number in 0..cells.len() {
+                at = lane.put(number, &mut target, at);
+                at = end_piece.put(&mut target, at);
+            }
+            prop_assert_eq!(at, length);
+            prop_assert_eq!(&target[..at], &expected[..]);
+        }
+    }
+}
