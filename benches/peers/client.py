@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BUFFER_BYTES = 1 << 20
+# A connection that nobody used for that long is made again, before the server thinks of closing it.
+IDLE_SECONDS_MAX = 15
 HEAD_END = b"\r\n\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 WRK_SCRIPT = """
@@ -75,6 +77,7 @@ class Client:
         self._address = address
         self._seconds_max = seconds_max
         self._socket: socket.socket | None = None
+        self._used = 0.0
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
 
@@ -86,11 +89,15 @@ class Client:
 
     def ask(self, request: bytes, sink: Callable[[bytes], None] | None = None) -> Answer:
         """Sends a request and reads the whole answer. With a sink, the content of the body goes there."""
+        if time.monotonic() - self._used > IDLE_SECONDS_MAX:
+            self.close()
         try:
             return self._ask(request, sink)
         except (OSError, ValueError):
             self.close()
             raise
+        finally:
+            self._used = time.monotonic()
 
     def _receive(self, into: memoryview) -> int:
         assert self._socket is not None, "a request is under way"

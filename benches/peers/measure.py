@@ -27,7 +27,7 @@ ANSWER_SECONDS_MAX = 60
 WARM_UP_REQUESTS = 3
 WARM_UP_SECONDS_MAX = 0.05
 # An answer that takes longer is measured once.
-SLOW_SECONDS = 5
+SLOW_SECONDS = 8
 START_POLL_SECONDS = 0.0005
 
 
@@ -52,6 +52,7 @@ class Cell:
 
     checked: str = ""
     error: str = ""
+    is_slow: bool = False
     seconds: list[float] = field(default_factory=list)
     first_bytes: list[float] = field(default_factory=list)
     bytes: int = 0
@@ -144,7 +145,7 @@ class Served:
         if work.is_long:
             return self._check_long(work)
         found = ""
-        for question in {id(each): each for each in (work.variants[0], work.variants[len(work.variants) // 2])}.values():
+        for question in samples(work):
             answer, body = client.whole(self.connection, self._request(work, question))
             if answer.status != 200:
                 return f"WRONG: status {answer.status}: {body[:200]!r}"
@@ -175,7 +176,7 @@ class Served:
 
     def block(self, work: Work, questions: Iterator[Question], effort: Effort, cell: Cell) -> None:
         with machine.PeakMemory(self.processes()) if work.is_long else contextlib.nullcontext() as peak:
-            if not work.is_long:
+            if not work.is_long and not cell.is_slow:
                 self._warm_up(work, questions)
             usage = machine.Usage(self.processes())
             began = time.perf_counter()
@@ -274,6 +275,11 @@ class InProcess:
         cell.foreign_percent = max(cell.foreign_percent, used["foreignPercent"])
 
 
+def samples(work: Work) -> list[Question]:
+    """The variants whose answers are compared: the first, and one from the middle."""
+    return list(dict.fromkeys((work.variants[0], work.variants[len(work.variants) // 2])))
+
+
 def cycle(work: Work, start: int) -> Iterator[Question]:
     """The variants of a work without end, from one of them on."""
     number = start
@@ -287,6 +293,10 @@ def rounds(work: Work, subjects: list[Subject], effort: Effort, oracle: Oracle, 
     cells = {subject.name: Cell() for subject in subjects if subject.supports(work)}
     taking_part = [subject for subject in subjects if subject.name in cells]
     questions = {}
+    if not work.is_long:
+        for question in samples(work):
+            if not question.counted:
+                oracle.expected(question)
     for subject in taking_part:
         cell = cells[subject.name]
         questions[subject.name] = cycle(work, 1)
@@ -298,13 +308,12 @@ def rounds(work: Work, subjects: list[Subject], effort: Effort, oracle: Oracle, 
             cell.error = subject.recover(error)
         if cell.checked.startswith("WRONG"):
             cell.error = cell.checked
-        if time.monotonic() - began > SLOW_SECONDS and work.is_long:
-            questions[subject.name] = islice(questions[subject.name], 1)
+        cell.is_slow = time.monotonic() - began > SLOW_SECONDS
     for number in range(effort.rounds):
         first = number % len(taking_part)
         for subject in taking_part[first:] + taking_part[:first]:
             cell = cells[subject.name]
-            if cell.error:
+            if cell.error or (cell.is_slow and cell.seconds):
                 continue
             turn.take(subject.processes())
             try:

@@ -27,6 +27,7 @@ class Oracle:
         self._parquet = parquet
         self._table = f"read_parquet('{parquet}', file_row_number=true)"
         self._connection = duckdb.connect()
+        self._kept: dict[Question, list[tuple[int, int, int]]] = {}
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
@@ -58,12 +59,16 @@ class Oracle:
         return found
 
     def expected(self, question: Question) -> list[tuple[int, int, int]]:
-        """The rows of an answer; without an order, those that come first in the file."""
+        """The rows of an answer; without an order, those that come first in the file. Asked again, they are at hand."""
+        if question in self._kept:
+            return self._kept[question]
         text = DIALECT.sql(question, self._table).replace(", ".join(COLUMNS), f"{', '.join(KEY)}, {PRICE}", 1)
         if not question.order:
             head, limit, tail = text.partition(" LIMIT ")
             text = f"{head} ORDER BY file_row_number{limit}{tail}"
-        return identity([dict(zip((*KEY, PRICE), row, strict=True)) for row in self._rows(text)])
+        rows = identity([dict(zip((*KEY, PRICE), row, strict=True)) for row in self._rows(text)])
+        self._kept[question] = rows
+        return rows
 
     def count(self, question: Question) -> int:
         """How many rows match."""
