@@ -9,6 +9,7 @@ Exit code 0 only if every program that is there gets what it should.
 
 import argparse
 import json
+import os
 import re
 import shutil
 import socket
@@ -58,8 +59,8 @@ def expect(condition: bool, what: object) -> None:
         raise SystemExit(f"{what}")
 
 
-def curl(port: int, key: str, *protocol: str) -> None:
-    """What curl can do, over a protocol."""
+def curl(port: int, key: str, *protocol: str, too_large: str = r"413 \d+") -> None:
+    """What curl can do, over a protocol; `too_large` is what a body above the limit gets."""
     url = f"http://127.0.0.1:{port}/api/v1/datasets"
     status = ("-s", "-S", "-o", "/dev/null", "-w", "%{http_code} %{size_download}", *protocol)
     with_key = ("-H", f"X-Api-Key: {key}", "-H", "Content-Type: application/json")
@@ -82,8 +83,8 @@ def curl(port: int, key: str, *protocol: str) -> None:
     if "--http1.0" not in protocol:
         check(r"200 \d+", *with_key, "-H", "Transfer-Encoding: chunked", "--data-binary", "@-",
               f"{url}/{DATASET}/query", body=b'{"limit": 1}' + spaces)
-    check(r"413 \d+", *with_key, "--data-binary", "@-", f"{url}/{DATASET}/query", body=spaces * 2)
-    check(r"413 \d+", *with_key, "-H", "Expect: 100-continue", "--data-binary", "@-", f"{url}/{DATASET}/query",
+    check(too_large, *with_key, "--data-binary", "@-", f"{url}/{DATASET}/query", body=spaces * 2)
+    check(too_large, *with_key, "-H", "Expect: 100-continue", "--data-binary", "@-", f"{url}/{DATASET}/query",
           body=spaces * 2)
     check(r"200 \d{6,}", *with_key, "-N", "-d", '{"limit": 5000}', f"{url}/{DATASET}/query/stream")
     check(r"200 \d+", "--compressed", f"{url}?limit=100")
@@ -102,13 +103,13 @@ def first_row_at_once(port: int, key: str) -> None:
     expect(alive and any(line.startswith(b"data: ") for line in lines), f"the stream is held back: {lines}")
 
 
-def through(name: str, port: int, command: list[object], site: Site) -> None:
+def through(name: str, port: int, command: list[object], site: Site, too_large: str = r"413 \d+") -> None:
     """A proxy in front: everything that curl can do, then the proxy's end."""
     with subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as proxy:
         try:
             wait_for(port)
-            curl(port, site.key)
+            curl(port, site.key, too_large=too_large)
             first_row_at_once(port, site.key)
         finally:
             proxy.terminate()
@@ -124,7 +125,9 @@ def nginx(site: Site) -> None:
     text = text.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("    listen [::]:80;\n", "")
     text = text.replace("127.0.0.1:8080", f"127.0.0.1:{site.port}")
     places = "".join(f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(f"daemon off; pid {folder}/pid; error_log stderr warn; events {{}}\n"
+    # The folder of a check is nobody else's, so nginx keeps the user that made it.
+    user = "user root; " if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(f"{user}daemon off; pid {folder}/pid; error_log stderr warn; events {{}}\n"
                                        f"http {{ access_log off; {places}\n{text} }}\n")
     program = shutil.which("nginx") or "/usr/sbin/nginx"
     code, said = run(program, "-t", "-c", folder / "nginx.conf")
@@ -140,7 +143,9 @@ def caddy(site: Site) -> None:
     expect(code == 0, said.decode())
     text = text.replace("data.example.org {", f"http://127.0.0.1:{port} {{").replace("127.0.0.1:8080", f"127.0.0.1:{site.port}")
     file.write_text("{\n\tadmin off\n}\n" + text)
-    through("caddy", port, ["caddy", "run", "--adapter", "caddyfile", "--config", file], site)
+    through("caddy", port, ["caddy", "run", "--adapter", "caddyfile", "--config", file], site,
+            # Until 2.7 Caddy called a body above its own limit a failure of the server behind it.
+            too_large=r"(413|502) \d+")
 
 
 def nghttp(site: Site) -> None:
