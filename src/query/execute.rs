@@ -25,6 +25,8 @@ use crate::query::walk::RankWalk;
 const WALK_BLOCK_ROWS: usize = 4096;
 /// Visits granted to every walk, so that small tables are never planned twice.
 const WALK_VISITS_MIN: f64 = 65_536.0;
+/// Rows that an index finds and that are tested sooner than a selection of them is made.
+const FEW_ROWS_MAX: u64 = 10_000;
 /// Rows collected from a selection at a time.
 const SELECTION_BLOCK_ROWS: usize = 8192;
 /// Costs in nanoseconds of testing a row inside a zone, and of testing a row found by an index.
@@ -99,11 +101,26 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
 /// # Errors
 /// As [`execute`].
 pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
-    if let (Start::Offset(offset), Some(total)) = (plan.start, plan.total_rows()) {
-        return Ok(total.saturating_sub(offset).min(plan.limit));
-    }
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
+    if let Start::Offset(offset) = plan.start {
+        let total = match plan.total_rows() {
+            None if is_worth_keeping(plan, limit) => Some(count_matches(plan, selections)?),
+            total => total,
+        };
+        if let Some(total) = total {
+            return Ok(total.saturating_sub(offset).min(plan.limit));
+        }
+    }
     Ok(first_rows(plan, limit, selections)?.len() as u64)
+}
+
+/// Whether counting `limit` rows would look at most of the file anyway, so that all matches can as well be counted and
+/// kept: fewer rows than that are expected, and no index leads to them at once.
+fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
+    let rows = plan.table.row_count();
+    let by_index = cheaper_driver(&plan.filter, limit, rows).and_then(LeafMatcher::count);
+    plan.filter.density() * f64::from(rows) <= limit as f64
+        && by_index.is_none_or(|count| count > FEW_ROWS_MAX)
 }
 
 /// Counts all rows that match the filter of a plan, whatever its page.
