@@ -3,6 +3,7 @@
 #
 #     fuzz/run.sh [SECONDS] [TARGET...]        15 seconds and all targets, unless said otherwise
 #     FUZZ_BUILD_ONLY=1 fuzz/run.sh            only builds
+#     FUZZ_SEED=1 fuzz/run.sh                  the same inputs each time, as far as the time allows
 #
 # Needs a C++ compiler and no nightly toolchain: the flags are those of cargo-fuzz without a sanitizer, which the only
 # unsafe code of the workspace, one memory map, would not repay. New inputs go to fuzz/corpus, findings to
@@ -46,7 +47,7 @@ for target in "${targets[@]}"; do
     limits=("-timeout=$timeout_seconds" "-rss_limit_mb=$memory_mebibytes" "-max_len=65536")
     log=target/$target.log
     if ! "target/$host/release/$target" "corpus/$target" "seeds/$target" "${dictionary[@]}" "${limits[@]}" \
-        "-max_total_time=$seconds" "-artifact_prefix=artifacts/$target/" -print_final_stats=1 \
+        "-max_total_time=$seconds" "-seed=${FUZZ_SEED:-0}" "-artifact_prefix=artifacts/$target/" -print_final_stats=1 \
         -close_fd_mask=1 >"$log" 2>&1; then
         tail -n 40 "$log"
         echo "$target: a finding; see fuzz/artifacts/$target" >&2

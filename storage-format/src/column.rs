@@ -367,22 +367,20 @@ impl<'a> Texts<'a> {
     #[must_use]
     pub fn spans(&self, first: usize, count: usize, out: &mut Vec<(usize, usize)>) -> Option<()> {
         let end = first.checked_add(count).filter(|end| *end <= self.rows as usize)?;
-        let mut starts = Vec::with_capacity(count.min(CHUNK_ROWS));
         let mut from = first;
         while from < end {
             let chunk = from / CHUNK_ROWS;
             let until = end.min((chunk + 1) * CHUNK_ROWS);
             let base = usize::try_from(take(self.bases, chunk * 8).map(u64::from_le_bytes)?).ok()?;
-            let start_of = |offset: u32| base.checked_add(offset as usize);
-            starts.clear();
-            if !self.offsets.copy_range(from, until - from, &mut starts) {
-                return None;
+            let start_of = |row: usize| base.checked_add(self.offsets.get(row)? as usize);
+            let mut start = start_of(from)?;
+            for row in from + 1..until {
+                let next = start_of(row)?;
+                out.push((start, next));
+                start = next;
             }
-            let ends = starts.iter().skip(1).map(|offset| start_of(*offset));
             let (_, last_end) = self.span(u32::try_from(until - 1).ok()?)?;
-            for (start, end) in starts.iter().zip(ends.chain([usize::try_from(last_end).ok()])) {
-                out.push((start_of(*start)?, end?));
-            }
+            out.push((start, usize::try_from(last_end).ok()?));
             from = until;
         }
         Some(())

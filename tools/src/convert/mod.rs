@@ -8,6 +8,7 @@ mod footer;
 mod hints;
 pub mod limits;
 mod nested;
+mod pages;
 mod plan;
 mod range96;
 mod reader;

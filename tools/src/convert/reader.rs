@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::{Encoding, PageType, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
@@ -14,6 +14,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::columns::OutputColumn;
 use super::limits::{BATCH_ROWS, BATCH_TEXT_BYTES};
+use super::pages::CheckedGroup;
 use super::plan::{DAMAGED, Plan, Refusal};
 use crate::failure::Failure;
 
@@ -41,7 +42,7 @@ pub fn read_column(
     for (index, group) in plan.metadata().row_groups().iter().enumerate() {
         let section = format!("column `{}`, row group {index}", column.spec.name);
         let end = first_row + group.num_rows().unsigned_abs();
-        let mut reader = refuse.decode(&section, || open_group(plan, column, index, group))?;
+        let mut reader = refuse.decode(&section, || open_group(plan, column, group))?;
         while let Some(batch) = refuse.decode(&section, || reader.next().transpose().map_err(Into::into))? {
             let found = batch.columns().first().and_then(|array| unwrap_structs(array, column.struct_depth));
             let Some((array, nulls)) = found else {
@@ -66,14 +67,16 @@ pub fn read_column(
 fn open_group(
     plan: &Plan,
     column: &OutputColumn,
-    index: usize,
     group: &RowGroupMetaData,
 ) -> parquet::errors::Result<ParquetRecordBatchReader> {
     let shape = shape(plan, column, group)?;
-    let reading = plan.reading(shape.dictionary).clone();
-    let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(plan.source.clone(), reading);
-    let mask = ProjectionMask::leaves(builder.parquet_schema(), column.leaves());
-    builder.with_row_groups(vec![index]).with_projection(mask).with_batch_size(shape.rows).build()
+    let reading = plan.reading(shape.dictionary);
+    let metadata = reading.metadata();
+    let description = metadata.file_metadata().schema_descr();
+    let mask = ProjectionMask::leaves(description, column.leaves());
+    let levels = parquet_to_arrow_field_levels(description, mask, Some(reading.schema().fields()))?;
+    let group = CheckedGroup { source: &plan.source, metadata, group };
+    ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, shape.rows, None)
 }
 
 /// How a row group of a column is read.

@@ -123,3 +123,11 @@ fn a_schema_of_a_hundred_thousand_levels_is_refused() {
     bytes.extend(b"PAR1");
     assert!(!check(folder.path(), "deep schema", &bytes));
 }
+
+/// A page of a few bytes that says that it holds the lengths of 10^15 texts.
+#[test]
+fn a_page_that_claims_more_lengths_than_values_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = include_bytes!("../../../fuzz/seeds/parquet_convert/many-lengths");
+    assert!(!check(folder.path(), "many lengths", bytes));
+}
