@@ -3,8 +3,8 @@
 //! Never changes after it was loaded; a change of the files makes a new one.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
@@ -30,11 +30,26 @@ pub struct DatasetVersion {
     pub path: PathBuf,
     /// When a walk last read it, in milliseconds since 1970.
     walked_at: Arc<AtomicI64>,
+    examples: Arc<OnceLock<Vec<Option<String>>>>,
 }
 
 impl DatasetVersion {
     pub(super) fn new(version: Version, table: Arc<Table>, published_at: Moment, path: PathBuf) -> Self {
-        Self { version, table, published_at, path, walked_at: Arc::new(AtomicI64::new(i64::MIN)) }
+        let walked_at = Arc::new(AtomicI64::new(i64::MIN));
+        Self { version, table, published_at, path, walked_at, examples: Arc::default() }
+    }
+
+    /// A value of each column, in the order of the columns, as answers print it; `None` where none was found. `find`
+    /// looks for them when they are asked for first: a version never changes. Fails as `find` does.
+    pub fn examples<E>(
+        &self,
+        find: impl FnOnce(&Table) -> Result<Vec<Option<String>>, E>,
+    ) -> Result<&[Option<String>], E> {
+        if let Some(known) = self.examples.get() {
+            return Ok(known);
+        }
+        let found = find(&self.table)?;
+        Ok(self.examples.get_or_init(|| found))
     }
 
     /// Notes that a cursor or a stream reads this version.

@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::sample::spaced_rows;
-use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType};
+use crate::catalog::{ColumnKind, ColumnMeta, Dataset, FormatError, LogicalType, Table};
 use crate::limits::http::EXAMPLE_ROW_COUNT_MAX;
 use crate::render::{Format, render_rows};
 
@@ -58,14 +58,14 @@ struct ColumnLine {
 /// Describes the current version; examples come from the manifest, else from the data.
 pub(super) fn document(dataset: &Dataset) -> Result<SchemaDocument, FormatError> {
     let columns = dataset.current.table.columns();
-    let examples = examples_from_data(&dataset.current)?;
+    let examples = dataset.current.examples(examples_from_data)?;
     let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
-    for column in columns {
+    for (column, found) in columns.iter().zip(examples) {
         let note = dataset.manifest.columns.get(&column.name);
         let description = note.and_then(|note| note.description.clone());
         let noted = note.and_then(|note| note.example.as_ref()).and_then(raw_example);
-        let example = noted.or_else(|| examples.get(&column.name).cloned());
+        let example = noted.or_else(|| RawValue::from_string(found.clone()?).ok());
         properties.push((column.name.clone(), property(column, description.clone(), example.clone())));
         lines.push(ColumnLine {
             name: column.name.clone(),
@@ -120,18 +120,15 @@ fn raw_example(example: &toml::Value) -> Option<Box<RawValue>> {
 }
 
 /// The first value of each column that is not null, among a few rows of the file, spelled as answers spell it.
-fn examples_from_data(version: &DatasetVersion) -> Result<HashMap<String, Box<RawValue>>, FormatError> {
-    let table = &version.table;
+fn examples_from_data(table: &Table) -> Result<Vec<Option<String>>, FormatError> {
     let rows = spaced_rows(table.row_count(), EXAMPLE_ROW_COUNT_MAX);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
     let mut text = Vec::new();
     render_rows(Format::Json, table, &columns, &rows, &mut text)?;
     let parsed: Vec<HashMap<String, Box<RawValue>>> = serde_json::from_slice(&text).unwrap_or_default();
-    let mut examples = HashMap::with_capacity(columns.len());
-    for (name, value) in parsed.into_iter().flatten() {
-        if value.get() != "null" {
-            examples.entry(name).or_insert(value);
-        }
-    }
-    Ok(examples)
+    let first_of = |name: &String| {
+        let mut values = parsed.iter().filter_map(|row| row.get(name)).map(|value| value.get());
+        values.find(|value| *value != "null").map(str::to_owned)
+    };
+    Ok(table.columns().iter().map(|column| first_of(&column.name)).collect())
 }
