@@ -4,6 +4,9 @@ use mercato_format::text::push_json_string;
 
 use crate::render::row_writer::{CellText, Layout};
 
+/// Bytes of a key beside its name, unless the name needs escapes.
+const KEY_MARKS: usize = 3;
+
 pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
     Layout {
         text: CellText::Json,
@@ -20,7 +23,10 @@ pub(crate) fn keys<'n>(open: &[u8], names: impl Iterator<Item = &'n str>) -> Vec
     names
         .enumerate()
         .map(|(number, name)| {
-            let mut key = if number == 0 { open.to_vec() } else { b",".to_vec() };
+            let before: &[u8] = if number == 0 { open } else { b"," };
+            // Made whole at once: short answers are mostly this.
+            let mut key = Vec::with_capacity(before.len() + name.len() + KEY_MARKS);
+            key.extend_from_slice(before);
             push_json_string(&mut key, name.as_bytes());
             key.push(b':');
             key
