@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use mercato::access::{Gate, RateLimits, Subject};
 use mercato::clock::{Clock, Moment, SystemClock};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions};
+use mercato::ledger::{
+    AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, PlainKey,
+};
 
 const CLIENTS: [usize; 3] = [1, 8, 64];
 const CREDITS: u64 = 1_000_000_000_000;
@@ -135,6 +137,7 @@ fn letting_in(criterion: &mut Criterion) {
     let limits = RateLimits { per_minute: 1_000_000_000, per_day: 1_000_000_000 };
     let gate = Gate::open(Arc::clone(&ledger), limits, now).unwrap();
     let mut group = criterion.benchmark_group("let_in");
+    group.throughput(Throughput::Elements(1));
     let mut turn = 0;
     let mut pass = |now: Moment| {
         turn = (turn + 1) % keys.len();
@@ -144,6 +147,25 @@ fn letting_in(criterion: &mut Criterion) {
     group.bench_function("authenticate_and_admit", |bencher| bencher.iter(|| pass(SystemClock.now())));
     group.bench_function("authenticate", |bencher| {
         bencher.iter(|| gate.authenticate(keys.first().map(String::as_str), now).is_ok());
+    });
+    let unknown = PlainKey::from_random([9; KEY_RANDOM_BYTES]);
+    group.bench_function("authenticate_unknown_key", |bencher| {
+        bencher.iter(|| gate.authenticate(Some(unknown.reveal()), now).is_err());
+    });
+    group.bench_function("authenticate_typing_error", |bencher| {
+        let mut typed = unknown.reveal().to_owned();
+        let last = typed.pop();
+        typed.push(if last == Some('a') { 'b' } else { 'a' });
+        bencher.iter(|| gate.authenticate(Some(&typed), now).is_err());
+    });
+    let caller = gate.authenticate(keys.first().map(String::as_str), now).unwrap();
+    group.bench_function("admit_key", |bencher| {
+        bencher.iter(|| gate.admit(Subject::Key(&caller), SystemClock.now()).is_ok());
+    });
+    let strict = Gate::open(Arc::clone(&ledger), RateLimits { per_minute: 1, per_day: 1 }, now).unwrap();
+    strict.admit(Subject::Key(&caller), now).unwrap();
+    group.bench_function("refuse_key_over_its_limits", |bencher| {
+        bencher.iter(|| strict.admit(Subject::Key(&caller), now).is_err());
     });
     group.bench_function("admit_address", |bencher| {
         let mut address = 0;

@@ -6,11 +6,7 @@ use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use mercato_format::Table;
 
 use crate::data::run;
-
-const W3: &str =
-    "\"filters\":{\"l_shipmode\":\"AIR\",\"l_quantity_min\":30,\"l_shipdate_min\":\"1995-01-01\"}";
-const W5: &str =
-    "\"filters\":{\"l_returnflag\":\"R\",\"l_discount\":0.1,\"l_quantity\":1,\"l_shipinstruct\":\"NONE\"}";
+use crate::filters::{W3, W5};
 
 pub fn bench(criterion: &mut Criterion, table: &Table) {
     let mut out = Vec::new();

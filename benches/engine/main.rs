@@ -5,20 +5,32 @@
 //! says otherwise.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a bench stops at the first surprise")]
 
+mod cursor;
 mod data;
 mod filter;
+#[path = "../shared/filters.rs"]
+mod filters;
+mod gather;
+#[path = "../shared/lineitem.rs"]
+mod lineitem;
 mod open;
 mod page;
 mod render;
+#[path = "../shared/scale.rs"]
+mod scale;
+mod sort;
 
 use criterion::Criterion;
 
 fn main() {
-    let table = data::lineitem();
+    let table = data::table();
     let mut criterion = Criterion::default().configure_from_args().sample_size(30);
     open::bench(&mut criterion);
     page::bench(&mut criterion, &table);
     filter::bench(&mut criterion, &table);
+    sort::bench(&mut criterion, &table);
+    cursor::bench(&mut criterion, &table);
+    gather::bench(&mut criterion, &table);
     render::bench(&mut criterion, &table);
     criterion.final_summary();
 }

@@ -1,40 +1,114 @@
-//! Conversion of TPC-H lineitem with every sort index. `MERCATO_BENCH_SCALE` chooses the scale factor (default 0.1).
+//! Conversion of TPC-H lineitem with and without sort indexes, and of one column of each type.
+//!
+//! `MERCATO_BENCH_SCALE` chooses the scale factor of lineitem (default 0.1: 600,572 rows); the Parquet files are made
+//! by the first run and kept in the target folder. Values are made up by arithmetic, so every run has the same.
+#![expect(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Builder, Int64Array,
+    ListBuilder, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use indicatif::ProgressBar;
 use mercato_tools::convert::{Conversion, SortIndex, convert};
 use mercato_tools::demo::tables::{self, Table};
 
-fn conversion(criterion: &mut Criterion) {
+/// Rows of the files of one column.
+const ROWS: i64 = 500_000;
+/// Multiplier of a full-period generator modulo 2^64, so that neighbours are far apart.
+const SPREAD: i64 = 6_364_136_223_846_793_005;
+
+fn lineitem(criterion: &mut Criterion) {
     let scale = std::env::var("MERCATO_BENCH_SCALE").ok().and_then(|text| text.parse().ok()).unwrap_or(0.1);
-    let Ok(folder) = tempfile::tempdir() else { return };
-    let parquet = folder.path().join("lineitem.parquet");
-    if let Err(failure) = tables::write(Table::LineItem, scale, &parquet, &ProgressBar::hidden()) {
-        return eprintln!("{failure}");
+    let parquet = kept(&format!("lineitem-{scale}.parquet"), |path| {
+        tables::write(Table::LineItem, scale, path, &ProgressBar::hidden()).unwrap();
+    });
+    measure(criterion, "convert lineitem", "every sort index", &parquet, SortIndex::All);
+    measure(criterion, "convert lineitem", "no sort index", &parquet, SortIndex::None);
+}
+
+fn types(criterion: &mut Criterion) {
+    for (name, make) in COLUMNS {
+        let parquet = kept(&format!("column-{}-{ROWS}.parquet", name.replace(' ', "-")), |path| {
+            let batch = RecordBatch::try_from_iter_with_nullable([("value", make(), true)]).unwrap();
+            tables::write_batch(batch, path, &ProgressBar::hidden()).unwrap();
+        });
+        measure(criterion, "convert a column", name, &parquet, SortIndex::All);
     }
-    let mut group = criterion.benchmark_group("convert lineitem");
-    group
-        .sample_size(10)
-        .measurement_time(Duration::from_secs(20))
-        .throughput(Throughput::Elements(rows(&parquet)));
-    for (name, sort_index) in [("every sort index", SortIndex::All), ("no sort index", SortIndex::None)] {
-        let conversion = Conversion {
-            sort_index,
-            progress: false,
-            ..Conversion::new(&parquet, &folder.path().join("lineitem.mcol"))
-        };
-        group
-            .bench_function(name, |bench| bench.iter(|| convert(&conversion).map(|report| report.bytes_out)));
+}
+
+/// What a column is called, and what makes it.
+type Column = (&'static str, fn() -> ArrayRef);
+
+const COLUMNS: [Column; 10] = [
+    ("distinct integers", || Arc::new(Int64Array::from_iter_values(spread()))),
+    ("few integers", || Arc::new(Int64Array::from_iter_values(spread().map(|value| value.rem_euclid(50))))),
+    ("decimals", || {
+        let values = spread().map(|value| i128::from(value.rem_euclid(10_000_000)));
+        Arc::new(Decimal128Array::from_iter_values(values).with_precision_and_scale(15, 2).unwrap())
+    }),
+    ("doubles", || Arc::new(Float64Array::from_iter_values(spread().map(|value| value as f64 / 1e9)))),
+    ("booleans with nulls", || {
+        Arc::new(BooleanArray::from_iter(spread().map(|value| (value % 7 != 0).then_some(value > 0))))
+    }),
+    ("dates", || {
+        Arc::new(Date32Array::from_iter_values(spread().map(|value| value.rem_euclid(20_000) as i32)))
+    }),
+    ("timestamps", || {
+        let micros = spread().map(|value| value.rem_euclid(1 << 50));
+        Arc::new(TimestampMicrosecondArray::from_iter_values(micros))
+    }),
+    ("few texts", || {
+        let texts = spread().map(|value| format!("category {}", value.rem_euclid(100)));
+        Arc::new(StringArray::from_iter_values(texts))
+    }),
+    ("distinct texts", || {
+        Arc::new(StringArray::from_iter_values(
+            spread().map(|value| format!("a text that ends with {value}")),
+        ))
+    }),
+    ("lists of integers", || {
+        let mut lists = ListBuilder::new(Int32Builder::new());
+        spread().for_each(|value| lists.append_value((0..value.rem_euclid(4) as i32).map(Some)));
+        Arc::new(lists.finish())
+    }),
+];
+
+/// Numbers far apart, the same in every run.
+fn spread() -> impl Iterator<Item = i64> {
+    (1..=ROWS).map(|row| row.wrapping_mul(SPREAD))
+}
+
+/// A file of the target folder that the first run makes.
+fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    if !path.exists() {
+        eprintln!("making {} ...", path.display());
+        make(&path);
     }
+    path
+}
+
+/// One element is one row; verification and sync are in the time.
+fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, sort_index: SortIndex) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let conversion = Conversion {
+        sort_index,
+        progress: false,
+        ..Conversion::new(parquet, &folder.path().join("converted.mcol"))
+    };
+    let rows = convert(&conversion).unwrap().rows;
+    let mut group = criterion.benchmark_group(group);
+    group.sample_size(10).measurement_time(Duration::from_secs(10)).throughput(Throughput::Elements(rows));
+    group.bench_function(name, |bencher| bencher.iter(|| convert(&conversion).unwrap().bytes_out));
     group.finish();
 }
 
-fn rows(parquet: &Path) -> u64 {
-    convert(&Conversion::new(parquet, &parquet.with_extension("mcol"))).map_or(0, |report| report.rows)
-}
-
-criterion_group!(benches, conversion);
+criterion_group!(benches, lineitem, types);
 criterion_main!(benches);

@@ -1,0 +1,130 @@
+//! A server without its sockets: guard's assembly, service and books, called by whoever wants an answer.
+//!
+//! A request takes the way that it takes in a server, with two gaps: tiny_http's reader of heads, in whose place
+//! httparse and its `TestRequest` stand, and the way of the bytes through sockets. The answer goes into a sink.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+
+use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
+use mercato::catalog::{Catalog, DataDirectory};
+use mercato::clock::{Moment, TestClock, UtcDay};
+use mercato::edge::{Assembly, Budget, EdgeLimits, Step};
+use mercato::http::{AdminToken, App, Documents, Service, public_service};
+use mercato::ledger::{AccountHandle, ChargeDurability, Ledger, LedgerOptions};
+use mercato::logging::{self, LogGuard};
+use mercato::render::Press;
+use mercato::search::Search;
+use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use tempfile::TempDir;
+use tiny_http::{Header, TestRequest};
+
+use crate::site;
+
+/// Headers of a request, at most.
+const HEADERS_MAX: usize = 32;
+/// A request each second stays below every limit, so that the limits are in force and let everything in.
+const PAUSE_SECONDS: i64 = 1;
+
+/// A server of which one part is missing: the sockets.
+pub struct Shop {
+    service: Service,
+    account: AccountHandle,
+    key: String,
+    clock: Arc<TestClock>,
+    now: Moment,
+    assembly: Assembly,
+    _log: LogGuard,
+    _data: TempDir,
+}
+
+/// A request as bytes, and its body once more for tiny_http, which takes only what lives forever.
+pub struct Ask {
+    bytes: Vec<u8>,
+    body: &'static str,
+}
+
+impl Shop {
+    /// Serves one store file.
+    pub fn open(store: &Path) -> Shop {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let data = DataDirectory::new(folder.path());
+        site::offer(&data, store);
+        let now = UtcDay::from_civil(2026, 1, 2).start();
+        let clock = Arc::new(TestClock::at(now));
+        let options = LedgerOptions { durability: ChargeDurability::Process };
+        let ledger = Arc::new(Ledger::open(&data.ledger(), options, now).unwrap());
+        let (account, key) = site::customer(&ledger, now);
+        let limits = RateLimits::default();
+        let catalog = Arc::new(Catalog::open(data.clone()).unwrap());
+        let app = Arc::new(App {
+            search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
+            catalog,
+            gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
+            ledger,
+            in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
+            clock: clock.clone(),
+            selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
+            metrics: mercato::http::Metrics::default(),
+            documents: Documents::new(None, now),
+            trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
+            admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
+            graph: mercato::http::GraphCache::default(),
+            press: Arc::new(Press::new(1).unwrap()),
+            exports: Arc::default(),
+        });
+        let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let bodies = Budget::new(1 << 20);
+        Shop {
+            service: public_service(app, &limits),
+            account,
+            key,
+            clock,
+            now,
+            assembly: Assembly::new(client, &EdgeLimits::default(), bodies, Arc::new(|_, _| 0)),
+            _log: logging::start(std::io::sink()).unwrap(),
+            _data: folder,
+        }
+    }
+
+    /// Credits that are left.
+    pub fn credits(&self) -> u64 {
+        self.account.credits()
+    }
+
+    /// A query of the customer.
+    pub fn ask(&self, body: &str) -> Ask {
+        let path = format!("/api/v1/datasets/{}/query", site::SLUG);
+        let bytes = site::post(&path, &self.key, body).into_bytes();
+        Ask { bytes, body: String::leak(body.to_owned()) }
+    }
+
+    /// From the bytes of a request to the bytes of its answer, charge and log line included.
+    pub fn answer(&mut self, ask: &Ask) {
+        self.now = self.now.plus_seconds(PAUSE_SECONDS);
+        self.clock.set(self.now);
+        self.assembly.room().get_mut(..ask.bytes.len()).unwrap().copy_from_slice(&ask.bytes);
+        self.assembly.received(ask.bytes.len());
+        assert_eq!(self.assembly.advance(), Step::Ready);
+        let request = self.assembly.request().unwrap();
+        assert_eq!(request.body.len(), ask.body.len());
+        let raw = from_head(request.head, ask.body);
+        self.assembly.next();
+        self.service.answer(raw);
+    }
+}
+
+fn from_head(head: &[u8], body: &'static str) -> tiny_http::Request {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    assert!(parsed.parse(head).unwrap().is_complete());
+    let mut request = TestRequest::new()
+        .with_method(parsed.method.unwrap().parse().unwrap())
+        .with_path(parsed.path.unwrap())
+        .with_body(body);
+    for header in parsed.headers.iter() {
+        request = request.with_header(Header::from_bytes(header.name, header.value).unwrap());
+    }
+    request.into()
+}
