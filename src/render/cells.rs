@@ -21,8 +21,8 @@ pub(crate) struct Printer<'t> {
 
 /// Gathered cells: where in some bytes the printed form of each lies.
 pub(crate) enum Cells<'t> {
-    /// Forms that lie in the file.
-    Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans },
+    /// Forms that lie in the file, and their bytes in all.
+    Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans, total: usize },
     /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
     /// Numbers, printed now.
@@ -44,13 +44,13 @@ impl<'t> Printer<'t> {
             ColumnData::Dictionary(column) => {
                 let csv = column.csv.filter(|_| self.text == CellText::Csv);
                 let bytes = csv.unwrap_or(column.json).padded_bytes();
-                Cells::Stored { bytes, codes: Vec::new(), spans: Vec::new() }
+                Cells::Stored { bytes, codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
             ColumnData::Texts(column) if self.text == CellText::Csv && !column.csv_plain => {
                 Cells::Mixed { bytes: column.padded_bytes(), made: Vec::new(), spans: Vec::new() }
             }
             ColumnData::Texts(column) => {
-                Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new() }
+                Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
             ColumnData::Numbers(_) => {
                 Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
@@ -65,21 +65,22 @@ impl<'t> Printer<'t> {
 
     fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<u64> {
         match (&self.data, cells) {
-            (ColumnData::Dictionary(column), Cells::Stored { bytes, codes, spans }) => {
-                let hidden = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
-                inside(bytes, spans).then_some(hidden)
+            (ColumnData::Dictionary(column), Cells::Stored { bytes, codes, spans, total }) => {
+                let found = dictionary_spans(column, self.kind, self.text, rows, codes, spans)?;
+                *total = found.total;
+                found.lies_in(bytes).then_some(found.hidden)
             }
-            (ColumnData::Texts(column), Cells::Stored { bytes, spans, .. }) => {
+            (ColumnData::Texts(column), Cells::Stored { bytes, spans, total, .. }) => {
                 text_spans(column, rows, spans)?;
                 if !inside(bytes, spans) {
                     return None;
                 }
                 fetch_far(bytes, spans, rows);
                 if self.text == CellText::Csv {
-                    strip_quotes(bytes, column.null_count > 0, spans)
-                } else {
-                    Some(0)
+                    strip_quotes(bytes, column.null_count > 0, spans)?;
                 }
+                *total = total_of(spans);
+                Some(0)
             }
             (ColumnData::Texts(column), Cells::Mixed { bytes, made, spans }) => {
                 text_spans(column, rows, spans)?;
@@ -136,7 +137,38 @@ fn is_contiguous(rows: &[u32]) -> Option<usize> {
     ascending.then_some(first as usize)
 }
 
-/// Spans of printed entries; `None` when the file is damaged.
+/// What is known of spans when all of them are found.
+#[derive(Default)]
+struct Found {
+    /// Bytes in all.
+    total: usize,
+    /// The end that lies farthest.
+    end: usize,
+    /// Whether one of them ends before it begins, or was not found.
+    is_crooked: bool,
+    /// NaNs and infinities that show as null.
+    hidden: u64,
+}
+
+impl Found {
+    #[inline]
+    fn take(&mut self, (start, end): (usize, usize)) -> (usize, usize) {
+        self.total = self.total.wrapping_add(end.wrapping_sub(start));
+        self.end = self.end.max(end);
+        self.is_crooked |= start > end;
+        (start, end)
+    }
+
+    /// Whether every span lies in the bytes of its section, without the padding.
+    fn lies_in(&self, bytes: &[u8]) -> bool {
+        !self.is_crooked && self.end <= bytes.len().saturating_sub(TEXT_PADDING)
+    }
+}
+
+/// A span that no sound file has.
+const CROOKED: (usize, usize) = (1, 0);
+
+/// Spans of printed entries; `None` when a code is missing.
 fn dictionary_spans(
     column: &Dictionary<'_>,
     kind: ColumnKind,
@@ -144,7 +176,7 @@ fn dictionary_spans(
     rows: &[u32],
     codes: &mut Vec<u32>,
     spans: &mut Spans,
-) -> Option<u64> {
+) -> Option<Found> {
     codes.clear();
     let complete = match is_contiguous(rows) {
         Some(first) => column.codes.copy_range(first, rows.len(), codes),
@@ -154,22 +186,25 @@ fn dictionary_spans(
         return None;
     }
     spans.clear();
-    spans.reserve(codes.len());
+    let mut found = Found::default();
     let table = column.csv.filter(|_| text == CellText::Csv);
-    if table.is_none() && (text == CellText::Csv) {
-        for code in codes.iter() {
-            spans.push(entry_span(column, kind, text, *code)?);
-        }
+    if table.is_none() && text == CellText::Csv {
+        let span = |code: &u32| entry_span(column, kind, text, *code).unwrap_or(CROOKED);
+        spans.extend(codes.iter().map(|code| found.take(span(code))));
     } else {
         let table = table.unwrap_or(column.json);
-        for code in codes.iter() {
-            let (start, end) = table.span(*code)?;
-            spans.push((start as usize, end as usize));
-        }
+        let span =
+            |code: &u32| table.span(*code).map_or(CROOKED, |(start, end)| (start as usize, end as usize));
+        spans.extend(codes.iter().map(|code| found.take(span(code))));
     }
     let hides = kind == ColumnKind::Float && text == CellText::Json;
     let hidden = |code: &u32| *code != column.entries && !column.float(*code).is_some_and(f64::is_finite);
-    Some(if hides { codes.iter().filter(|code| hidden(code)).count() as u64 } else { 0 })
+    found.hidden = if hides { codes.iter().filter(|code| hidden(code)).count() as u64 } else { 0 };
+    Some(found)
+}
+
+fn total_of(spans: &[(usize, usize)]) -> usize {
+    spans.iter().map(|(start, end)| end.saturating_sub(*start)).sum()
 }
 
 /// Where the printed form of an entry, or of null, lies in its table.
@@ -313,12 +348,14 @@ fn gather_numbers(
 }
 
 impl Cells<'_> {
-    /// The bytes in which the cells lie, with [`TEXT_PADDING`] bytes behind them, and where each of them lies.
-    pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)]) {
+    /// The bytes in which the cells lie, with [`TEXT_PADDING`] bytes behind them; where each of them lies; and how many
+    /// bytes they are in all.
+    pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)], usize) {
         match self {
-            Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans),
-            Cells::Stored { bytes, spans, .. } | Cells::Mixed { bytes, spans, .. } => (bytes, spans),
-            Cells::Printed { made, spans, .. } => (made, spans),
+            Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
+            Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
+            Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
+            Cells::Printed { made, spans, .. } => (made, spans, made.len().saturating_sub(TEXT_PADDING)),
         }
     }
 }

@@ -48,18 +48,18 @@ pub(crate) struct Lane<'c> {
     before: &'c Piece,
     bytes: &'c [u8],
     spans: &'c [(usize, usize)],
+    cells_len: usize,
 }
 
 impl<'c> Lane<'c> {
-    /// Cells that lie in `forms.0` where `forms.1` says.
-    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)])) -> Lane<'c> {
-        Lane { before, bytes: forms.0, spans: forms.1 }
+    /// Cells that lie in `forms.0` where `forms.1` says, `forms.2` bytes in all.
+    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)], usize)) -> Lane<'c> {
+        Lane { before, bytes: forms.0, spans: forms.1, cells_len: forms.2 }
     }
 
     /// Bytes of `count` cells with what stands before them.
     pub(crate) fn total_len(&self, count: usize) -> usize {
-        let cells: usize = self.spans.iter().map(|(start, end)| end.saturating_sub(*start)).sum();
-        cells + count * self.before.len()
+        self.cells_len + count * self.before.len()
     }
 
     /// Writes the cell `number` and what stands before it; gives the place after it.
@@ -139,7 +139,8 @@ mod tests {
             }
             bytes.extend(vec![0xAA; padding]);
             let (piece, end_piece) = (Piece::of(&before), Piece::of(&end));
-            let lane = Lane::new(&piece, (&bytes, &spans));
+            let cells_len = cells.iter().map(Vec::len).sum();
+            let lane = Lane::new(&piece, (&bytes, &spans, cells_len));
             let length = lane.total_len(cells.len()) + cells.len() * end.len();
             let mut target = vec![0; length + ROOM_BEYOND];
             let mut at = 0;
