@@ -202,12 +202,16 @@ class Growth:
                         questions = iter(work.variants)
                         self.turn.take(served.processes())
                         effort = measure.Effort(1, MEMORY_BLOCK_SECONDS, len(work.variants), 0, 0)
-                        served.block(work, questions, effort, cell)
+                        try:
+                            served.block(work, questions, effort, cell)
+                        except OSError as error:
+                            # What reads the disk for every row may take longer than anybody waits.
+                            cell.seconds, cell.error = [], served.recover(error)
                         entry["works"][work.name] = cell.figures()
                     entry["after"] = healthy(client.Client(target.address, measure.ANSWER_SECONDS_MAX))
                 found.append(entry)
                 environment.say(f"memory for {share:g} of the file: "
-                                + ", ".join(f"{name} {figures['p50Ms']:.2f} ms (p99 {figures['p99Ms']:.1f})"
+                                + ", ".join(f"{name} {figures['error'] or format(figures['p50Ms'], '.2f')} ms"
                                             for name, figures in entry["works"].items()))
         target.prefix = []
         return found

@@ -1,5 +1,6 @@
 """Plots of what `growth.py` measured, as SVG. Knows nothing of how it was measured."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ def plot(path: Path, title: str, across: str, up: str, lines: list[Line], logari
     pyplot.close(figure)
 
 
-def latencies(entries: list[dict[str, Any]], xs: list[float]) -> list[Line]:
-    """A line for each work."""
-    return [(name, xs, [entry["works"][name]["p50Ms"] for entry in entries]) for name in entries[0]["works"]]
+def latencies(entries: list[dict[str, Any]], xs: list[float], figure: str = "p50Ms") -> list[Line]:
+    """A line for each work; where there was no answer in time, it has a gap."""
+    return [(name, xs, [entry["works"][name].get(figure, math.nan) for entry in entries]) for name in entries[0]["works"]]
 
 
 def rows(entries: list[dict[str, Any]], folder: Path) -> None:
@@ -77,7 +78,7 @@ def memory(entries: list[dict[str, Any]], folder: Path) -> None:
     """Latency by the memory that the server may use."""
     xs = [entry["limitBytes"] / entry["fileBytes"] for entry in entries]
     lines = [line for line in latencies(entries, xs) if not line[0].startswith("W6")]
-    lines += [(f"{name}, p99", xs, [entry["works"][name]["p99Ms"] for entry in entries]) for name in ("page anywhere by price",)]
+    lines += [(f"{name}, p99", xs, ys) for name, xs, ys in latencies(entries, xs, "p99Ms") if name.startswith("page")]
     plot(folder / "latency-by-memory.svg", "Latency by memory of the server", "memory as a part of the store file", "milliseconds", lines)
 
 
