@@ -111,7 +111,7 @@ impl Case {
 
 fn filter(bytes: &mut Unstructured<'_>, table: &NaiveTable, depth: usize) -> Result<Filter> {
     let kind = if depth == 0 { 0 } else { bytes.int_in_range(0..=5)? };
-    let mut parts = |bytes: &mut Unstructured<'_>| {
+    let parts = |bytes: &mut Unstructured<'_>| {
         let count = bytes.int_in_range(1..=3)?;
         (0..count).map(|_| filter(bytes, table, depth - 1)).collect::<Result<Vec<_>>>()
     };

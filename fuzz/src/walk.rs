@@ -42,11 +42,12 @@ fn streamed(plan: &Plan<'_>) -> Vec<u32> {
     let mut stream = RowStream::new(plan).expect("a sound file");
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
-        stream.next_batch(7, &mut batch).expect("a sound file");
-        if batch.is_empty() {
+        // A batch may be empty although more follow: then nothing was found within its time.
+        let more = stream.next_batch(7, &mut batch).expect("a sound file");
+        all.extend_from_slice(&batch);
+        if !more {
             return all;
         }
-        all.extend_from_slice(&batch);
     }
 }
 
