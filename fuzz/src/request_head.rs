@@ -11,6 +11,8 @@ use mercato::http::target::Target;
 const REQUESTS_MAX: usize = 64;
 /// Small bounds, so that inputs reach them.
 const HEAD: HeadLimits = HeadLimits { request_line_bytes: 256, header_bytes: 1024, header_count: 12 };
+/// What goes on has room for the lines that are added to it.
+const HEAD_AGAIN: HeadLimits = HeadLimits { request_line_bytes: 256, header_bytes: 2048, header_count: 16 };
 const BODY_BYTES_MAX: usize = 4096;
 
 /// What came of a connection.
@@ -23,8 +25,8 @@ struct Outcome {
 /// The first two bytes decide how the rest is cut.
 pub fn run(data: &[u8]) {
     let [first, second, wire @ ..] = data else { return };
-    let whole = assemble(wire, usize::MAX, usize::MAX);
-    let cut = assemble(wire, usize::from(*first % 64) + 1, usize::from(*second) + 1);
+    let whole = assemble(wire, HEAD, usize::MAX, usize::MAX);
+    let cut = assemble(wire, HEAD, usize::from(*first % 64) + 1, usize::from(*second) + 1);
     assert_eq!(whole, cut, "the cut of the bytes changes what they say");
     for (head, body) in &whole.requests {
         check_canonical(head, body);
@@ -32,8 +34,8 @@ pub fn run(data: &[u8]) {
 }
 
 /// Feeds the bytes in pieces of two lengths by turns.
-fn assemble(mut wire: &[u8], one: usize, other: usize) -> Outcome {
-    let limits = EdgeLimits { head: HEAD, body_bytes: BODY_BYTES_MAX, ..EdgeLimits::default() };
+fn assemble(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome {
+    let limits = EdgeLimits { head, body_bytes: BODY_BYTES_MAX, ..EdgeLimits::default() };
     let budget = Budget::new(1 << 20);
     let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let mut assembly = Assembly::new(client, &limits, budget, Arc::new(|_: &str, _: &str| 0));
@@ -81,7 +83,7 @@ fn check_canonical(head: &[u8], body: &[u8]) {
     }
     let head = with_host(head, lines);
     let head = head.as_slice();
-    let again = assemble(&[head, body].concat(), usize::MAX, usize::MAX);
+    let again = assemble(&[head, body].concat(), HEAD_AGAIN, usize::MAX, usize::MAX);
     assert!(!again.refused, "{}", String::from_utf8_lossy(head));
     assert_eq!(again.requests, [(head.to_vec(), body.to_vec())], "{}", String::from_utf8_lossy(head));
     let target = lines.first().and_then(|line| line.split(|byte| *byte == b' ').nth(1)).unwrap_or_default();
