@@ -4,7 +4,7 @@
 //! Knows files and the one database; knows no record.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -16,7 +16,7 @@ use super::sled_store::NUMBER;
 use super::{StoreError, SyncDone};
 
 /// Changes that sled gets at a time, so that a reader does not wait long behind them.
-const SLICE_CHANGES: usize = 256;
+pub(super) const SLICE_CHANGES: usize = 256;
 /// Jobs that wait: a load and a sync behind the one that runs.
 const JOBS_WAITING_MAX: usize = 2;
 
@@ -37,6 +37,8 @@ pub(super) enum Job {
         layer: Arc<Layer>,
         /// The number of the newest batch in it.
         number: u64,
+        /// How much of it sled gets at a time: [`SLICE_CHANGES`], or everything when the journal does not hold it too.
+        slice: usize,
     },
 }
 
@@ -58,14 +60,13 @@ pub(super) struct Carrier {
 
 impl Carrier {
     /// Starts the thread for the books in a folder.
-    pub(super) fn start(directory: &Path, db: sled::Db, log: File) -> std::io::Result<Carrier> {
+    pub(super) fn start(base: Base) -> std::io::Result<Carrier> {
         let (jobs, queue) = sync_channel(JOBS_WAITING_MAX);
         let (report, outcomes) = sync_channel(JOBS_WAITING_MAX + 1);
-        let work = Work { directory: directory.to_owned(), db, log };
         let thread = thread::Builder::new().name("ledger-disk".to_owned()).spawn(move || {
             // Whoever hands in jobs takes their outcomes before it hands in more.
             for job in queue {
-                if report.send(work.carry_out(job)).is_err() {
+                if report.send(base.carry_out(job)).is_err() {
                     return;
                 }
             }
@@ -101,55 +102,66 @@ impl Drop for Carrier {
     }
 }
 
-struct Work {
-    directory: PathBuf,
-    db: sled::Db,
-    log: File,
+/// What lies below the journals and the memory: sled and its log.
+#[derive(Clone)]
+pub(super) struct Base {
+    /// The folder, for an error.
+    pub(super) directory: PathBuf,
+    /// The database.
+    pub(super) db: sled::Db,
+    /// Its log, which its own flush does not force further than the operating system.
+    pub(super) log: Arc<File>,
 }
 
-impl Work {
+impl Base {
     fn carry_out(&self, job: Job) -> Result<Done, StoreError> {
         match job {
             Job::Sync { files, done } => {
-                sync(&self.directory, &files)?;
+                self.sync(&files)?;
                 done().map_err(|error| io(&self.directory, "noting what is safe", &error))?;
                 Ok(Done::Synced)
             }
-            Job::Load { files, layer, number } => {
+            Job::Load { files, layer, number, slice } => {
                 // The journal first: sled may come to hold a part of what only the journal holds whole.
-                sync(&self.directory, &files)?;
-                load(&self.db, &layer, number)
-                    .map_err(|error| store_error(&self.directory, "writing", &error))?;
-                self.log.sync_data().map_err(|error| io(&self.directory, "syncing the log", &error))?;
+                self.sync(&files)?;
+                self.load(&layer, number, slice)?;
                 Ok(Done::Loaded)
             }
         }
     }
-}
 
-/// Forces journals onto the disk.
-pub(super) fn sync(directory: &Path, files: &[Arc<File>]) -> Result<(), StoreError> {
-    let synced = files.iter().try_for_each(|file| file.sync_data());
-    synced.map_err(|error| io(directory, "syncing the journal", &error))
-}
+    /// Forces journals onto the disk.
+    pub(super) fn sync(&self, files: &[Arc<File>]) -> Result<(), StoreError> {
+        let synced = files.iter().try_for_each(|file| file.sync_data());
+        synced.map_err(|error| io(&self.directory, "syncing the journal", &error))
+    }
 
-/// Gives sled changes and, with the last of them, the number up to which it now holds everything; then flushes it.
-pub(super) fn load(db: &sled::Db, layer: &Layer, number: u64) -> sled::Result<()> {
-    let mut changes = layer.iter().peekable();
-    loop {
-        let mut batch = sled::Batch::default();
-        for (key, value) in changes.by_ref().take(SLICE_CHANGES) {
-            match value {
-                Some(value) => batch.insert(key.as_slice(), value.as_slice()),
-                None => batch.remove(key.as_slice()),
+    /// Gives sled changes, at most `slice` of them at a time and with the last of them the number up to which it now
+    /// holds everything; then forces it onto the disk.
+    pub(super) fn load(&self, layer: &Layer, number: u64, slice: usize) -> Result<(), StoreError> {
+        let given = self.give(layer, number, slice).and_then(|()| self.db.flush());
+        given.map_err(|error| store_error(&self.directory, "writing", &error))?;
+        self.log.sync_data().map_err(|error| io(&self.directory, "syncing the log", &error))
+    }
+
+    fn give(&self, layer: &Layer, number: u64, slice: usize) -> sled::Result<()> {
+        let mut changes = layer.iter().peekable();
+        loop {
+            let mut batch = sled::Batch::default();
+            for (key, value) in changes.by_ref().take(slice) {
+                match value {
+                    Some(value) => batch.insert(key.as_slice(), value.as_slice()),
+                    None => batch.remove(key.as_slice()),
+                }
+            }
+            let is_last = changes.peek().is_none();
+            if is_last {
+                batch.insert(NUMBER, &number.to_be_bytes());
+            }
+            self.db.apply_batch(batch)?;
+            if is_last {
+                return Ok(());
             }
         }
-        if changes.peek().is_none() {
-            batch.insert(NUMBER, &number.to_be_bytes());
-            db.apply_batch(batch)?;
-            break;
-        }
-        db.apply_batch(batch)?;
     }
-    db.flush().map(drop)
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::carrier::{Carrier, Done, Job, load, sync};
+use super::carrier::{Base, Carrier, Done, Job, SLICE_CHANGES};
 use super::journal::{FILES, Journal};
 use super::overlay::Overlay;
 use super::safe_open::{self, Lock, damaged, io, store_error};
@@ -39,8 +39,7 @@ pub struct SledStore {
 struct Open {
     // The thread ends before the rest is let go.
     carrier: Carrier,
-    db: sled::Db,
-    log: File,
+    base: Base,
     current: Journal,
     other: Journal,
     overlay: Overlay,
@@ -48,6 +47,8 @@ struct Open {
     number: u64,
     is_loading: bool,
     syncing_since: Option<Instant>,
+    /// The thread could not do something: what it was at stays undone until the books are opened again.
+    has_failed: bool,
     /// Length of a journal from which on it is given to sled.
     load_bytes: u64,
 }
@@ -62,6 +63,10 @@ impl SledStore {
 
     fn parts(&self) -> Result<&Open, StoreError> {
         self.open.as_ref().ok_or_else(|| closed(&self.directory))
+    }
+
+    fn parts_mut(&mut self) -> Result<&mut Open, StoreError> {
+        self.open.as_mut().ok_or_else(|| closed(&self.directory))
     }
 
     fn read_error(&self, error: &sled::Error) -> StoreError {
@@ -79,57 +84,53 @@ impl Store for SledStore {
         if let Some(value) = open.overlay.get(key) {
             return Ok(value.map(<[u8]>::to_vec));
         }
-        let value = open.db.get(key).map_err(|error| self.read_error(&error))?;
+        let value = open.base.db.get(key).map_err(|error| self.read_error(&error))?;
         Ok(value.map(|value| value.to_vec()))
     }
 
     fn scan(&self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Record>, StoreError> {
         let open = self.parts()?;
-        let stored = open.db.range(from.max(prefix).to_vec()..).map(|found| self.record(found));
+        let stored = open.base.db.range(from.max(prefix).to_vec()..).map(|found| self.record(found));
         open.overlay.ascending(prefix, from, limit, stored)
     }
 
     fn last(&self, prefix: &[u8]) -> Result<Option<Record>, StoreError> {
         let open = self.parts()?;
-        let stored = open.db.scan_prefix(prefix).rev().map(|found| self.record(found));
+        let stored = open.base.db.scan_prefix(prefix).rev().map(|found| self.record(found));
         open.overlay.last(prefix, stored)
     }
 
     fn write(&mut self, changes: &Changes) -> Result<(), StoreError> {
-        let directory = &self.directory;
-        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        let open = self.parts_mut()?;
         open.take_outcomes(Duration::ZERO)?;
-        open.append(directory, changes)?;
+        open.append(changes)?;
         // A load that has not ended puts off the next one, until the journal has no room left.
         if open.current.bytes() >= open.load_bytes && !open.is_loading {
-            open.begin_load(directory)?;
+            open.begin_load(SLICE_CHANGES)?;
         }
         Ok(())
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        let directory = &self.directory;
-        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        let open = self.parts_mut()?;
         open.take_outcomes(Duration::ZERO)?;
         // What a thread is forcing down at this moment is not done yet: it is waited for as well.
-        open.wait_for_sync(directory)?;
-        sync(directory, &open.dirty())
+        open.wait_for_sync()?;
+        let files = open.dirty();
+        open.base.sync(&files)
     }
 
     fn sync_later(&mut self, done: SyncDone) -> Result<bool, StoreError> {
-        let directory = &self.directory;
-        let open = self.open.as_mut().ok_or_else(|| closed(directory))?;
+        let open = self.parts_mut()?;
         open.take_outcomes(Duration::ZERO)?;
         if open.syncing_since.is_some_and(|since| since.elapsed() > SYNC_UNDER_WAY_MAX) {
-            open.wait_for_sync(directory)?;
+            open.wait_for_sync()?;
         }
         if open.syncing_since.is_some() {
             return Ok(false);
         }
         let files = open.dirty();
-        if open.carrier.hand_in(Job::Sync { files, done }).is_err() {
-            return Err(stuck(directory));
-        }
+        open.hand_in(Job::Sync { files, done })?;
         open.syncing_since = Some(Instant::now());
         Ok(true)
     }
@@ -143,52 +144,54 @@ impl Store for SledStore {
 
 impl Open {
     /// Puts a batch into the journal and the memory above sled.
-    fn append(&mut self, directory: &Path, changes: &Changes) -> Result<(), StoreError> {
+    fn append(&mut self, changes: &Changes) -> Result<(), StoreError> {
         let number = self.number + 1;
-        let journal_error = |error: std::io::Error| io(directory, "writing the journal", &error);
-        if !self.current.has_room(number, changes).map_err(journal_error)? {
-            self.wait_for_load(directory)?;
-            self.begin_load(directory)?;
-            if !self.current.has_room(number, changes).map_err(journal_error)? {
-                return self.write_through(directory, number, changes);
+        if !self.has_room(number, changes)? {
+            self.wait_for_load()?;
+            self.begin_load(SLICE_CHANGES)?;
+            if !self.has_room(number, changes)? {
+                return self.write_through(number, changes);
             }
         }
-        self.current.append().map_err(journal_error)?;
+        let appended = self.current.append();
+        appended.map_err(|error| self.journal_error(&error))?;
         self.overlay.absorb(changes);
         self.number = number;
         Ok(())
     }
 
-    /// A batch that is longer than a journal may be goes to sled at once, behind everything before it.
-    fn write_through(&mut self, directory: &Path, number: u64, changes: &Changes) -> Result<(), StoreError> {
-        self.wait_for_load(directory)?;
-        let mut batch = sled::Batch::default();
-        for (key, value) in changes.iter() {
-            match value {
-                Some(value) => batch.insert(key, value),
-                None => batch.remove(key),
-            }
-        }
-        batch.insert(NUMBER, &number.to_be_bytes());
-        let written = self.db.apply_batch(batch).and_then(|()| self.db.flush());
-        written.map_err(|error| store_error(directory, "writing", &error))?;
-        self.log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
+    fn has_room(&mut self, number: u64, changes: &Changes) -> Result<bool, StoreError> {
+        let has_room = self.current.has_room(number, changes);
+        has_room.map_err(|error| self.journal_error(&error))
+    }
+
+    fn journal_error(&self, error: &std::io::Error) -> StoreError {
+        io(&self.base.directory, "writing the journal", error)
+    }
+
+    /// A batch that is longer than a journal may be goes to sled at once and whole, behind everything before it.
+    fn write_through(&mut self, number: u64, changes: &Changes) -> Result<(), StoreError> {
+        self.wait_for_load()?;
+        self.overlay.absorb(changes);
         self.number = number;
-        Ok(())
+        self.begin_load(usize::MAX)?;
+        self.wait_for_load()
     }
 
     /// Lets the thread give sled what the current journal holds; batches go on in the other one, which sled does not
     /// need any more.
-    fn begin_load(&mut self, directory: &Path) -> Result<(), StoreError> {
+    fn begin_load(&mut self, slice: usize) -> Result<(), StoreError> {
         let files = self.dirty();
         let layer = self.overlay.set_off();
-        if self.carrier.hand_in(Job::Load { files, layer, number: self.number }).is_err() {
-            return Err(stuck(directory));
-        }
+        self.hand_in(Job::Load { files, layer, number: self.number, slice })?;
         self.is_loading = true;
         std::mem::swap(&mut self.current, &mut self.other);
         self.current.rewind();
         Ok(())
+    }
+
+    fn hand_in(&self, job: Job) -> Result<(), StoreError> {
+        self.carrier.hand_in(job).map_err(|_| self.stuck())
     }
 
     fn dirty(&mut self) -> Vec<Arc<File>> {
@@ -197,8 +200,13 @@ impl Open {
 
     /// Learns what the thread has done; waits for the first word at most `wait`.
     fn take_outcomes(&mut self, wait: Duration) -> Result<(), StoreError> {
+        if self.has_failed {
+            let reason = std::io::Error::other("an earlier write failed; open the books again");
+            return Err(io(&self.base.directory, "writing", &reason));
+        }
         let mut next = self.carrier.outcome(wait);
         while let Some(outcome) = next {
+            self.has_failed |= outcome.is_err();
             match outcome? {
                 Done::Synced => self.syncing_since = None,
                 Done::Loaded => {
@@ -211,49 +219,49 @@ impl Open {
         Ok(())
     }
 
-    fn wait_for_load(&mut self, directory: &Path) -> Result<(), StoreError> {
-        self.wait_until(directory, |open| !open.is_loading)
+    fn wait_for_load(&mut self) -> Result<(), StoreError> {
+        self.wait_until(|open| !open.is_loading)
     }
 
     /// A load that began before has synced the journal first, so it is waited for as well.
-    fn wait_for_sync(&mut self, directory: &Path) -> Result<(), StoreError> {
-        self.wait_until(directory, |open| open.syncing_since.is_none() && !open.is_loading)
+    fn wait_for_sync(&mut self) -> Result<(), StoreError> {
+        self.wait_until(|open| open.syncing_since.is_none() && !open.is_loading)
     }
 
-    fn wait_until(&mut self, directory: &Path, is_done: fn(&Open) -> bool) -> Result<(), StoreError> {
+    fn wait_until(&mut self, is_done: fn(&Open) -> bool) -> Result<(), StoreError> {
         let began = Instant::now();
         while !is_done(self) {
-            let Some(left) = LOAD_WAIT.checked_sub(began.elapsed()).filter(|left| !left.is_zero()) else {
-                return Err(stuck(directory));
-            };
+            let left = LOAD_WAIT.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(self.stuck());
+            }
             self.take_outcomes(left)?;
         }
         Ok(())
+    }
+
+    fn stuck(&self) -> StoreError {
+        let reason = std::io::Error::other("the disk has not answered for a long time");
+        io(&self.base.directory, "writing", &reason)
+    }
+
+    /// Hands over what sled does not hold yet; whoever drops the thread waits for it.
+    fn begin_last_load(&mut self) -> Result<(), StoreError> {
+        self.take_outcomes(Duration::ZERO)?;
+        self.wait_for_load()?;
+        if self.overlay.is_empty() { Ok(()) } else { self.begin_load(SLICE_CHANGES) }
     }
 }
 
 impl Drop for Open {
     /// Books that are closed are whole without their journals. What fails here, the next opening does again.
     fn drop(&mut self) {
-        let rest = self
-            .take_outcomes(Duration::ZERO)
-            .and_then(|()| self.wait_until(Path::new(""), |open| !open.is_loading));
-        if rest.is_err() || self.overlay.is_empty() {
-            return;
-        }
-        let layer = self.overlay.set_off();
-        if sync(Path::new(""), &self.dirty()).is_ok() && load(&self.db, &layer, self.number).is_ok() {
-            drop(self.log.sync_data());
-        }
+        drop(self.begin_last_load());
     }
 }
 
 fn closed(directory: &Path) -> StoreError {
     io(directory, "reading", &std::io::ErrorKind::NotConnected.into())
-}
-
-fn stuck(directory: &Path) -> StoreError {
-    io(directory, "writing", &std::io::Error::other("the disk has not answered for a long time"))
 }
 
 fn open_folder(directory: &Path) -> Result<Open, StoreError> {
@@ -262,25 +270,25 @@ fn open_folder(directory: &Path) -> Result<Open, StoreError> {
         return Err(damaged(directory, "expected one tree, found more".to_owned()));
     }
     let path = directory.join("db");
-    let open_log = || File::open(&path).map_err(|error| io(&path, "opening", &error));
-    let log = open_log()?;
+    let log = Arc::new(File::open(&path).map_err(|error| io(&path, "opening", &error))?);
+    let base = Base { directory: directory.to_owned(), db, log };
     let [current, other] = FILES.map(|name| {
         Journal::open(directory, name).map_err(|error| io(&directory.join(name), "opening", &error))
     });
     let (current, other) = (current?, other?);
-    let number = catch_up(directory, &db, &log, &[&current, &other])?;
-    let carrier = Carrier::start(directory, db.clone(), open_log()?);
+    let number = catch_up(&base, &[&current, &other])?;
+    let carrier = Carrier::start(base.clone());
     let carrier = carrier.map_err(|error| io(directory, "starting a thread", &error))?;
     Ok(Open {
         carrier,
-        db,
-        log,
+        base,
         current,
         other,
         overlay: Overlay::default(),
         number,
         is_loading: false,
         syncing_since: None,
+        has_failed: false,
         load_bytes: JOURNAL_LOAD_BYTES,
     })
 }
@@ -295,8 +303,8 @@ fn number(directory: &Path, db: &sled::Db) -> Result<u64, StoreError> {
 
 /// Brings sled up to what the journals say was written, and gives the number of the newest batch. Killed in the middle,
 /// it is done again at the next opening.
-fn catch_up(directory: &Path, db: &sled::Db, log: &File, journals: &[&Journal]) -> Result<u64, StoreError> {
-    let known = number(directory, db)?;
+fn catch_up(base: &Base, journals: &[&Journal]) -> Result<u64, StoreError> {
+    let known = number(&base.directory, &base.db)?;
     let mut found = known;
     let mut overlay = Overlay::default();
     let mut goes_on = true;
@@ -315,9 +323,7 @@ fn catch_up(directory: &Path, db: &sled::Db, log: &File, journals: &[&Journal]) 
         }
     }
     if found > known {
-        load(db, &overlay.set_off(), found)
-            .map_err(|error| store_error(directory, "writing what the journal held", &error))?;
-        log.sync_data().map_err(|error| io(directory, "syncing the log", &error))?;
+        base.load(&overlay.set_off(), found, SLICE_CHANGES)?;
     }
     Ok(found)
 }
@@ -452,6 +458,29 @@ mod tests {
         assert!(store.sync().is_err());
         store.reopen().unwrap();
         assert_eq!(newest(&store), Some(20));
+    }
+
+    /// A load that failed is not waited for by anybody: the next call says so, and the books can be opened again.
+    #[test]
+    fn after_a_load_that_failed_the_books_are_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = SledStore::open(folder.path()).unwrap();
+        store.write(&batch(1)).unwrap();
+        let open = store.open.as_mut().unwrap();
+        // No system syncs this file: it refuses with an error, as a disk that fails does.
+        let log = Arc::new(File::open("/dev/null").unwrap());
+        open.carrier = Carrier::start(Base { log, ..open.base.clone() }).unwrap();
+        open.load_bytes = 1;
+        store.write(&batch(2)).unwrap();
+        assert!(store.sync().unwrap_err().to_string().contains("syncing the log"));
+        for _ in 0..2 {
+            assert!(store.sync().unwrap_err().to_string().contains("an earlier write failed"));
+        }
+        assert!(store.write(&batch(3)).is_err());
+        store.reopen().unwrap();
+        assert_eq!(newest(&store), Some(2));
+        store.write(&batch(3)).unwrap();
+        assert_eq!(newest(&store), Some(3));
     }
 
     #[test]
