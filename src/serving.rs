@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::access::{Gate, InFlight, InFlightLimits, Keeper, RateLimits, TrustedProxies};
 use crate::catalog::patrol::Patrol;
 use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
@@ -81,13 +81,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     if !directory.root().is_dir() {
         return Err(StartError::NoData { path: settings.data.clone() });
     }
-    let catalog = Arc::new(Catalog::open(directory.clone())?);
-    let durability: ChargeDurability =
-        settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
     let now = clock.now();
-    let ledger = Ledger::open(&directory.ledger(), LedgerOptions { durability }, now)
-        .map_err(|e| part("ledger", &e))?;
-    let ledger = Arc::new(ledger);
+    let (catalog, ledger) = open_both(settings, &directory, now)?;
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
     let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
     let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
@@ -130,6 +125,21 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     Ok(Running { public, admin, app, watcher, patrol, keeper, neural })
+}
+
+/// The catalogue and the books, which do not know each other and are read at the same time.
+fn open_both(
+    settings: &Settings,
+    directory: &DataDirectory,
+    now: Moment,
+) -> Result<(Arc<Catalog>, Arc<Ledger>), StartError> {
+    let durability: ChargeDurability =
+        settings.charge_durability.parse().map_err(|error| part("charge durability", &error))?;
+    let (catalog, ledger) = rayon::join(
+        || Catalog::open(directory.clone()),
+        || Ledger::open(&directory.ledger(), LedgerOptions { durability }, now),
+    );
+    Ok((Arc::new(catalog?), Arc::new(ledger.map_err(|error| part("ledger", &error))?)))
 }
 
 impl Running {

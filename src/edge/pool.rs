@@ -36,8 +36,23 @@ pub(super) struct Pool {
 struct State {
     free: Vec<UnixStream>,
     waiting: VecDeque<Arc<Waiter>>,
+    /// Connections that the start left to the keeper.
+    unopened: usize,
+    /// Connections that broke.
     missing: usize,
     closed: bool,
+}
+
+impl State {
+    /// A connection more is open; only one that broke counts as replaced.
+    fn has_opened(&mut self, replaced: &AtomicU64) {
+        if let Some(unopened) = self.unopened.checked_sub(1) {
+            self.unopened = unopened;
+        } else {
+            self.missing = self.missing.saturating_sub(1);
+            replaced.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A thread that can stand in line.
@@ -62,15 +77,17 @@ impl Waiter {
 pub(super) struct NoneFree;
 
 impl Pool {
-    /// Opens all connections, one after the other, and starts the thread that replaces broken ones.
+    /// Opens the first connection, so that a way in that leads nowhere is found here, and starts the thread that opens
+    /// the others and replaces broken ones.
     pub(super) fn open(
         name: &str,
         door: Arc<PrivateDoor>,
         size: usize,
         queue: QueueLimits,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
-        let free = (0..size).map(|_| door.connect(queue.answer_wait)).collect::<io::Result<Vec<_>>>()?;
-        let state = State { free, waiting: VecDeque::new(), missing: 0, closed: false };
+        let free = vec![door.connect(queue.answer_wait)?];
+        let unopened = size.saturating_sub(free.len());
+        let state = State { free, waiting: VecDeque::new(), unopened, missing: 0, closed: false };
         let pool = Arc::new(Self {
             door,
             state: Mutex::new(state),
@@ -159,26 +176,25 @@ impl Pool {
         self.work.notify_one();
     }
 
-    /// Replaces what was lost until the end.
+    /// Opens what is not open yet, and replaces what was lost, until the end.
     fn keep(&self) {
         let mut state = self.lock();
         loop {
             if state.closed {
                 return;
             }
-            if state.missing == 0 {
+            if state.unopened == 0 && state.missing == 0 {
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             drop(state);
             match self.door.connect(self.queue.answer_wait) {
                 Ok(stream) => {
-                    self.replaced.fetch_add(1, Ordering::Relaxed);
-                    self.lock().missing -= 1;
+                    self.lock().has_opened(&self.replaced);
                     self.give(stream);
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a private connection cannot be replaced yet");
+                    tracing::warn!(%error, "a private connection cannot be opened yet");
                     thread::sleep(REOPEN_PAUSE);
                 }
             }
@@ -288,6 +304,26 @@ mod tests {
         assert!(none.take(&Waiter::here()).is_err());
     }
 
+    fn wait_until_all_are_free(pool: &Pool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while pool.standing().1 < pool.size {
+            assert!(Instant::now() < deadline, "connections are missing");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn the_first_is_open_at_once_and_the_others_follow() {
+        let (pool, keeper) = open(20, Duration::from_secs(30), 10);
+        // One request is worked on while the others are still being opened; nobody is turned away for that.
+        let leases: Vec<_> = (0..20).map(|_| pool.take(&Waiter::here()).unwrap().0).collect();
+        leases.into_iter().for_each(Lease::done);
+        wait_until_all_are_free(&pool);
+        assert_eq!(pool.replaced(), 0);
+        pool.close();
+        keeper.join().unwrap();
+    }
+
     #[test]
     fn a_connection_that_broke_is_replaced() {
         let (pool, keeper) = open(2, Duration::from_secs(30), 10);
@@ -295,11 +331,8 @@ mod tests {
             let (lease, _) = pool.take(&Waiter::here()).unwrap();
             drop(lease);
         }
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while pool.standing().1 < 2 {
-            assert!(Instant::now() < deadline, "the connections do not come back");
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until_all_are_free(&pool);
+        assert_eq!(pool.replaced(), 5);
         pool.close();
         keeper.join().unwrap();
         assert!(pool.take(&Waiter::here()).is_err());
