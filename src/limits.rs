@@ -339,6 +339,12 @@ pub mod render {
     pub const UNIT_BYTES: u64 = 512 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
+    /// Cells that neighbouring columns may have together to be printed as one.
+    pub const JOINED_CELLS_MAX: u32 = 1024;
+    /// Bytes that those cells may take; beyond that the columns stay alone.
+    pub const JOINED_BYTES_MAX: usize = 128 * 1024;
+    /// Fewest rows of a unit that are worth putting such cells together.
+    pub const JOINED_ROWS_MIN: usize = 1024;
     /// Units that are printed ahead of one connection, the one being sent included.
     pub const UNITS_AHEAD_EACH: usize = 5;
     /// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.

@@ -2,12 +2,10 @@
 //! a cell is a span of it; numbers of packed columns are printed while they are gathered, one column after the other.
 
 use mercato_format::column::TEXT_PADDING;
-use mercato_format::print::{
-    push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
-};
 use mercato_format::text::{json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, Texts};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table, Texts};
 
+use crate::render::numbers::{gather_numbers, print_numbers, print_wide};
 use crate::render::row_writer::CellText;
 
 /// Gathers the cells of a column.
@@ -26,11 +24,13 @@ pub(crate) enum Cells<'t> {
     /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
     /// Numbers, printed now.
-    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
+    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans, total: usize },
+    /// Cells of several columns, put together.
+    Joined { bytes: &'t [u8], codes: Vec<u32>, scratch: Vec<u32>, spans: Spans, total: usize },
 }
 
 /// Start and end of each cell.
-type Spans = Vec<(usize, usize)>;
+pub(crate) type Spans = Vec<(usize, usize)>;
 
 impl<'t> Printer<'t> {
     pub(crate) fn new(table: &'t Table, column: usize, text: CellText) -> Result<Printer<'t>, FormatError> {
@@ -52,9 +52,13 @@ impl<'t> Printer<'t> {
             ColumnData::Texts(column) => {
                 Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
-            ColumnData::Numbers(_) => {
-                Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
-            }
+            ColumnData::Numbers(_) => Cells::Printed {
+                values: Vec::new(),
+                valid: Vec::new(),
+                made: Vec::new(),
+                spans: Vec::new(),
+                total: 0,
+            },
         }
     }
 
@@ -90,14 +94,17 @@ impl<'t> Printer<'t> {
                 fetch_far(bytes, spans, rows);
                 csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
-            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans }) => {
-                made.clear();
+            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans, total }) => {
                 spans.clear();
                 if column.width == 16 {
-                    return print_wide(column, self.kind, self.text, rows, made, spans);
+                    made.clear();
+                    print_wide(column, self.kind, self.text, rows, made, spans)?;
+                    *total = total_of(spans);
+                    return Some(0);
                 }
                 gather_numbers(column, rows, values, valid)?;
                 print_numbers(self.kind, self.text, values, valid, made, spans);
+                *total = total_of(spans);
                 Some(self.non_finite(values, valid))
             }
             _ => None,
@@ -131,7 +138,7 @@ fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
 }
 
 /// Whether rows follow one another, so that a range can be copied instead of gathered.
-fn is_contiguous(rows: &[u32]) -> Option<usize> {
+pub(crate) fn is_contiguous(rows: &[u32]) -> Option<usize> {
     let first = *rows.first()?;
     let ascending = rows.iter().zip(first..).all(|(row, expected)| *row == expected);
     ascending.then_some(first as usize)
@@ -139,9 +146,9 @@ fn is_contiguous(rows: &[u32]) -> Option<usize> {
 
 /// What is known of spans when all of them are found.
 #[derive(Default)]
-struct Found {
+pub(crate) struct Found {
     /// Bytes in all.
-    total: usize,
+    pub(crate) total: usize,
     /// The end that lies farthest.
     end: usize,
     /// Whether one of them ends before it begins, or was not found.
@@ -152,7 +159,7 @@ struct Found {
 
 impl Found {
     #[inline]
-    fn take(&mut self, (start, end): (usize, usize)) -> (usize, usize) {
+    pub(crate) fn take(&mut self, (start, end): (usize, usize)) -> (usize, usize) {
         self.total = self.total.wrapping_add(end.wrapping_sub(start));
         self.end = self.end.max(end);
         self.is_crooked |= start > end;
@@ -160,13 +167,23 @@ impl Found {
     }
 
     /// Whether every span lies in the bytes of its section, without the padding.
-    fn lies_in(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn lies_in(&self, bytes: &[u8]) -> bool {
         !self.is_crooked && self.end <= bytes.len().saturating_sub(TEXT_PADDING)
     }
 }
 
 /// A span that no sound file has.
-const CROOKED: (usize, usize) = (1, 0);
+pub(crate) const CROOKED: (usize, usize) = (1, 0);
+
+/// Codes of rows; `None` when one is missing.
+pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<u32>) -> Option<()> {
+    codes.clear();
+    let complete = match is_contiguous(rows) {
+        Some(first) => column.codes.copy_range(first, rows.len(), codes),
+        None => column.codes.gather(rows, codes),
+    };
+    complete.then_some(())
+}
 
 /// Spans of printed entries; `None` when a code is missing.
 fn dictionary_spans(
@@ -177,14 +194,7 @@ fn dictionary_spans(
     codes: &mut Vec<u32>,
     spans: &mut Spans,
 ) -> Option<Found> {
-    codes.clear();
-    let complete = match is_contiguous(rows) {
-        Some(first) => column.codes.copy_range(first, rows.len(), codes),
-        None => column.codes.gather(rows, codes),
-    };
-    if !complete {
-        return None;
-    }
+    find_codes(column, rows, codes)?;
     spans.clear();
     let mut found = Found::default();
     let table = column.csv.filter(|_| text == CellText::Csv);
@@ -328,25 +338,6 @@ fn mark_of(json: &[u8]) -> Mark {
     }
 }
 
-fn gather_numbers(
-    column: &Numbers<'_>,
-    rows: &[u32],
-    values: &mut Vec<i64>,
-    valid: &mut Vec<bool>,
-) -> Option<()> {
-    values.clear();
-    valid.clear();
-    let complete = match is_contiguous(rows) {
-        Some(first) => column.values.copy_range(first, rows.len(), values),
-        None => column.values.gather(rows, values),
-    };
-    match column.validity() {
-        None => valid.resize(rows.len(), true),
-        Some(_) => valid.extend(rows.iter().map(|row| column.is_valid(*row))),
-    }
-    complete.then_some(())
-}
-
 impl Cells<'_> {
     /// The bytes in which the cells lie, with [`TEXT_PADDING`] bytes behind them; where each of them lies; and how many
     /// bytes they are in all.
@@ -355,7 +346,8 @@ impl Cells<'_> {
             Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
             Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
-            Cells::Printed { made, spans, .. } => (made, spans, made.len().saturating_sub(TEXT_PADDING)),
+            Cells::Printed { made, spans, total, .. } => (made, spans, *total),
+            Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),
         }
     }
 }
@@ -377,101 +369,5 @@ pub(crate) fn csv_text_len(json: &[u8], plain: bool) -> Option<u64> {
             push_csv_field(&mut out, &json_string_text(json)?);
             Some(out.len() as u64)
         }
-    }
-}
-
-/// Prints numbers of a kind, one loop each.
-fn print_numbers(
-    kind: ColumnKind,
-    text: CellText,
-    values: &[i64],
-    valid: &[bool],
-    made: &mut Vec<u8>,
-    spans: &mut Spans,
-) {
-    let quote: &[u8] = if text == CellText::Json { b"\"" } else { b"" };
-    let mut cells = Printing { text, values, valid, made, spans };
-    match kind {
-        ColumnKind::Integer | ColumnKind::Text => cells.each(push_integer),
-        ColumnKind::Decimal { scale, .. } => cells.each(|out, value| push_decimal(out, value.into(), scale)),
-        ColumnKind::Boolean => {
-            cells.each(|out, value| out.extend_from_slice(if value == 0 { b"false" } else { b"true" }));
-        }
-        ColumnKind::Float => {
-            cells.each(|out, value| print_float(text, f64::from_bits(value.cast_unsigned()), out))
-        }
-        ColumnKind::Date => cells.each(|out, value| {
-            out.extend_from_slice(quote);
-            push_date(out, value);
-            out.extend_from_slice(quote);
-        }),
-        ColumnKind::Timestamp { unit } => cells.each(|out, value| {
-            out.extend_from_slice(quote);
-            push_timestamp(out, value, unit);
-            out.extend_from_slice(quote);
-        }),
-    }
-}
-
-struct Printing<'a> {
-    text: CellText,
-    values: &'a [i64],
-    valid: &'a [bool],
-    made: &'a mut Vec<u8>,
-    spans: &'a mut Spans,
-}
-
-impl Printing<'_> {
-    #[inline]
-    fn each(&mut self, print: impl Fn(&mut Vec<u8>, i64)) {
-        for (value, valid) in self.values.iter().zip(self.valid) {
-            let start = self.made.len();
-            if *valid {
-                print(self.made, *value);
-            } else {
-                print_null(self.text, self.made);
-            }
-            self.spans.push((start, self.made.len()));
-        }
-        self.made.extend_from_slice(&[0; TEXT_PADDING]);
-    }
-}
-
-fn print_wide(
-    column: &Numbers<'_>,
-    kind: ColumnKind,
-    text: CellText,
-    rows: &[u32],
-    made: &mut Vec<u8>,
-    spans: &mut Spans,
-) -> Option<u64> {
-    for row in rows {
-        let start = made.len();
-        let value = column.values.get_wide(*row as usize)?;
-        match kind {
-            _ if !column.is_valid(*row) => print_null(text, made),
-            ColumnKind::Decimal { scale, .. } => push_decimal(made, value, scale),
-            _ => push_wide(made, value),
-        }
-        spans.push((start, made.len()));
-    }
-    made.extend_from_slice(&[0; TEXT_PADDING]);
-    Some(0)
-}
-
-fn print_float(text: CellText, value: f64, out: &mut Vec<u8>) {
-    match text {
-        CellText::Csv => push_float_csv(out, value),
-        CellText::Json => {
-            if !push_finite(out, value) {
-                out.extend_from_slice(b"null");
-            }
-        }
-    }
-}
-
-fn print_null(text: CellText, out: &mut Vec<u8>) {
-    if text == CellText::Json {
-        out.extend_from_slice(b"null");
     }
 }

@@ -2,12 +2,13 @@
 //! lies before it. Knows no socket.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use mercato_format::{FormatError, Table};
 
 use crate::limits::render::{FIRST_UNIT_BYTES, UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::press::{Progress, Unit};
-use crate::render::{Format, RenderedLengths, RowWriter};
+use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 
 /// Rows that are printed before the length of the text is looked at.
 const STEP_ROWS_MAX: usize = 512;
@@ -17,13 +18,14 @@ pub struct Document<'t> {
     table: &'t Table,
     format: Format,
     lengths: RenderedLengths<'t>,
+    combinations: Arc<Combinations>,
 }
 
 impl<'t> Document<'t> {
     /// The table in a format; `lengths` are those of the same table and format.
     #[must_use]
     pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
-        Document { table, format, lengths }
+        Document { table, format, lengths, combinations: Arc::default() }
     }
 
     /// The table.
@@ -104,6 +106,7 @@ impl<'t> Iterator for Units<'_, 't> {
             rows: document.lengths.rows_of_chunk(first).start..last.end,
             begins: first == 0,
             ends: next == count,
+            combinations: Arc::clone(&document.combinations),
             bytes: start..document.boundary(next),
         })
     }
@@ -117,6 +120,7 @@ pub struct DocumentUnit<'t> {
     rows: Range<u32>,
     begins: bool,
     ends: bool,
+    combinations: Arc<Combinations>,
     bytes: Range<u64>,
 }
 
@@ -149,7 +153,8 @@ impl DocumentUnit<'_> {
 impl Unit for DocumentUnit<'_> {
     fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
         let columns: Vec<usize> = (0..self.table.columns().len()).collect();
-        let mut writer = RowWriter::new(self.format, self.table, &columns)?;
+        let mut writer =
+            RowWriter::for_unit(self.format, self.table, &columns, self.rows.len(), &self.combinations)?;
         if self.begins && done == 0 {
             writer.begin(out);
         }

@@ -4,9 +4,11 @@
 //! overwritten by what comes next. Knows no column and no format.
 
 /// Room behind what is printed, so that the last cells too can be copied in whole steps.
-pub(crate) const ROOM_BEYOND: usize = STEP + 2 * STEP;
+pub(crate) const ROOM_BEYOND: usize = STEP + STEPPED_MAX;
 
 const STEP: usize = 32;
+/// The longest cell that is copied in steps.
+const STEPPED_MAX: usize = 4 * STEP;
 const HALF: usize = 16;
 
 /// Bytes that stand around cells, padded to whole steps.
@@ -89,12 +91,16 @@ impl<'c> Lane<'c> {
         match cell {
             0..=HALF => step::<HALF>(from, to),
             17..=STEP => step::<STEP>(from, to),
-            33..=64 => {
-                // The second step ends where the cell ends and covers a part of the first.
-                let rest = cell.saturating_sub(STEP);
-                let (from_rest, to_rest) = (from.get(rest..), to.get_mut(rest..));
-                from_rest.zip(to_rest).is_some_and(|(from, to)| step::<STEP>(from, to))
-                    && step::<STEP>(from, to)
+            33..=STEPPED_MAX => {
+                // The last step ends where the cell ends and covers a part of the one before.
+                let last = cell.saturating_sub(STEP);
+                let mut step_at = |at: usize| {
+                    from.get(at..).zip(to.get_mut(at..)).is_some_and(|(from, to)| step::<STEP>(from, to))
+                };
+                step_at(0)
+                    && (last <= STEP || step_at(STEP))
+                    && (last <= 2 * STEP || step_at(2 * STEP))
+                    && step_at(last)
             }
             _ => false,
         }
@@ -124,7 +130,7 @@ mod tests {
         /// Cells of every length, with pieces of every length before them, with and without bytes behind the last one.
         #[test]
         fn what_is_put_is_the_pieces_and_cells_one_after_the_other(
-            cells in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..90), 0..12),
+            cells in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..150), 0..12),
             before in prop::collection::vec(any::<u8>(), 0..50),
             end in prop::collection::vec(any::<u8>(), 0..50),
             padding in 0_usize..40,

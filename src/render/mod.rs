@@ -5,10 +5,12 @@ mod cell_lengths;
 mod cells;
 mod csv;
 mod document;
+mod joined;
 mod json;
 mod lane;
 mod lengths;
 mod ndjson;
+mod numbers;
 mod press;
 mod row_writer;
 mod sse;
@@ -17,6 +19,7 @@ mod statistics;
 use mercato_format::{FormatError, Table};
 
 pub use document::{Document, DocumentUnit, Units, print_some};
+pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, RENDERER_VERSION, append_lengths, count_lengths, stored_lengths};
 /// Lengths of a whole table in a format, stored or counted.
 pub use mercato_format::RenderedLengths;

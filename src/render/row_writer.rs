@@ -2,7 +2,9 @@
 
 use mercato_format::{FormatError, Table};
 
+use crate::limits::render::JOINED_ROWS_MIN;
 use crate::render::cells::{Cells, Printer};
+use crate::render::joined::{Combinations, Joined, JoinedPrinter};
 use crate::render::lane::{Lane, Piece, ROOM_BEYOND};
 use crate::render::{Format, csv, json, ndjson, sse};
 
@@ -56,7 +58,7 @@ pub struct RowWriter<'t> {
     table: &'t Table,
     layout: Layout,
     pieces: Pieces,
-    printers: Vec<Printer<'t>>,
+    sources: Vec<Source<'t>>,
     cells: Vec<Cells<'t>>,
     written: bool,
     notes: RenderNotes,
@@ -68,24 +70,52 @@ impl<'t> RowWriter<'t> {
     /// # Errors
     /// [`FormatError::Corrupt`] for a column that the table does not have.
     pub fn new(format: Format, table: &'t Table, columns: &[usize]) -> Result<RowWriter<'t>, FormatError> {
-        let names =
-            columns.iter().filter_map(|column| table.columns().get(*column)).map(|meta| meta.name.as_str());
-        let layout = Layout::of(format, names);
-        let printers: Vec<Printer<'t>> = columns
-            .iter()
-            .map(|column| Printer::new(table, *column, layout.text))
-            .collect::<Result<_, _>>()?;
-        let cells = printers.iter().map(Printer::empty_cells).collect();
-        let pieces = Pieces::of(&layout);
-        Ok(RowWriter {
-            table,
-            layout,
-            pieces,
-            printers,
-            cells,
-            written: false,
-            notes: RenderNotes::default(),
-        })
+        Self::from_parts(table, columns, layout_of(format, table, columns), &[])
+    }
+
+    /// The same for a unit of so many rows; when they are many, neighbouring columns with few values are printed as
+    /// one. `combinations` are those of the same format, table and columns, or new ones.
+    ///
+    /// # Errors
+    /// As [`RowWriter::new`].
+    pub fn for_unit(
+        format: Format,
+        table: &'t Table,
+        columns: &[usize],
+        rows: usize,
+        combinations: &'t Combinations,
+    ) -> Result<RowWriter<'t>, FormatError> {
+        let layout = layout_of(format, table, columns);
+        let is_worth_it = rows >= JOINED_ROWS_MIN;
+        let joined = if is_worth_it { combinations.of(table, columns, &layout) } else { &[] };
+        Self::from_parts(table, columns, layout, joined)
+    }
+
+    fn from_parts(
+        table: &'t Table,
+        columns: &[usize],
+        layout: Layout,
+        joined: &'t [Joined],
+    ) -> Result<RowWriter<'t>, FormatError> {
+        let (mut sources, mut before_cell) = (Vec::new(), Vec::new());
+        let mut joined = joined.iter().peekable();
+        let mut place = 0;
+        while let Some(column) = columns.get(place) {
+            before_cell.push(Piece::of(layout.before_cell.get(place).map_or(&[], Vec::as_slice)));
+            let (source, width) = match joined.next_if(|joined| joined.first == place) {
+                Some(joined) => (Source::Joined(joined.printer(table)?), joined.columns.len()),
+                None => (Source::Column(Printer::new(table, *column, layout.text)?), 1),
+            };
+            sources.push(source);
+            place += width;
+        }
+        let cells = sources.iter().map(Source::empty_cells).collect();
+        let pieces = Pieces {
+            before_cell,
+            row_end: Piece::of(layout.row_end),
+            between_rows: Piece::of(layout.between_rows),
+        };
+        Ok(RowWriter { table, layout, pieces, sources, cells, written: false, notes: RenderNotes::default() })
     }
 
     /// Appends what stands before all rows.
@@ -105,8 +135,8 @@ impl<'t> RowWriter<'t> {
     /// is of no use.
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
         for batch in rows.chunks(BATCH_ROWS) {
-            for (printer, cells) in self.printers.iter().zip(&mut self.cells) {
-                self.notes.non_finite += printer.gather(batch, cells)?;
+            for (source, cells) in self.sources.iter().zip(&mut self.cells) {
+                self.notes.non_finite += source.gather(batch, cells)?;
             }
             self.print(batch.len(), out);
         }
@@ -159,12 +189,30 @@ struct Pieces {
     between_rows: Piece,
 }
 
-impl Pieces {
-    fn of(layout: &Layout) -> Pieces {
-        Pieces {
-            before_cell: layout.before_cell.iter().map(|bytes| Piece::of(bytes)).collect(),
-            row_end: Piece::of(layout.row_end),
-            between_rows: Piece::of(layout.between_rows),
+/// Where the cells of a lane come from.
+enum Source<'t> {
+    Column(Printer<'t>),
+    Joined(JoinedPrinter<'t>),
+}
+
+impl<'t> Source<'t> {
+    fn empty_cells(&self) -> Cells<'t> {
+        match self {
+            Source::Column(printer) => printer.empty_cells(),
+            Source::Joined(printer) => printer.empty_cells(),
         }
     }
+
+    fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
+        match self {
+            Source::Column(printer) => printer.gather(rows, cells),
+            Source::Joined(printer) => printer.gather(rows, cells).map(|()| 0),
+        }
+    }
+}
+
+fn layout_of(format: Format, table: &Table, columns: &[usize]) -> Layout {
+    let names =
+        columns.iter().filter_map(|column| table.columns().get(*column)).map(|meta| meta.name.as_str());
+    Layout::of(format, names)
 }

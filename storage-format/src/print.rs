@@ -48,6 +48,72 @@ fn push_small_decimal(out: &mut Vec<u8>, value: u64, scale: u8) {
     push_padded(out, value % unit, usize::from(scale));
 }
 
+/// Bytes of a slot: the longest number of 64 bits with a sign and a point fits.
+pub const SLOT_BYTES: usize = 32;
+/// Digits after the point up to which a decimal of 64 bits fits into a slot.
+pub const SLOT_SCALE_MAX: u8 = 18;
+
+/// Prints an integer as [`push_integer`] does, at the end of a slot; gives its length. Many numbers printed one beside
+/// the other need no growing buffer and no copy.
+#[inline]
+#[must_use]
+pub fn integer_at_end(slot: &mut [u8; SLOT_BYTES], value: i64) -> usize {
+    let length = digits_at_end(slot, value.unsigned_abs());
+    length + sign_before(slot, length, value)
+}
+
+/// Prints a scaled integer as [`push_decimal`] does, at the end of a slot; gives its length. `scale` is at most
+/// [`SLOT_SCALE_MAX`].
+#[inline]
+#[must_use]
+pub fn decimal_at_end(slot: &mut [u8; SLOT_BYTES], value: i64, scale: u8) -> usize {
+    if scale == 0 {
+        return integer_at_end(slot, value);
+    }
+    let unit = 10u64.pow(u32::from(scale.min(SLOT_SCALE_MAX)));
+    let (whole, fraction) = match (value.unsigned_abs(), unit) {
+        // A constant is divided by without a division.
+        (value, 100) => (value / 100, value % 100),
+        (value, unit) => (value / unit, value % unit),
+    };
+    *slot = [b'0'; SLOT_BYTES];
+    digits_at_end(slot, fraction);
+    let before_point = SLOT_BYTES - 1 - usize::from(scale.min(SLOT_SCALE_MAX));
+    let (front, rest) = slot.split_at_mut(before_point);
+    if let Some(point) = rest.first_mut() {
+        *point = b'.';
+    }
+    let length = digits_at_end(front, whole) + SLOT_BYTES - before_point;
+    length + sign_before(slot, length, value)
+}
+
+#[inline]
+fn sign_before(slot: &mut [u8], length: usize, value: i64) -> usize {
+    if value < 0
+        && let Some(place) = slot.iter_mut().rev().nth(length)
+    {
+        *place = b'-';
+        return 1;
+    }
+    0
+}
+
+/// Two digits at a time from the last one on, as `itoa` does; gives how many there are.
+#[inline]
+fn digits_at_end(bytes: &mut [u8], mut value: u64) -> usize {
+    let mut length = 0;
+    for pair in bytes.rchunks_exact_mut(2) {
+        let two = (value % 100) as u8;
+        pair.copy_from_slice(&[b'0' + two / 10, b'0' + two % 10]);
+        if value < 100 {
+            return length + 1 + usize::from(two >= 10);
+        }
+        value /= 100;
+        length += 2;
+    }
+    length
+}
+
 /// Appends a finite double as the shortest text that reads back the same; false (and nothing appended) when not finite.
 #[inline]
 #[must_use]
@@ -282,6 +348,19 @@ mod tests {
             prop_assert_eq!(date_len(value), len(&|out| push_date(out, value)));
             for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
                 prop_assert_eq!(timestamp_len(value, unit), len(&|out| push_timestamp(out, value, unit)));
+            }
+        }
+
+        #[test]
+        fn slots_hold_what_is_appended(value in any::<i64>(), shift in 0u32..64, scale in 0u8..=SLOT_SCALE_MAX) {
+            for value in [value >> shift, i64::MIN, i64::MAX, 0] {
+                let mut slot = [b'x'; SLOT_BYTES];
+                let length = integer_at_end(&mut slot, value);
+                let expected = printed(|out| push_integer(out, value));
+                prop_assert_eq!(&slot[SLOT_BYTES - length..], expected.as_bytes());
+                let length = decimal_at_end(&mut slot, value, scale);
+                let expected = printed(|out| push_decimal(out, value.into(), scale));
+                prop_assert_eq!(&slot[SLOT_BYTES - length..], expected.as_bytes());
             }
         }
 

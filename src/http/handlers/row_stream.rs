@@ -4,6 +4,7 @@
 //! the last one, because the last one carries an event id; the first one carries one in any case and leaves at once.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
@@ -20,7 +21,7 @@ use crate::ledger::{Reservation, Ticket};
 use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::UNIT_BYTES;
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Format, Next, Progress, Work};
+use crate::render::{Combinations, Format, Next, Progress, Work};
 
 /// How rows are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,7 @@ impl RowEvents {
             ended: false,
             queued: 0,
             size: STREAM_FIRST_ROWS,
+            combinations: Arc::default(),
             bytes: 0,
             last: None,
             delivered,
@@ -208,6 +210,7 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     queued: u64,
     /// Rows of the next unit.
     size: usize,
+    combinations: Arc<Combinations>,
     /// Bytes sent so far.
     bytes: u64,
     last: Option<u32>,
@@ -237,7 +240,8 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
         self.queued = before.saturating_add(u64::try_from(ready).unwrap_or(u64::MAX));
         self.size = self.size.saturating_mul(4).min(self.rows_of_a_unit());
         let format = if self.line.speaks { Format::Sse } else { Format::Ndjson };
-        Ok(Next::Unit(RowUnit { plan: self.plan, format, rows, before, is_last: self.ended }))
+        let combinations = Arc::clone(&self.combinations);
+        Ok(Next::Unit(RowUnit { plan: self.plan, format, rows, combinations, before, is_last: self.ended }))
     }
 
     fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {

@@ -1,16 +1,19 @@
 //! Rows of a stream that are printed together, and the event ids among them.
 
+use std::sync::Arc;
+
 use crate::catalog::FormatError;
 use crate::limits::http::STREAM_ID_INTERVAL_ROWS;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
-use crate::render::{Format, Progress, RowWriter, Unit, print_some};
+use crate::render::{Combinations, Format, Progress, RowWriter, Unit, print_some};
 
 /// Rows in the order of the stream.
 pub(super) struct RowUnit<'p, 't> {
     pub(super) plan: &'p Plan<'t>,
     pub(super) format: Format,
     pub(super) rows: Vec<u32>,
+    pub(super) combinations: Arc<Combinations>,
     /// Rows of the stream before these.
     pub(super) before: u64,
     /// Whether the stream ends with these.
@@ -19,7 +22,9 @@ pub(super) struct RowUnit<'p, 't> {
 
 impl Unit for RowUnit<'_, '_> {
     fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
-        let mut writer = RowWriter::new(self.format, self.plan.table(), self.plan.columns())?;
+        let (table, columns) = (self.plan.table(), self.plan.columns());
+        let mut writer =
+            RowWriter::for_unit(self.format, table, columns, self.rows.len(), &self.combinations)?;
         let mut rest = self.rows.get(done..).unwrap_or_default();
         while !rest.is_empty() {
             let number = self.before.saturating_add((self.rows.len().saturating_sub(rest.len())) as u64);

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::render::{Format, RowWriter};
+use mercato::render::{Combinations, Format, RowWriter};
 use mercato_format::Table;
 
 use crate::failure::Failure;
@@ -84,7 +84,10 @@ fn export(
     };
     let damaged = || Failure::store(&arguments.file);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
-    let mut writer = RowWriter::new(format, table, &columns).map_err(damaged())?;
+    let combinations = Combinations::default();
+    let rows_in_all = table.row_count() as usize;
+    let writer = RowWriter::for_unit(format, table, &columns, rows_in_all, &combinations);
+    let mut writer = writer.map_err(damaged())?;
     let bar = progress::bar("export", u64::from(table.row_count()), "rows");
     let (mut text, mut rows, mut first) = (Vec::new(), Vec::new(), 0);
     writer.begin(&mut text);

@@ -1,0 +1,261 @@
+//! Neighbouring columns that have few values, printed as one: all combinations of their cells, with what stands between
+//! them, are put together once, and a row's cells are then a single copy.
+//!
+//! It is worth it for many rows. Knows dictionaries and layouts, and no socket.
+
+use std::sync::OnceLock;
+
+use mercato_format::column::TEXT_PADDING;
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
+
+use crate::limits::render::{JOINED_BYTES_MAX, JOINED_CELLS_MAX};
+use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
+use crate::render::row_writer::{CellText, Layout};
+
+/// The joined columns of a text, made when they are first needed.
+#[derive(Debug, Default)]
+pub struct Combinations {
+    made: OnceLock<Vec<Joined>>,
+}
+
+/// Columns that are printed as one.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    /// Place of the first one among the columns that are printed.
+    pub(crate) first: usize,
+    /// Columns of the table.
+    pub(crate) columns: Vec<usize>,
+    /// Cells of a column, null included.
+    sizes: Vec<u32>,
+    padded: Vec<u8>,
+    spans: Spans,
+}
+
+impl Combinations {
+    /// Joins what can be joined among columns that are printed with a layout. The first call decides for all.
+    pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[Joined] {
+        self.made.get_or_init(|| groups(table, columns, layout))
+    }
+}
+
+/// Neighbours as long as their combinations are few. Columns of a damaged dictionary stay alone, and say so themselves.
+fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<Joined> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while from < columns.len() {
+        let rest = columns.get(from..).unwrap_or_default();
+        let mut cells = 1_u32;
+        let fits = |column: &&usize| {
+            let size = dictionary(table, **column, layout.text).map(|(dictionary, _)| size_of(&dictionary));
+            cells = size.and_then(|size| cells.checked_mul(size)).unwrap_or(u32::MAX);
+            cells <= JOINED_CELLS_MAX
+        };
+        let count = rest.iter().take_while(fits).count();
+        let group = rest.get(..count).unwrap_or_default();
+        if count > 1 {
+            found.extend(Joined::of(table, from, group, layout));
+        }
+        from += count.max(1);
+    }
+    found
+}
+
+fn size_of(dictionary: &Dictionary<'_>) -> u32 {
+    dictionary.entries.saturating_add(1)
+}
+
+/// A column that may be joined. Doubles in JSON stay alone: those that show as null are counted.
+fn dictionary(table: &Table, column: usize, text: CellText) -> Option<(Dictionary<'_>, ColumnKind)> {
+    let kind = table.columns().get(column)?.kind;
+    match table.column(column) {
+        Ok(ColumnData::Dictionary(found)) if kind != ColumnKind::Float || text == CellText::Csv => {
+            Some((found, kind))
+        }
+        _ => None,
+    }
+}
+
+impl Joined {
+    fn of(table: &Table, first: usize, columns: &[usize], layout: &Layout) -> Option<Joined> {
+        let text = layout.text;
+        let parts: Vec<(Dictionary<'_>, ColumnKind)> =
+            columns.iter().map(|column| dictionary(table, *column, text)).collect::<Option<_>>()?;
+        let sizes: Vec<u32> = parts.iter().map(|(dictionary, _)| size_of(dictionary)).collect();
+        let (mut padded, mut spans) = (Vec::new(), Vec::new());
+        for combination in 0..sizes.iter().product() {
+            let start = padded.len();
+            let mut stride: u32 = sizes.iter().product();
+            for (number, ((dictionary, kind), size)) in parts.iter().zip(&sizes).enumerate() {
+                stride = stride.checked_div(*size)?;
+                let code = combination / stride % size;
+                if number > 0 {
+                    padded.extend_from_slice(layout.before_cell.get(first + number)?);
+                }
+                let (from, to) = entry_span(dictionary, *kind, text, code)?;
+                let table = dictionary.csv.filter(|_| text == CellText::Csv).unwrap_or(dictionary.json);
+                padded.extend_from_slice(table.bytes().get(from..to)?);
+            }
+            spans.push((start, padded.len()));
+            if padded.len() > JOINED_BYTES_MAX {
+                return None;
+            }
+        }
+        padded.extend_from_slice(&[0; TEXT_PADDING]);
+        Some(Joined { first, columns: columns.to_vec(), sizes, padded, spans })
+    }
+
+    /// What gathers them from the table.
+    pub(crate) fn printer<'t>(&'t self, table: &'t Table) -> Result<JoinedPrinter<'t>, FormatError> {
+        let found = self.columns.iter().map(|column| match table.column(*column)? {
+            ColumnData::Dictionary(dictionary) => Ok(dictionary),
+            _ => Err(table.damaged(*column)),
+        });
+        Ok(JoinedPrinter { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
+    }
+}
+
+/// Gathers the cells of joined columns.
+pub(crate) struct JoinedPrinter<'t> {
+    table: &'t Table,
+    joined: &'t Joined,
+    dictionaries: Vec<Dictionary<'t>>,
+}
+
+impl<'t> JoinedPrinter<'t> {
+    /// Room for gathered cells.
+    pub(crate) fn empty_cells(&self) -> Cells<'t> {
+        Cells::Joined {
+            bytes: &self.joined.padded,
+            codes: Vec::new(),
+            scratch: Vec::new(),
+            spans: Vec::new(),
+            total: 0,
+        }
+    }
+
+    /// Replaces `cells` by those of `rows`.
+    pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<(), FormatError> {
+        let damaged = || self.table.damaged(self.joined.columns.first().copied().unwrap_or_default());
+        self.gather_cells(rows, cells).ok_or_else(damaged)
+    }
+
+    /// `None` when a code is missing, or none of its column's.
+    fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<()> {
+        let Cells::Joined { codes, scratch, spans, total, .. } = cells else { return None };
+        let joined = self.joined;
+        codes.clear();
+        codes.resize(rows.len(), 0);
+        let mut is_strange = false;
+        for (dictionary, size) in self.dictionaries.iter().zip(&joined.sizes) {
+            find_codes(dictionary, rows, scratch)?;
+            for (combination, code) in codes.iter_mut().zip(scratch.iter()) {
+                is_strange |= code >= size;
+                *combination = combination.wrapping_mul(*size).wrapping_add(*code);
+            }
+        }
+        spans.clear();
+        let mut found = Found::default();
+        let span = |code: &u32| joined.spans.get(*code as usize).copied().unwrap_or(CROOKED);
+        spans.extend(codes.iter().map(|code| found.take(span(code))));
+        *total = found.total;
+        (!is_strange && found.lies_in(&joined.padded)).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mercato_format::writer::{Column, ColumnValues, write_table};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::render::JOINED_ROWS_MIN;
+    use crate::render::{Format, RowWriter};
+
+    const FORMATS: [Format; 4] = [Format::Csv, Format::Json, Format::Ndjson, Format::Sse];
+
+    /// Columns of few values, some of them null, with numbers of many values among them.
+    fn table(folder: &std::path::Path, seeds: &[u8]) -> Table {
+        let texts = ["plain", "", "a, b", "\"quoted\"", "line\nend", "null", "città"];
+        let of = |number: usize, seed: &u8| usize::from(*seed).wrapping_mul(number + 7) / 3;
+        let some = |number: usize, values: usize| {
+            let value = move |seed: &u8| of(number, seed) % (values + 1);
+            seeds.iter().map(value).map(move |value| (value < values).then_some(value))
+        };
+        let small = |number, values| {
+            ColumnValues::Integers(some(number, values).map(|v| v.map(|v| v as i64)).collect())
+        };
+        let text = |number, values| {
+            ColumnValues::Texts(some(number, values).map(|v| v.map(|v| texts[v].to_owned())).collect())
+        };
+        let floats = some(5, 3).map(|v| v.map(|v| [1.5, f64::NAN, -0.25][v])).collect();
+        let flags = ColumnValues::Booleans(some(1, 2).map(|v| v.map(|v| v == 1)).collect());
+        let many = (0..seeds.len() as i64).map(|row| Some(row * 7919)).collect();
+        let columns = [
+            Column::new("text", ColumnKind::Text, text(0, texts.len())),
+            Column::new("flag", ColumnKind::Boolean, flags),
+            Column::new("day", ColumnKind::Date, small(2, 9)),
+            Column::new("many", ColumnKind::Integer, ColumnValues::Integers(many)),
+            Column::new("double", ColumnKind::Float, ColumnValues::Floats(floats)),
+            Column::new("price", ColumnKind::Decimal { precision: 9, scale: 2 }, small(3, 5)),
+            Column::new("another", ColumnKind::Text, text(4, 3)),
+        ];
+        let path = folder.join("table.mcol");
+        write_table(&path, &columns).unwrap();
+        Table::open(&path).unwrap()
+    }
+
+    fn written(mut writer: RowWriter<'_>, rows: &[u32]) -> String {
+        let mut out = Vec::new();
+        writer.begin(&mut out);
+        writer.rows(rows, &mut out).unwrap();
+        writer.end(&mut out);
+        let notes = writer.notes();
+        format!("{}{notes:?}", String::from_utf8(out).unwrap())
+    }
+
+    proptest! {
+        /// Joined or one by one: the same text, for any columns in any order and any rows.
+        #[test]
+        fn joined_columns_print_as_they_do_alone(
+            seeds in prop::collection::vec(any::<u8>(), 1_200..1_400),
+            columns in prop::collection::vec(0_usize..7, 1..10),
+            picked in prop::collection::vec(any::<prop::sample::Index>(), 0..600),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let table = table(folder.path(), &seeds);
+            let all: Vec<u32> = (0..table.row_count()).collect();
+            let some: Vec<u32> = picked.iter().map(|index| index.index(all.len()) as u32).collect();
+            for format in FORMATS {
+                for rows in [&all, &some] {
+                    let combinations = Combinations::default();
+                    let joining =
+                        RowWriter::for_unit(format, &table, &columns, JOINED_ROWS_MIN, &combinations).unwrap();
+                    let alone = RowWriter::new(format, &table, &columns).unwrap();
+                    prop_assert_eq!(written(joining, rows), written(alone, rows));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_with_few_values_are_joined_and_others_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let seeds: Vec<u8> = (0..2_000).map(|row| (row * 31 % 251) as u8).collect();
+        let table = table(folder.path(), &seeds);
+        let joined = |format, columns: &[usize], rows| -> Vec<(usize, Vec<usize>)> {
+            let combinations = Combinations::default();
+            RowWriter::for_unit(format, &table, columns, rows, &combinations).unwrap();
+            let made = combinations.made.into_inner().unwrap_or_default();
+            made.into_iter().map(|joined| (joined.first, joined.columns)).collect()
+        };
+        let all = [0, 1, 2, 3, 4, 5, 6];
+        assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (4, vec![4, 5, 6])]);
+        // Doubles are counted in JSON, so they stay alone there.
+        assert_eq!(joined(Format::Json, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (5, vec![5, 6])]);
+        assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN - 1), []);
+        assert_eq!(joined(Format::Csv, &[3, 0, 3, 1], JOINED_ROWS_MIN), []);
+        // Nine columns of 3 cells are more combinations than may be: they become groups.
+        let groups = joined(Format::Csv, &[1; 9], JOINED_ROWS_MIN);
+        assert_eq!(groups, [(0, vec![1; 6]), (6, vec![1; 3])]);
+    }
+}
