@@ -101,10 +101,10 @@ def request_heads() -> dict[str, bytes]:
 
 
 def questions() -> dict[str, bytes]:
-    """The first byte picks the language; its highest bit makes a dataset of the text too."""
+    """The first byte picks the language; its three highest bits make a dataset of the text too."""
     texts = ["air quality", "qualità dell'aria", "scuole in italia con alunni", "ordres", "水質", "t1-x9", "totalPriceEUR",
              "ﬁ İ ß ǅ", "e\u0301 \u202e x", "a" * 190, " orders ", "price of water per day", "\U0001f600\U0001f600"]
-    return {f"question-{number}": bytes([number % 3 + (128 if number % 2 else 0)]) + text.encode()
+    return {f"question-{number}": bytes([number % 3 + (224 if number % 2 else 0)]) + text.encode()
             for number, text in enumerate(texts)}
 
 
