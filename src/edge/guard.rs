@@ -196,9 +196,16 @@ impl Shared {
     }
 }
 
-/// Raises the limit of descriptors as far as it goes, and says how many connections fit below it.
+/// How many connections fit below the limit of descriptors, which is raised for them as far as it goes.
 fn connections_possible(wanted: usize) -> usize {
     let wanted = u64::try_from(wanted.saturating_add(DESCRIPTORS_RESERVED)).unwrap_or(u64::MAX);
+    let allowed = usize::try_from(raise_descriptor_limit(wanted)).unwrap_or(usize::MAX);
+    // Where there are few, connections get half of them.
+    allowed.saturating_sub(DESCRIPTORS_RESERVED.min(allowed / 2)).max(CONNECTIONS_MIN)
+}
+
+/// Raises the number of descriptors that this process may open to `wanted`, as far as it goes; gives what it is then.
+pub fn raise_descriptor_limit(wanted: u64) -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     if let Some(current) = limit.current.filter(|current| *current < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)).max(current));
@@ -206,10 +213,7 @@ fn connections_possible(wanted: usize) -> usize {
             tracing::warn!(%error, "the limit of file descriptors cannot be raised");
         }
     }
-    let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let allowed = usize::try_from(allowed).unwrap_or(usize::MAX);
-    // Where there are few, connections get half of them.
-    allowed.saturating_sub(DESCRIPTORS_RESERVED.min(allowed / 2)).max(CONNECTIONS_MIN)
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
 /// Accepts until the end. A failure, for instance for want of descriptors, is waited out.

@@ -29,7 +29,7 @@ pub use budget::Budget;
 pub use chunks::{ChunkError, Chunks};
 pub use counters::{Counters, Sample};
 pub use fields::{BodyFraming, Fields};
-pub use guard::{Guard, GuardParts, PoolPlan};
+pub use guard::{Guard, GuardParts, PoolPlan, raise_descriptor_limit};
 pub use head::{Head, HeadError, HeadLimits, HeadScanner, HeaderRoom, parse};
 pub use limits::EdgeLimits;
 pub use listener::ListenAddress;

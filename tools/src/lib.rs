@@ -11,3 +11,4 @@ pub mod guard;
 pub mod loadgen;
 pub mod models;
 pub mod progress;
+mod split_mix;

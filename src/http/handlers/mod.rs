@@ -17,7 +17,7 @@ pub(super) mod metadata;
 pub(super) mod operator;
 mod page_answer;
 mod pending_charge;
-mod percent;
+pub(super) mod percent;
 pub(super) mod query;
 mod query_input;
 pub(super) mod related;

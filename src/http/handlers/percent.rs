@@ -1,7 +1,7 @@
 //! Percent-encoding for whatever stands in an address.
 
 /// Appends `text` with everything encoded that is not unreserved (RFC 3986).
-pub(super) fn percent_encode(text: &str, out: &mut String) {
+pub fn percent_encode(text: &str, out: &mut String) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             out.push(char::from(byte));

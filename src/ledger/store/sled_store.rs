@@ -473,10 +473,7 @@ mod tests {
         open.load_bytes = 1;
         store.write(&batch(2)).unwrap();
         assert!(store.sync().unwrap_err().to_string().contains("syncing the log"));
-        for _ in 0..2 {
-            assert!(store.sync().unwrap_err().to_string().contains("an earlier write failed"));
-        }
-        assert!(store.write(&batch(3)).is_err());
+        assert!(store.write(&batch(3)).unwrap_err().to_string().contains("an earlier write failed"));
         store.reopen().unwrap();
         assert_eq!(newest(&store), Some(2));
         store.write(&batch(3)).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Knows HTTP/1.1 as far as the ends of answers go. Knows no socket and no clock.
 
-use super::chunks::Chunks;
+use mercato::edge::{ChunkError, Chunks};
 
 /// Largest head of an answer, and the most that is taken of it before it ends.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
@@ -29,13 +29,8 @@ pub enum Malformed {
         found: String,
     },
     /// The body is not chunked as announced.
-    #[error("expected a chunk, found byte {found:#04x} where {expected} belongs")]
-    Chunk {
-        /// What should be there.
-        expected: &'static str,
-        /// The byte.
-        found: u8,
-    },
+    #[error("the body of the answer: {0}")]
+    Chunk(#[from] ChunkError),
 }
 
 /// How far an answer has come.
@@ -53,8 +48,14 @@ pub struct AnswerReader {
     stage: Stage,
     held: Vec<u8>,
     head: Head,
-    body_bytes: u64,
+    counted: Counted,
     to_head: bool,
+}
+
+/// What came of a body.
+#[derive(Debug)]
+struct Counted {
+    bytes: u64,
     keep: Keep,
     kept: Vec<u8>,
 }
@@ -98,10 +99,8 @@ impl AnswerReader {
             stage: Stage::Head,
             held: Vec::new(),
             head: Head::default(),
-            body_bytes: 0,
+            counted: Counted { bytes: 0, keep, kept: Vec::new() },
             to_head: false,
-            keep,
-            kept: Vec::new(),
         }
     }
 
@@ -109,8 +108,8 @@ impl AnswerReader {
     pub fn begin(&mut self, to_head: bool) {
         self.stage = Stage::Head;
         self.held.clear();
-        self.kept.clear();
-        self.body_bytes = 0;
+        self.counted.kept.clear();
+        self.counted.bytes = 0;
         self.to_head = to_head;
     }
 
@@ -131,19 +130,19 @@ impl AnswerReader {
                     if *left == 0 {
                         self.stage = Stage::Whole;
                     }
-                    self.count(body);
+                    self.counted.take(body, self.head.status);
                     behind
                 }
                 Stage::Chunked(chunks) => {
-                    let (body, behind) = chunks.take(rest)?;
-                    if chunks.is_whole() {
+                    let counted = &mut self.counted;
+                    let used = chunks.advance(rest, |body| counted.take(body, self.head.status))?;
+                    if chunks.is_done() {
                         self.stage = Stage::Whole;
                     }
-                    self.count(body);
-                    behind
+                    rest.get(used..).unwrap_or_default()
                 }
                 Stage::UntilEnd => {
-                    self.count(rest);
+                    self.counted.take(rest, self.head.status);
                     &[]
                 }
             };
@@ -167,13 +166,13 @@ impl AnswerReader {
     /// Bytes of the body so far, without what frames chunks.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
-        self.body_bytes
+        self.counted.bytes
     }
 
     /// The beginning of the body, where it is kept.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
-        &self.kept
+        &self.counted.kept
     }
 
     /// Takes a head, also one that comes in pieces; gives what stands behind it.
@@ -218,12 +217,14 @@ impl AnswerReader {
             None => Stage::UntilEnd,
         }
     }
+}
 
-    fn count(&mut self, body: &[u8]) {
-        self.body_bytes += body.len() as u64;
+impl Counted {
+    fn take(&mut self, body: &[u8], status: u16) {
+        self.bytes += body.len() as u64;
         let most = match self.keep {
             Keep::Every(most) => most,
-            Keep::Refusals(most) if !(200..300).contains(&self.head.status) => most,
+            Keep::Refusals(most) if !(200..300).contains(&status) => most,
             Keep::Refusals(_) => 0,
         };
         let room = most.saturating_sub(self.kept.len());

@@ -14,7 +14,7 @@ use super::answer::{AnswerReader, Fed, Keep};
 use super::poller::{Interest, Poller};
 use super::prepare::Prepared;
 use super::random::Random;
-use super::schedule::Ticket;
+use super::schedule::{Ticket, nanos};
 use super::tally::{FailureKind, SAMPLE_SIZE_BYTES_MAX, Sample, Times, shown};
 use super::target::Target;
 
@@ -38,7 +38,7 @@ pub(super) struct Surroundings {
 impl Surroundings {
     /// Nanoseconds since the run began.
     pub(super) fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.began.elapsed())
     }
 }
 

@@ -4,7 +4,6 @@
 //! Knows HTTP and works; knows no dataset, which works only name, and nothing of how the server is made.
 
 pub mod answer;
-mod chunks;
 mod connection;
 pub mod mix;
 pub mod plot;
@@ -29,11 +28,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use connection::Surroundings;
+use mercato::edge::raise_descriptor_limit;
 use mix::Mix;
 use poller::Poller;
 use prepare::Prepared;
 use process::{ProcessUse, ProcessWatch};
-use schedule::{Plan, Shared, Tickets};
+use schedule::{Plan, Shared, Tickets, nanos};
 use tally::Tally;
 use target::Target;
 use worker::{Finding, READ_BYTES, Worker};
@@ -112,7 +112,7 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     let failed = |action| Failure::io(Path::new("load generator"), action);
     let descriptors = load.connections as u64 + DESCRIPTORS_RESERVED;
-    let allowed = descriptors_allowed(descriptors);
+    let allowed = raise_descriptor_limit(descriptors);
     if allowed < descriptors {
         return Err(Failure::Usage(format!(
             "--connections {}: this process may open {allowed} descriptors; raise the limit with `ulimit -n {descriptors}`",
@@ -168,7 +168,6 @@ impl Outcome {
 }
 
 fn plan_of(load: &Load) -> Plan {
-    let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     let warm_until = nanos(load.warm_up);
     Plan {
         rate: load.rate,
@@ -275,16 +274,4 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
     }
     watches.each(ProcessWatch::finish);
     bar.finish_and_clear();
-}
-
-/// Raises the limit of descriptors as far as it goes and is wanted, and says where it is.
-fn descriptors_allowed(wanted: u64) -> u64 {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    if limit.current.is_some_and(|current| current < wanted) {
-        limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)));
-        // Where it cannot be raised, it is seen below.
-        let _refused = setrlimit(Resource::Nofile, limit);
-    }
-    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 //! Numbers by chance that depend on a seed and an index alone, so that a run can be repeated whatever its threads do.
 //! Knows no request.
 
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::split_mix::{STEP, mixed};
 
 /// A short sequence of numbers: the one that belongs to an index under a seed (SplitMix64).
 #[derive(Debug, Clone)]
@@ -35,12 +35,6 @@ impl Random {
             None => low,
         }
     }
-}
-
-fn mixed(mut bits: u64) -> u64 {
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Requests of the warm-up are numbered from here, so that no number is given twice.
 const WARM_UP_SEQUENCE: u64 = 1 << 40;
@@ -141,7 +142,7 @@ impl Tickets {
     /// The schedule is fixed before the run: a slow answer shifts no later request.
     fn next_open(&mut self, now: u64, rate: f64) -> Next {
         let warm_index = self.index(self.warm_given);
-        let warm_intended = nanos(warm_index as f64 / rate);
+        let warm_intended = nanos_of_seconds(warm_index as f64 / rate);
         // What the warm-up could not send in its time is left out, or it would delay what counts.
         if now < self.plan.warm_until && warm_intended < self.plan.warm_until {
             if warm_intended > now {
@@ -176,7 +177,7 @@ impl Tickets {
     }
 
     fn intended(&self, index: u64, rate: f64) -> u64 {
-        self.plan.warm_until.saturating_add(nanos(index as f64 / rate))
+        self.plan.warm_until.saturating_add(nanos_of_seconds(index as f64 / rate))
     }
 }
 
@@ -185,8 +186,13 @@ impl Tickets {
     clippy::cast_sign_loss,
     reason = "the cast saturates, and time is positive"
 )]
-fn nanos(seconds: f64) -> u64 {
+fn nanos_of_seconds(seconds: f64) -> u64 {
     (seconds * NANOS) as u64
+}
+
+/// Nanoseconds of a time; those of 584 years at most.
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mercato::http::percent_encode;
+
 use super::random::Random;
 
 /// Placeholders of one text.
@@ -107,7 +109,11 @@ impl Value {
     fn at(&self, place: Place) -> String {
         match place {
             Place::Body => self.json.clone(),
-            Place::Target => percent_encoded(&self.plain),
+            Place::Target => {
+                let mut encoded = String::new();
+                percent_encode(&self.plain, &mut encoded);
+                encoded
+            }
             Place::Header => self.plain.clone(),
         }
     }
@@ -294,18 +300,6 @@ fn breaks(character: char, place: Place) -> bool {
         Place::Target => !('!'..='~').contains(&character),
         Place::Header => character.is_control(),
     }
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

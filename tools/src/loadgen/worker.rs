@@ -12,7 +12,7 @@ use super::connection::{Connection, Job, Outcome, Surroundings};
 use super::mix::Mix;
 use super::poller::{self, Events, Poller};
 use super::random::Random;
-use super::schedule::{Next, Shared, Tickets};
+use super::schedule::{Next, Shared, Tickets, nanos};
 use super::tally::{FailureKind, Tally};
 
 /// Bytes that are read at one time.
@@ -217,8 +217,4 @@ impl Worker {
             self.finding.last_end = self.around.now();
         }
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

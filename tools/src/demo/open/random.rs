@@ -2,6 +2,8 @@
 //!
 //! SplitMix64: enough for made-up data, and nothing else should be made of it.
 
+use crate::split_mix::{STEP, mixed};
+
 /// A source of numbers.
 pub(super) struct Random {
     state: u64,
@@ -17,11 +19,8 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.state = self.state.wrapping_add(STEP);
+        mixed(self.state)
     }
 
     /// From `least` to `most`, both included.
