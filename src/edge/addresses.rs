@@ -44,7 +44,7 @@ impl Drop for Entered {
 }
 
 /// What counts as one address: an IPv4 address, or the /64 network that one IPv6 client usually has.
-fn block(address: IpAddr) -> IpAddr {
+pub(super) fn block(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
         other => other,

@@ -51,7 +51,8 @@ impl Connection {
             Arc::clone(&shared.chooser),
         );
         let since = Instant::now();
-        Self { client, shared, assembly, waiter: Waiter::here(), phase: Phase::Idle, since }
+        let waiter = Waiter::here(client.address);
+        Self { client, shared, assembly, waiter, phase: Phase::Idle, since }
     }
 
     /// Answers requests until the connection ends.

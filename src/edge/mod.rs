@@ -16,6 +16,7 @@ mod forward;
 mod guard;
 mod head;
 mod limits;
+mod line;
 mod listener;
 mod passage;
 mod pool;

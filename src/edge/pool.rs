@@ -1,16 +1,17 @@
 //! Private connections of one class of work: taken for one request, given back, replaced when they broke.
 //!
 //! There are as many as workers behind them, so a request that has one is worked on at once. Those that find none wait in
-//! line, for a bounded time. Knows no request.
+//! line, where addresses have turns, for a bounded time. Knows no request.
 
-use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
+use super::line::Line;
 use super::private::PrivateDoor;
 use crate::limits::edge::REOPEN_PAUSE;
 
@@ -35,7 +36,7 @@ pub(super) struct Pool {
 
 struct State {
     free: Vec<UnixStream>,
-    waiting: VecDeque<Arc<Waiter>>,
+    waiting: Line<Arc<Waiter>>,
     /// Connections that the start left to the keeper.
     unopened: usize,
     /// Connections that broke.
@@ -57,14 +58,15 @@ impl State {
 
 /// A thread that can stand in line.
 pub(super) struct Waiter {
+    address: IpAddr,
     slot: Mutex<Option<UnixStream>>,
     thread: Thread,
 }
 
 impl Waiter {
-    /// A place for the calling thread.
-    pub(super) fn here() -> Arc<Self> {
-        Arc::new(Self { slot: Mutex::new(None), thread: thread::current() })
+    /// A place for the calling thread, which speaks for a client at this address.
+    pub(super) fn here(address: IpAddr) -> Arc<Self> {
+        Arc::new(Self { address, slot: Mutex::new(None), thread: thread::current() })
     }
 
     fn take(&self) -> Option<UnixStream> {
@@ -87,7 +89,7 @@ impl Pool {
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let free = vec![door.connect(queue.answer_wait)?];
         let unopened = size.saturating_sub(free.len());
-        let state = State { free, waiting: VecDeque::new(), unopened, missing: 0, closed: false };
+        let state = State { free, waiting: Line::new(queue.length), unopened, missing: 0, closed: false };
         let pool = Arc::new(Self {
             door,
             state: Mutex::new(state),
@@ -110,10 +112,9 @@ impl Pool {
         if let Some(stream) = state.free.pop() {
             return Ok((self.lease(stream), None));
         }
-        if state.closed || state.waiting.len() >= self.queue.length {
+        if state.closed || !state.waiting.enter(waiter.address, Arc::clone(waiter)) {
             return Err(NoneFree);
         }
-        state.waiting.push_back(Arc::clone(waiter));
         drop(state);
         let since = Instant::now();
         loop {
@@ -126,7 +127,7 @@ impl Pool {
             };
             thread::park_timeout(left);
         }
-        self.lock().waiting.retain(|other| !Arc::ptr_eq(other, waiter));
+        self.lock().waiting.leave(waiter.address, |other| Arc::ptr_eq(other, waiter));
         // Between the last look and leaving the line, a connection may have come.
         waiter.take().map(|stream| (self.lease(stream), Some(since.elapsed()))).ok_or(NoneFree)
     }
@@ -160,7 +161,7 @@ impl Pool {
         if state.closed {
             return;
         }
-        let Some(next) = state.waiting.pop_front() else {
+        let Some(next) = state.waiting.next() else {
             state.free.push(stream);
             return;
         };
@@ -238,8 +239,11 @@ impl Drop for Lease {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
+    use std::net::Ipv4Addr;
 
     use super::*;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     /// A listener whose workers answer every proof and then echo.
     fn open(size: usize, wait: Duration, length: usize) -> (Arc<Pool>, JoinHandle<()>) {
@@ -266,7 +270,7 @@ mod tests {
     #[test]
     fn a_connection_goes_to_who_waited_longest() {
         let (pool, keeper) = open(1, Duration::from_secs(30), 10);
-        let (first, waited) = pool.take(&Waiter::here()).unwrap();
+        let (first, waited) = pool.take(&Waiter::here(CLIENT)).unwrap();
         assert_eq!(waited, None);
         let (tell, told) = std::sync::mpsc::channel();
         let waiting: Vec<_> = (0..3)
@@ -276,7 +280,7 @@ mod tests {
                 }
                 let (pool, tell) = (Arc::clone(&pool), tell.clone());
                 thread::spawn(move || {
-                    let (lease, waited) = pool.take(&Waiter::here()).unwrap();
+                    let (lease, waited) = pool.take(&Waiter::here(CLIENT)).unwrap();
                     assert!(waited.is_some());
                     tell.send(number).unwrap();
                     lease.done();
@@ -296,12 +300,12 @@ mod tests {
     #[test]
     fn who_waits_too_long_or_finds_the_line_full_is_told() {
         let (pool, _keeper) = open(1, Duration::from_millis(20), 1);
-        let (_taken, _) = pool.take(&Waiter::here()).unwrap();
-        assert!(pool.take(&Waiter::here()).is_err());
+        let (_taken, _) = pool.take(&Waiter::here(CLIENT)).unwrap();
+        assert!(pool.take(&Waiter::here(CLIENT)).is_err());
         assert_eq!(pool.standing().2, 0, "who gave up is out of the line");
         let (none, _keeper) = open(1, Duration::from_secs(30), 0);
-        let (_taken, _) = none.take(&Waiter::here()).unwrap();
-        assert!(none.take(&Waiter::here()).is_err());
+        let (_taken, _) = none.take(&Waiter::here(CLIENT)).unwrap();
+        assert!(none.take(&Waiter::here(CLIENT)).is_err());
     }
 
     fn wait_until_all_are_free(pool: &Pool) {
@@ -316,7 +320,7 @@ mod tests {
     fn the_first_is_open_at_once_and_the_others_follow() {
         let (pool, keeper) = open(20, Duration::from_secs(30), 10);
         // One request is worked on while the others are still being opened; nobody is turned away for that.
-        let leases: Vec<_> = (0..20).map(|_| pool.take(&Waiter::here()).unwrap().0).collect();
+        let leases: Vec<_> = (0..20).map(|_| pool.take(&Waiter::here(CLIENT)).unwrap().0).collect();
         leases.into_iter().for_each(Lease::done);
         wait_until_all_are_free(&pool);
         assert_eq!(pool.replaced(), 0);
@@ -328,13 +332,13 @@ mod tests {
     fn a_connection_that_broke_is_replaced() {
         let (pool, keeper) = open(2, Duration::from_secs(30), 10);
         for _ in 0..5 {
-            let (lease, _) = pool.take(&Waiter::here()).unwrap();
+            let (lease, _) = pool.take(&Waiter::here(CLIENT)).unwrap();
             drop(lease);
         }
         wait_until_all_are_free(&pool);
         assert_eq!(pool.replaced(), 5);
         pool.close();
         keeper.join().unwrap();
-        assert!(pool.take(&Waiter::here()).is_err());
+        assert!(pool.take(&Waiter::here(CLIENT)).is_err());
     }
 }
