@@ -197,7 +197,7 @@ pub mod http {
     /// Rows of a unit of a stream at most.
     pub const STREAM_ROWS_MAX: usize = 8_192;
     /// Printed rows are handed to the connection in pieces of so many bytes, and count as delivered with them.
-    pub const SENT_PIECE_BYTES: usize = 128 * 1024;
+    pub const SENT_PIECE_BYTES: usize = 512 * 1024;
     /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
     pub const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
     /// A stream without rows for so long sends a comment.
@@ -263,7 +263,8 @@ pub mod edge {
     pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
     /// How long a request waits for a free worker. `--queue-wait-millis`.
     pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
-    /// Requests that may wait for a worker of one pool. `--queue-length`.
+    /// Requests that may wait for a worker of one pool; those of one address at most three quarters of them.
+    /// `--queue-length`.
     pub const QUEUE_LENGTH_MAX: usize = 4_096;
     /// The longest silence of a worker inside an answer.
     pub const ANSWER_WAIT: Duration = Duration::from_secs(120);

@@ -51,16 +51,19 @@ impl Passage {
         time: Duration,
     ) -> Result<u64, Blocked> {
         let most = usize::try_from(length).unwrap_or(usize::MAX).min(PASSED_BYTES_HELD);
-        let taken = match moved(from, &self.into, most) {
+        let taken = match moved(from, &self.into, most, SpliceFlags::MOVE) {
             Ok(0) => return Err(Blocked::Worker),
             Ok(taken) => taken,
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => return Err(Blocked::Unsupported),
             Err(_) => return Err(Blocked::Worker),
         };
+        // What is not the end yet need not go out in a segment of its own.
+        let is_end = u64::try_from(taken).unwrap_or(u64::MAX) >= length;
+        let flags = if is_end { SpliceFlags::MOVE } else { SpliceFlags::MOVE | SpliceFlags::MORE };
         let deadline = Instant::now() + time;
         let mut left = taken;
         while left > 0 {
-            match moved(&self.out, to, left) {
+            match moved(&self.out, to, left, flags) {
                 Ok(0) => return Err(Blocked::Client),
                 Ok(given) => left = left.saturating_sub(given),
                 Err(Errno::AGAIN) => return Err(Blocked::Stalled),
@@ -74,9 +77,9 @@ impl Passage {
     }
 }
 
-fn moved(from: impl AsFd, to: impl AsFd, length: usize) -> Result<usize, Errno> {
+fn moved(from: impl AsFd, to: impl AsFd, length: usize, flags: SpliceFlags) -> Result<usize, Errno> {
     loop {
-        match splice(&from, None, &to, None, length, SpliceFlags::MOVE) {
+        match splice(&from, None, &to, None, length, flags) {
             Err(Errno::INTR) => {}
             outcome => return outcome,
         }
