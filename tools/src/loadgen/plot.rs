@@ -1,9 +1,13 @@
 //! Draws latencies as SVG: by percentile, and by depth. Knows no file and no request.
 
 use std::error::Error;
+use std::ops::Range;
 
 use hdrhistogram::Histogram;
+use plotters::chart::MeshStyle;
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use super::prepare::Prepared;
@@ -43,36 +47,14 @@ pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Resu
     let most = curves.iter().flat_map(|curve| &curve.points).fold(1.0_f64, |most, point| most.max(point.0));
     let (low, high) = range(&curves).ok_or("no request was answered, so there is nothing to draw")?;
     drawn(|area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(title, CAPTION_FONT)
-            .margin(MARGIN)
-            .x_label_area_size(LABEL_AREA)
-            .y_label_area_size(LABEL_AREA + LABEL_AREA / 2)
-            .build_cartesian_2d(0.0..most.ceil(), (low * 0.8..high * 1.25).log_scale())?;
-        chart
-            .configure_mesh()
-            .x_labels(2 * NINES_MAX as usize)
-            .x_max_light_lines(1)
-            .label_style(LABEL_FONT)
-            .axis_desc_style(LABEL_FONT)
-            .x_label_formatter(&|nines| percent(*nines))
-            .y_label_formatter(&|time| format!("{time}"))
-            .x_desc("percentile")
-            .y_desc("latency, ms")
-            .draw()?;
-        for (number, curve) in curves.iter().enumerate() {
-            let style = ShapeStyle::from(&Palette99::pick(number)).stroke_width(2);
-            let series = chart.draw_series(LineSeries::new(curve.points.iter().copied(), style))?;
-            series.label(&curve.name).legend(move |at| sign(at, style));
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font(LABEL_FONT)
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()?;
-        Ok(())
+        let up = (low * 0.8..high * 1.25).log_scale();
+        draw_lines(area, title, 0.0..most.ceil(), up, &curves, 0, |mesh| {
+            mesh.x_labels(2 * NINES_MAX as usize)
+                .x_max_light_lines(1)
+                .x_label_formatter(&|nines| percent(*nines))
+                .y_label_formatter(&|time| format!("{time}"))
+                .x_desc("percentile");
+        })
     })
 }
 
@@ -87,36 +69,51 @@ pub fn by_depth(title: &str, works: &[Prepared], tallies: &[Tally]) -> Result<St
     let deepest =
         curves.iter().flat_map(|curve| &curve.points).fold(1.0_f64, |most, point| most.max(point.0));
     drawn(|area| {
-        let mut chart = ChartBuilder::on(area)
-            .caption(title, CAPTION_FONT)
-            .margin(MARGIN)
-            .x_label_area_size(LABEL_AREA)
-            .y_label_area_size(LABEL_AREA + LABEL_AREA / 2)
-            .build_cartesian_2d(0.0..deepest * 1.02, 0.0..high * 1.15)?;
-        chart
-            .configure_mesh()
-            .max_light_lines(1)
-            .label_style(LABEL_FONT)
-            .axis_desc_style(LABEL_FONT)
-            .x_label_formatter(&|depth| format!("{depth}"))
-            .x_desc("rows before the page")
-            .y_desc("latency, ms")
-            .draw()?;
-        for (number, curve) in curves.iter().enumerate() {
-            let style = ShapeStyle::from(&Palette99::pick(number)).stroke_width(2);
-            let series =
-                chart.draw_series(LineSeries::new(curve.points.iter().copied(), style).point_size(4))?;
-            series.label(&curve.name).legend(move |at| sign(at, style));
-        }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .label_font(LABEL_FONT)
-            .background_style(WHITE.mix(0.8))
-            .border_style(BLACK.mix(0.3))
-            .draw()?;
-        Ok(())
+        draw_lines(area, title, 0.0..deepest * 1.02, 0.0..high * 1.15, &curves, 4, |mesh| {
+            mesh.max_light_lines(1)
+                .x_label_formatter(&|depth| format!("{depth}"))
+                .x_desc("rows before the page");
+        })
     })
+}
+
+/// A chart of latencies: `marks` is the size of the points of its lines, `dress` says what stands at its axes.
+fn draw_lines<'a, Y>(
+    area: &Area<'a>,
+    title: &str,
+    across: Range<f64>,
+    up: Y,
+    curves: &[Curve],
+    marks: u32,
+    dress: impl FnOnce(&mut MeshStyle<'_, '_, RangedCoordf64, Y::CoordDescType, SVGBackend<'a>>),
+) -> Result<(), Box<dyn Error>>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, CAPTION_FONT)
+        .margin(MARGIN)
+        .x_label_area_size(LABEL_AREA)
+        .y_label_area_size(LABEL_AREA + LABEL_AREA / 2)
+        .build_cartesian_2d(across, up)?;
+    let mut mesh = chart.configure_mesh();
+    mesh.label_style(LABEL_FONT).axis_desc_style(LABEL_FONT).y_desc("latency, ms");
+    dress(&mut mesh);
+    mesh.draw()?;
+    for (number, curve) in curves.iter().enumerate() {
+        let style = ShapeStyle::from(&Palette99::pick(number)).stroke_width(2);
+        let line = LineSeries::new(curve.points.iter().copied(), style).point_size(marks);
+        chart.draw_series(line)?.label(&curve.name).legend(move |at| sign(at, style));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::UpperLeft)
+        .label_font(LABEL_FONT)
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.3))
+        .draw()?;
+    Ok(())
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
