@@ -280,10 +280,11 @@ pub mod edge {
     pub const INBOX_BYTES: usize = 4 * 1024;
     /// What is read of a body at a time.
     pub const BODY_READ_BYTES: usize = 64 * 1024;
-    /// Buffer of an answer on its way.
-    pub const RELAY_BUFFER_BYTES: usize = 256 * 1024;
+    /// Buffer of an answer on its way: long enough for a page of 1,000 usual rows, and to be given back to the system at
+    /// once where it is one too many.
+    pub const RELAY_BUFFER_BYTES: usize = super::GIVEN_BACK_BYTES_MIN;
     /// Such buffers that are kept for the next answer.
-    pub const RELAY_BUFFERS_KEPT: usize = 64;
+    pub const RELAY_BUFFERS_KEPT: usize = 32;
     /// From how many bytes on the rest of a chunk goes from one socket to the other without being read in between.
     pub const PASSED_BYTES_MIN: u64 = 64 * 1024;
     /// What the pipe between the two may hold.
