@@ -56,6 +56,18 @@ impl Program {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
+    /// Threads and descriptors once they have stayed the same for a while: a start opens most of its private
+    /// connections behind its first answers.
+    pub fn settled(&self) -> (usize, usize) {
+        let mut looks = vec![(self.threads(), self.descriptors())];
+        wait_until("threads and descriptors stay the same", || {
+            std::thread::sleep(Duration::from_millis(100));
+            looks.push((self.threads(), self.descriptors()));
+            looks.last_chunk::<6>().is_some_and(|last| last.iter().all(|look| *look == last[0]))
+        });
+        looks[looks.len() - 1]
+    }
+
     pub fn resident_kibibytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

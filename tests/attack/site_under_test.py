@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+SETTLED_LOOKS = 5
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 SCALE = "0.01"
@@ -90,7 +91,19 @@ class Site:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
                                            preexec_fn=lower)
         self.port = int(self._address().rsplit(":", 1)[1])
+        self._settle()
         return self
+
+    def _settle(self) -> None:
+        """Waits until the server has opened what it opens behind its first answers: until its threads and descriptors
+        stay the same for a while."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        alike, before = 0, self.footprint()
+        while alike < SETTLED_LOOKS and time.monotonic() < deadline and self.is_running():
+            time.sleep(0.1)
+            now = self.footprint()
+            same = (now.threads, now.descriptors) == (before.threads, before.descriptors)
+            alike, before = alike + 1 if same else 0, now
 
     def _address(self) -> str:
         deadline = time.monotonic() + START_SECONDS_MAX

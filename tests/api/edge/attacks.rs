@@ -38,8 +38,7 @@ fn what_comes_and_goes_leaves_nothing_behind() {
     wait_until("the first connection is gone", || {
         program.threads() > 0 && Raw::connect(program.address).send(HEALTH).answer().status == 200
     });
-    std::thread::sleep(Duration::from_millis(300));
-    let before = (program.threads(), program.descriptors());
+    let before = program.settled();
     for round in 0..40 {
         let mut old = Raw::connect(program.address);
         old.send("GET / HTTP/2.0\r\nHost: x\r\n\r\n");
