@@ -148,8 +148,7 @@ mod tests {
                 }
                 prop_assert_eq!(line.len(), waiting.len());
             }
-            let mut rest = std::iter::from_fn(|| line.next()).count();
-            prop_assert_eq!(std::mem::take(&mut rest), waiting.len());
+            prop_assert_eq!(std::iter::from_fn(|| line.next()).count(), waiting.len());
         }
     }
 

@@ -31,29 +31,16 @@ pub(super) struct Pool {
     work: Condvar,
     size: usize,
     queue: QueueLimits,
-    replaced: AtomicU64,
+    /// Connections that were opened, those that replaced others included.
+    opened: AtomicU64,
 }
 
 struct State {
     free: Vec<UnixStream>,
     waiting: Line<Arc<Waiter>>,
-    /// Connections that the start left to the keeper.
-    unopened: usize,
-    /// Connections that broke.
+    /// Connections that the start left to the keeper, or that broke.
     missing: usize,
     closed: bool,
-}
-
-impl State {
-    /// A connection more is open; only one that broke counts as replaced.
-    fn has_opened(&mut self, replaced: &AtomicU64) {
-        if let Some(unopened) = self.unopened.checked_sub(1) {
-            self.unopened = unopened;
-        } else {
-            self.missing = self.missing.saturating_sub(1);
-            replaced.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 }
 
 /// A thread that can stand in line.
@@ -88,15 +75,15 @@ impl Pool {
         queue: QueueLimits,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
         let free = vec![door.connect(queue.answer_wait)?];
-        let unopened = size.saturating_sub(free.len());
-        let state = State { free, waiting: Line::new(queue.length), unopened, missing: 0, closed: false };
+        let missing = size.saturating_sub(free.len());
+        let state = State { free, waiting: Line::new(queue.length), missing, closed: false };
         let pool = Arc::new(Self {
             door,
             state: Mutex::new(state),
             work: Condvar::new(),
             size,
             queue,
-            replaced: AtomicU64::new(0),
+            opened: AtomicU64::new(1),
         });
         let kept = Arc::clone(&pool);
         let keeper = thread::Builder::new().name(format!("keep-{name}")).spawn(move || kept.keep())?;
@@ -140,7 +127,8 @@ impl Pool {
 
     /// How many connections were replaced since the start.
     pub(super) fn replaced(&self) -> u64 {
-        self.replaced.load(Ordering::Relaxed)
+        let size = u64::try_from(self.size).unwrap_or(u64::MAX);
+        self.opened.load(Ordering::Relaxed).saturating_sub(size)
     }
 
     /// Closes every connection that is free; those that are taken close when they come back.
@@ -184,14 +172,15 @@ impl Pool {
             if state.closed {
                 return;
             }
-            if state.unopened == 0 && state.missing == 0 {
+            if state.missing == 0 {
                 state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             drop(state);
             match self.door.connect(self.queue.answer_wait) {
                 Ok(stream) => {
-                    self.lock().has_opened(&self.replaced);
+                    self.opened.fetch_add(1, Ordering::Relaxed);
+                    self.lock().missing -= 1;
                     self.give(stream);
                 }
                 Err(error) => {

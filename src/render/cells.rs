@@ -24,7 +24,7 @@ pub(crate) enum Cells<'t> {
     /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
     /// Numbers, printed now.
-    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans, total: usize },
+    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
     /// Cells of several columns, put together.
     Joined { bytes: &'t [u8], codes: Vec<u32>, scratch: Vec<u32>, spans: Spans, total: usize },
 }
@@ -52,13 +52,9 @@ impl<'t> Printer<'t> {
             ColumnData::Texts(column) => {
                 Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
-            ColumnData::Numbers(_) => Cells::Printed {
-                values: Vec::new(),
-                valid: Vec::new(),
-                made: Vec::new(),
-                spans: Vec::new(),
-                total: 0,
-            },
+            ColumnData::Numbers(_) => {
+                Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
+            }
         }
     }
 
@@ -94,17 +90,14 @@ impl<'t> Printer<'t> {
                 fetch_far(bytes, spans, rows);
                 csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
-            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans, total }) => {
+            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans }) => {
                 spans.clear();
                 if column.width == 16 {
                     made.clear();
-                    print_wide(column, self.kind, self.text, rows, made, spans)?;
-                    *total = total_of(spans);
-                    return Some(0);
+                    return print_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
                 }
                 gather_numbers(column, rows, values, valid)?;
                 print_numbers(self.kind, self.text, values, valid, made, spans);
-                *total = total_of(spans);
                 Some(self.non_finite(values, valid))
             }
             _ => None,
@@ -346,7 +339,7 @@ impl Cells<'_> {
             Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
             Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
-            Cells::Printed { made, spans, total, .. } => (made, spans, *total),
+            Cells::Printed { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),
         }
     }

@@ -82,9 +82,9 @@ impl Joined {
             columns.iter().map(|column| dictionary(table, *column, text)).collect::<Option<_>>()?;
         let sizes: Vec<u32> = parts.iter().map(|(dictionary, _)| size_of(dictionary)).collect();
         let (mut padded, mut spans) = (Vec::new(), Vec::new());
-        for combination in 0..sizes.iter().product() {
-            let start = padded.len();
-            let mut stride: u32 = sizes.iter().product();
+        let combinations: u32 = sizes.iter().product();
+        for combination in 0..combinations {
+            let (start, mut stride) = (padded.len(), combinations);
             for (number, ((dictionary, kind), size)) in parts.iter().zip(&sizes).enumerate() {
                 stride = stride.checked_div(*size)?;
                 let code = combination / stride % size;

@@ -70,7 +70,8 @@ pub fn decimal_at_end(slot: &mut [u8; SLOT_BYTES], value: i64, scale: u8) -> usi
     if scale == 0 {
         return integer_at_end(slot, value);
     }
-    let unit = 10u64.pow(u32::from(scale.min(SLOT_SCALE_MAX)));
+    let scale = scale.min(SLOT_SCALE_MAX);
+    let unit = 10u64.pow(u32::from(scale));
     let (whole, fraction) = match (value.unsigned_abs(), unit) {
         // A constant is divided by without a division.
         (value, 100) => (value / 100, value % 100),
@@ -78,7 +79,7 @@ pub fn decimal_at_end(slot: &mut [u8; SLOT_BYTES], value: i64, scale: u8) -> usi
     };
     *slot = [b'0'; SLOT_BYTES];
     digits_at_end(slot, fraction);
-    let before_point = SLOT_BYTES - 1 - usize::from(scale.min(SLOT_SCALE_MAX));
+    let before_point = SLOT_BYTES - 1 - usize::from(scale);
     let (front, rest) = slot.split_at_mut(before_point);
     if let Some(point) = rest.first_mut() {
         *point = b'.';
