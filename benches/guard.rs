@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::edge::{EdgeLimits, Guard, GuardParts, ListenAddress, PoolPlan, PrivateDoor};
+use mercato::outlets::{ClaimWriter, Outlets, put_out};
 use socket2::{Domain, Socket, Type};
 
 const WORKERS: usize = 64;
@@ -36,13 +37,16 @@ fn main() {
     guard.drain(Instant::now() + Duration::from_secs(1));
 }
 
-fn serve(server: &Arc<tiny_http::Server>) {
+/// Workers that answer like those of the server: what has a claim goes to the client, the rest back where it came from.
+fn serve(server: &Arc<tiny_http::Server>, outlets: &Arc<Outlets>) {
     for _ in 0..WORKERS {
-        let server = Arc::clone(server);
+        let (server, outlets) = (Arc::clone(server), Arc::clone(outlets));
         thread::spawn(move || {
             while let Ok(request) = server.recv() {
                 let length: usize = request.url()[1..].parse().unwrap_or(0);
                 let is_proof = request.url() == "/";
+                let offer = request.headers().iter().find(|header| header.field.equiv("X-Edge-Outlet"));
+                let claim = offer.and_then(|offer| outlets.claim(offer.value.as_str()));
                 let mut writer = request.into_writer();
                 if is_proof {
                     drop(writer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").and_then(|()| writer.flush()));
@@ -50,16 +54,30 @@ fn serve(server: &Arc<tiny_http::Server>) {
                 }
                 let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
                 let piece = vec![b'a'; length.min(256 * 1024)];
-                let mut sent = writer.write_all(&[head.as_bytes(), &piece].concat());
-                let mut left = length - piece.len();
-                while left > 0 && sent.is_ok() {
-                    sent = writer.write_all(&piece[..piece.len().min(left)]);
-                    left -= piece.len().min(left);
+                let first = [head.as_bytes(), &piece].concat();
+                if first.len() > length {
+                    drop(put_out(claim, &first, writer.as_mut()));
+                    continue;
                 }
-                drop(sent.and_then(|()| writer.flush()));
+                let Some(claim) = claim else {
+                    drop(repeat(writer.as_mut(), &first, &piece, length - piece.len()));
+                    continue;
+                };
+                let mut writer = ClaimWriter::new(claim, writer);
+                let sent = repeat(&mut writer, &first, &piece, length - piece.len());
+                drop(writer.finish(sent.is_ok()));
             }
         });
     }
+}
+
+fn repeat(writer: &mut dyn Write, first: &[u8], piece: &[u8], mut left: usize) -> std::io::Result<()> {
+    writer.write_all(first)?;
+    while left > 0 {
+        writer.write_all(&piece[..piece.len().min(left)])?;
+        left -= piece.len().min(left);
+    }
+    writer.flush()
 }
 
 fn start_alone() -> SocketAddr {
@@ -69,19 +87,21 @@ fn start_alone() -> SocketAddr {
     socket.listen(1024).unwrap();
     let address = socket.local_addr().unwrap().as_socket().unwrap();
     let listener = std::net::TcpListener::from(socket);
-    serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()));
+    serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()), &Arc::default());
     address
 }
 
 fn start_guarded() -> (Guard, SocketAddr) {
     let (listener, door) = PrivateDoor::open(std::process::id().into()).unwrap();
-    serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()));
+    let outlets = Arc::default();
+    serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()), &outlets);
     let guard = Guard::start(GuardParts {
         address: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0))),
         limits: EdgeLimits::default(),
         pools: vec![PoolPlan { name: "bench", door: Arc::new(door), workers: WORKERS, is_long: false }],
         chooser: Arc::new(|_, _| 0),
         refuse: Arc::new(|_, _, _| b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
+        outlets,
         is_exempt: Arc::new(|_| true),
     })
     .unwrap();

@@ -204,6 +204,13 @@ pub mod http {
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
+    /// Answers of one kind of work that are computed at one time, for each processor; of quick ones there may be twice as
+    /// many. Others wait for their turn. What waits for the books does not count, nor do streams.
+    pub const TURNS_PER_PROCESSOR: usize = 1;
+    /// From this size on sending a page counts as work that takes its turn.
+    pub const LARGE_BODY_BYTES: usize = 256 * 1024;
+    /// By how much the workers of what needs no key stand back behind others on the processors (`nice`).
+    pub const STRANGERS_NICENESS: i32 = 10;
     /// Threads that answer the operator.
     pub const ADMIN_WORKER_COUNT: usize = 4;
 }
@@ -266,6 +273,8 @@ pub mod edge {
     /// Requests that may wait for a worker of one pool; those of one address at most three quarters of them.
     /// `--queue-length`.
     pub const QUEUE_LENGTH_MAX: usize = 4_096;
+    /// One in so many workers is left to addresses for which none works.
+    pub const RESERVED_SHARE: usize = 8;
     /// The longest silence of a worker inside an answer.
     pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
     /// The same for the operator, whose backups may take long.
@@ -295,8 +304,10 @@ pub mod edge {
     pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
     /// A page up to this size is taken from its worker whole, however slowly the client reads.
     pub const ANSWER_BYTES_HELD_EACH: usize = 16 * 1024 * 1024;
-    /// All answers that are held so; beyond it a slow client holds its worker.
+    /// All answers that are held so; beyond it a client has to read quickly (`HURRIED_WRITE_TIME`).
     pub const ANSWER_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+    /// How long a client may take to accept one piece of a page that is not held, because too much is held already.
+    pub const HURRIED_WRITE_TIME: Duration = Duration::from_millis(250);
     /// Stack of the thread of a connection.
     pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 
@@ -311,6 +322,13 @@ pub mod edge {
     pub const CLIENT_HEADER: &str = "X-Edge-Client";
     /// Header of the private wire: microseconds that the request waited for a worker.
     pub const WAITED_HEADER: &str = "X-Edge-Waited";
+    /// What is read at first of what a worker says, which mostly is only that its answer is out.
+    pub const WORD_BYTES_MAX: usize = 256;
+    /// Small pieces of an answer that wait for a large one, so that one system call sends both.
+    pub const OUTLET_HELD_BYTES: usize = 1024;
+
+    /// Header of the private wire: the name under which the socket of the client is offered. No client can set it.
+    pub const OUTLET_HEADER: &str = "X-Edge-Outlet";
     /// Header of the private wire: this request only proves a connection.
     pub const PROBE_HEADER: &str = "X-Edge-Probe";
     /// What all headers of the private wire begin with.

@@ -19,8 +19,8 @@ use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Work, admin_service, public_service,
-    work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Work, WorkTurns, WorkerPlan,
+    admin_service, public_service, work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
@@ -97,6 +97,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
             requests: settings.guard.requests_in_flight_per_key,
             streams: settings.guard.streams_per_key,
         }),
+        turns: WorkTurns::new(threads),
         clock,
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
@@ -190,21 +191,30 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
     StartError::Part { part: name, reason: error.to_string() }
 }
 
-/// The public API: pages, long work and health have workers of their own, so that none of them takes those of others.
+/// The public API: pages, what needs no key, long work and health have workers of their own, so that none of them takes
+/// those of others.
 fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
     let with = Arc::clone(app);
     listen(FrontParts {
         address: ListenAddress::Tcp(settings.listen),
         limits: edge_limits(&settings.guard, ANSWER_WAIT),
         plans: vec![
-            Plan { name: "page", workers: settings.workers, is_long: false },
-            Plan { name: "stream", workers: settings.stream_workers, is_long: true },
-            Plan { name: "vital", workers: VITAL_WORKER_COUNT, is_long: false },
+            Plan::pages("page", settings.workers),
+            Plan {
+                workers: WorkerPlan { name: "public", count: settings.workers, steps_back: true },
+                is_long: false,
+            },
+            Plan {
+                workers: WorkerPlan { name: "stream", count: settings.stream_workers, steps_back: false },
+                is_long: true,
+            },
+            Plan::pages("vital", VITAL_WORKER_COUNT),
         ],
         choice: |target| match work_of(target) {
             Work::Page => 0,
-            Work::Long => 1,
-            Work::Vital => 2,
+            Work::Public => 1,
+            Work::Long => 2,
+            Work::Vital => 3,
         },
         service: public_service(Arc::clone(app), limits),
         is_exempt: Arc::new(move |address| with.trusted_proxies.contains(address)),
@@ -215,10 +225,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
     listen(FrontParts {
         address: admin_address(&settings.admin),
         limits: edge_limits(&settings.guard, OPERATOR_ANSWER_WAIT),
-        plans: vec![
-            Plan { name: "operator", workers: ADMIN_WORKER_COUNT, is_long: false },
-            Plan { name: "vital", workers: VITAL_WORKER_COUNT, is_long: false },
-        ],
+        plans: vec![Plan::pages("operator", ADMIN_WORKER_COUNT), Plan::pages("vital", VITAL_WORKER_COUNT)],
         choice: |target| usize::from(work_of(target) == Work::Vital),
         service: admin_service(Arc::clone(app)),
         is_exempt: Arc::new(|_| false),

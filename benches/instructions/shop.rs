@@ -71,6 +71,7 @@ impl Shop {
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
             graph: mercato::http::GraphCache::default(),
+            turns: mercato::http::WorkTurns::new(1),
             press: Arc::new(Press::new(1).unwrap()),
             exports: Arc::default(),
         });

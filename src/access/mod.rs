@@ -24,7 +24,7 @@ use crate::ledger::{
 use crate::limits::access::{
     COUNTERS_PER_ROUND_MAX, PRESENTED_KEY_BYTES_MAX, TRACKED_ADDRESSES_MAX, TRACKED_KEYS_MAX,
 };
-use client_address::client_block;
+use client_address::client_key;
 use meter::{Meter, MeterTable};
 
 /// Who asks, after the key was recognised.
@@ -173,7 +173,7 @@ impl Gate {
         match subject {
             Subject::Key(caller) => self.keys.with(caller.key.id(), now, |meter| look(meter, scope)),
             Subject::Address(address) => {
-                self.addresses.with(client_block(address), now, |meter| look(meter, scope))
+                self.addresses.with(client_key(address), now, |meter| look(meter, scope))
             }
         }
     }

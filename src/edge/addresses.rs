@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::fairness::client_block;
+
 /// Open connections by address.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
@@ -13,7 +15,7 @@ pub(super) struct Addresses {
 impl Addresses {
     /// Counts one more, or nothing when the address has `limit` already.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr, limit: usize) -> Option<Entered> {
-        let block = block(address);
+        let block = client_block(address);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(block).or_default();
         if *count >= limit {
@@ -40,14 +42,6 @@ impl Drop for Entered {
                 open.remove(&self.block);
             }
         }
-    }
-}
-
-/// What counts as one address: an IPv4 address, or the /64 network that one IPv6 client usually has.
-pub(super) fn block(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
-        other => other,
     }
 }
 

@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::assembly::{Assembly, Phase, Step};
 use super::counters::{add, count};
-use super::forward::add_wait;
+use super::forward::{add_offer, add_wait};
 use super::guard::Shared;
-use super::pool::{Lease, Waiter};
+use super::pool::{Lease, Place};
 use super::refusal::Refusal;
 use super::registry::Client;
 use super::relay::{Served, relay, send_answer};
@@ -29,7 +29,7 @@ pub(super) struct Connection {
     client: Arc<Client>,
     shared: Arc<Shared>,
     assembly: Assembly,
-    waiter: Arc<Waiter>,
+    place: Arc<Place>,
     phase: Phase,
     since: Instant,
 }
@@ -51,8 +51,8 @@ impl Connection {
             Arc::clone(&shared.chooser),
         );
         let since = Instant::now();
-        let waiter = Waiter::here(client.address);
-        Self { client, shared, assembly, waiter, phase: Phase::Idle, since }
+        let place = Arc::new(Place::here());
+        Self { client, shared, assembly, place, phase: Phase::Idle, since }
     }
 
     /// Answers requests until the connection ends.
@@ -67,7 +67,7 @@ impl Connection {
                     self.phase = Phase::Idle;
                 }
                 Step::Continue => {
-                    if (&self.client.socket).write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
+                    if (&*self.client.socket).write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
                         break;
                     }
                 }
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     fn receive(&mut self) -> Filled {
-        match (&self.client.socket).read(self.assembly.room()) {
+        match (&*self.client.socket).read(self.assembly.room()) {
             Ok(0) => Filled::Ended,
             Ok(length) => {
                 add(&self.shared.counters.bytes_in, length);
@@ -145,23 +145,44 @@ impl Connection {
         let Some(pool) = self.shared.pools.get(facts.pool).or_else(|| self.shared.pools.first()) else {
             return false;
         };
-        let Ok((lease, waited)) = pool.pool.take(&self.waiter) else {
+        let Ok((lease, waited)) = pool.pool.take(self.client.address, &self.place) else {
             return self.refuse(&Refusal::Busy, keep);
         };
         if let Some(waited) = waited.filter(|waited| *waited >= WAIT_TOLD_FROM) {
             add_wait(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), request.head);
         }
+        let keep = keep && !self.shared.registry.is_stopping();
+        // Where the head is to say more than the worker knows, or no body follows, the answer comes through the guard.
+        if keep && facts.fields.is_http_1_1 && !facts.is_head {
+            add_offer(&self.client.outlet, request.head);
+        }
         count(&self.shared.counters.requests);
         if hand_over(&lease, request.head, request.body).is_err() {
             drop(lease);
-            return self.refuse(&Refusal::NoAnswer, keep);
+            return self.unanswered(keep);
         }
-        let keep = keep && !self.shared.registry.is_stopping();
         match relay(lease, &self.client, &facts, keep, pool.is_long, &self.shared) {
-            Served::Whole => keep,
-            Served::Unanswered => self.refuse(&Refusal::NoAnswer, keep),
-            Served::Cut => false,
+            Served::Whole => {
+                self.client.outlet.withdraw();
+                keep
+            }
+            Served::Unanswered => self.unanswered(keep),
+            Served::Cut => self.cut(),
         }
+    }
+
+    /// The worker said nothing. If it has claimed the socket meanwhile, there may be a part of an answer in it.
+    fn unanswered(&self, keep: bool) -> bool {
+        if self.client.outlet.withdraw() { self.cut() } else { self.refuse(&Refusal::NoAnswer, keep) }
+    }
+
+    /// A part of an answer is out: whoever still sends is stopped, and nothing follows.
+    fn cut(&self) -> bool {
+        if self.client.outlet.withdraw() {
+            // It may be gone already.
+            drop(self.client.socket.shutdown(Shutdown::Both));
+        }
+        false
     }
 
     /// Tells the client what is wrong. Says whether the connection goes on.
@@ -198,7 +219,7 @@ impl Connection {
 /// Waits until the client has sent something or left, at most for so long.
 fn is_readable(client: &Client, wait: Duration) -> bool {
     let Ok(timeout) = Timespec::try_from(wait) else { return false };
-    let mut sockets = [PollFd::new(&client.socket, PollFlags::IN)];
+    let mut sockets = [PollFd::new(&*client.socket, PollFlags::IN)];
     loop {
         match poll(&mut sockets, Some(&timeout)) {
             Ok(ready) => return ready > 0,

@@ -1,5 +1,6 @@
 //! What the guard counts.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::refusal::Refusal;
@@ -12,7 +13,7 @@ pub struct Counters {
     pub(super) open: AtomicU64,
     pub(super) requests: AtomicU64,
     pub(super) bytes_in: AtomicU64,
-    pub(super) bytes_out: AtomicU64,
+    pub(super) bytes_out: Arc<AtomicU64>,
     pub(super) idle_closed: AtomicU64,
     pub(super) slow_readers: AtomicU64,
     pub(super) clients_gone: AtomicU64,

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use super::fields::is_forwarded;
 use super::head::Head;
-use crate::limits::edge::{CLIENT_HEADER, WAITED_HEADER};
+use crate::limits::edge::{CLIENT_HEADER, OUTLET_HEADER, WAITED_HEADER};
+use crate::outlets::Outlet;
 
 /// The header line that names the client on the private wire.
 pub(super) fn client_line(address: IpAddr) -> Vec<u8> {
@@ -39,9 +40,18 @@ pub(super) fn end_head(body_length: Option<usize>, out: &mut Vec<u8>) {
 
 /// Adds to an ended head how long the request has waited.
 pub(super) fn add_wait(micros: u64, out: &mut Vec<u8>) {
+    add_line(WAITED_HEADER, out, |out| out.extend_from_slice(itoa::Buffer::new().format(micros).as_bytes()));
+}
+
+/// Offers the way to the client's socket, and adds to an ended head under which name.
+pub(super) fn add_offer(outlet: &Outlet, out: &mut Vec<u8>) {
+    add_line(OUTLET_HEADER, out, |out| outlet.offer(out));
+}
+
+fn add_line(name: &str, out: &mut Vec<u8>, write_value: impl FnOnce(&mut Vec<u8>)) {
     out.truncate(out.len().saturating_sub(2));
-    out.extend_from_slice(WAITED_HEADER.as_bytes());
+    out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
-    out.extend_from_slice(itoa::Buffer::new().format(micros).as_bytes());
+    write_value(out);
     out.extend_from_slice(b"\r\n\r\n");
 }

@@ -25,6 +25,7 @@ use super::registry::{Client, Registered, Registry};
 use crate::limits::edge::{
     ACCEPT_PAUSE, ANSWER_BYTES_HELD_MAX, BODY_BYTES_HELD_MAX, CONNECTION_STACK_BYTES, DESCRIPTORS_RESERVED,
 };
+use crate::outlets::Outlets;
 
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
@@ -56,6 +57,8 @@ pub struct GuardParts {
     pub chooser: Arc<Chooser>,
     /// How refusals are said.
     pub refuse: Arc<Refuser>,
+    /// Where sockets are offered to whoever answers.
+    pub outlets: Arc<Outlets>,
     /// Addresses that speak for many clients, so that the limit of one address is not theirs.
     pub is_exempt: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
 }
@@ -80,6 +83,7 @@ pub(super) struct Shared {
     pub(super) bodies: Arc<Budget>,
     pub(super) answers: Arc<Budget>,
     pub(super) shelf: Shelf,
+    pub(super) outlets: Arc<Outlets>,
     stopping: AtomicBool,
 }
 
@@ -122,6 +126,7 @@ impl Guard {
             bodies: Budget::new(BODY_BYTES_HELD_MAX),
             answers: Budget::new(ANSWER_BYTES_HELD_MAX),
             shelf: Shelf::default(),
+            outlets: parts.outlets,
             stopping: AtomicBool::new(false),
         });
         let listener = Arc::new(listener);
@@ -235,7 +240,9 @@ fn accept(listener: &Socket, shared: &Arc<Shared>) {
 fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     count(&shared.counters.accepted);
     let address = peer.as_socket().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
-    let client = Arc::new(Client { socket, address, idle: AtomicBool::new(false) });
+    let socket = Arc::new(socket);
+    let outlet = shared.outlets.open(Arc::clone(&socket), Arc::clone(&shared.counters.bytes_out));
+    let client = Arc::new(Client { socket, outlet, address, idle: AtomicBool::new(false) });
     if shared.registry.count() >= shared.limits.connections {
         return turn_away(&client, &Refusal::ConnectionsFull, shared);
     }

@@ -16,7 +16,6 @@ mod forward;
 mod guard;
 mod head;
 mod limits;
-mod line;
 mod listener;
 mod passage;
 mod pool;

@@ -1,19 +1,19 @@
 //! Private connections of one class of work: taken for one request, given back, replaced when they broke.
 //!
 //! There are as many as workers behind them, so a request that has one is worked on at once. Those that find none wait in
-//! line, where addresses have turns, for a bounded time. Knows no request.
+//! line, where addresses share by time, for a bounded time. Knows no request.
 
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, Thread};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::line::Line;
 use super::private::PrivateDoor;
-use crate::limits::edge::REOPEN_PAUSE;
+use crate::fairness::{Advance, Line, Standing, Waiter};
+use crate::limits::edge::{REOPEN_PAUSE, RESERVED_SHARE};
 
 /// What may wait, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +30,8 @@ pub(super) struct Pool {
     state: Mutex<State>,
     work: Condvar,
     size: usize,
+    /// The last ones that are free are for addresses that have none.
+    reserve: usize,
     queue: QueueLimits,
     /// Connections that were opened, those that replaced others included.
     opened: AtomicU64,
@@ -37,29 +39,14 @@ pub(super) struct Pool {
 
 struct State {
     free: Vec<UnixStream>,
-    waiting: Line<Arc<Waiter>>,
+    waiting: Line<Arc<Place>>,
     /// Connections that the start left to the keeper, or that broke.
     missing: usize,
     closed: bool,
 }
 
-/// A thread that can stand in line.
-pub(super) struct Waiter {
-    address: IpAddr,
-    slot: Mutex<Option<UnixStream>>,
-    thread: Thread,
-}
-
-impl Waiter {
-    /// A place for the calling thread, which speaks for a client at this address.
-    pub(super) fn here(address: IpAddr) -> Arc<Self> {
-        Arc::new(Self { address, slot: Mutex::new(None), thread: thread::current() })
-    }
-
-    fn take(&self) -> Option<UnixStream> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
+/// A place in line.
+pub(super) type Place = Waiter<(UnixStream, Advance)>;
 
 /// Nothing became free in time, too many wait, or the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +69,7 @@ impl Pool {
             state: Mutex::new(state),
             work: Condvar::new(),
             size,
+            reserve: size / RESERVED_SHARE,
             queue,
             opened: AtomicU64::new(1),
         });
@@ -90,33 +78,38 @@ impl Pool {
         Ok((pool, keeper))
     }
 
-    /// Takes a connection; waits in line when none is free. The time of waiting is given where there was one.
+    /// Takes a connection for a client at this address; waits in line when none is free, at the place of the calling
+    /// thread. The time of waiting is given where there was one.
     pub(super) fn take(
         self: &Arc<Self>,
-        waiter: &Arc<Waiter>,
+        address: IpAddr,
+        place: &Arc<Place>,
     ) -> Result<(Lease, Option<Duration>), NoneFree> {
         let mut state = self.lock();
-        if let Some(stream) = state.free.pop() {
-            return Ok((self.lease(stream), None));
+        if (state.free.len() > self.reserve || has_none(state.waiting.standing(address)))
+            && let Some(stream) = state.free.pop()
+        {
+            let advance = state.waiting.begin(address);
+            return Ok((self.lease(address, (stream, advance)), None));
         }
-        if state.closed || !state.waiting.enter(waiter.address, Arc::clone(waiter)) {
+        if state.closed || !state.waiting.enter(address, Arc::clone(place)) {
             return Err(NoneFree);
         }
         drop(state);
         let since = Instant::now();
         loop {
             let waited = since.elapsed();
-            if let Some(stream) = waiter.take() {
-                return Ok((self.lease(stream), Some(waited)));
+            if let Some(given) = place.take() {
+                return Ok((self.lease(address, given), Some(waited)));
             }
             let Some(left) = self.queue.wait.checked_sub(waited).filter(|left| !left.is_zero()) else {
                 break;
             };
-            thread::park_timeout(left);
+            place.sleep(left);
         }
-        self.lock().waiting.leave(waiter.address, |other| Arc::ptr_eq(other, waiter));
+        self.lock().waiting.leave(address, |other| Arc::ptr_eq(other, place));
         // Between the last look and leaving the line, a connection may have come.
-        waiter.take().map(|stream| (self.lease(stream), Some(since.elapsed()))).ok_or(NoneFree)
+        place.take().map(|given| (self.lease(address, given), Some(since.elapsed()))).ok_or(NoneFree)
     }
 
     /// How many connections there are, how many are free, and how many requests wait.
@@ -140,26 +133,28 @@ impl Pool {
         self.work.notify_all();
     }
 
-    fn lease(self: &Arc<Self>, stream: UnixStream) -> Lease {
-        Lease { pool: Arc::clone(self), stream: Some(stream) }
+    fn lease(self: &Arc<Self>, address: IpAddr, (stream, advance): (UnixStream, Advance)) -> Lease {
+        Lease { pool: Arc::clone(self), stream: Some(stream), address, advance, since: Instant::now() }
     }
 
-    fn give(&self, stream: UnixStream) {
-        let mut state = self.lock();
+    fn give(&self, mut state: MutexGuard<'_, State>, stream: UnixStream) {
         if state.closed {
             return;
         }
-        let Some(next) = state.waiting.next() else {
+        let next = if state.free.len() >= self.reserve {
+            state.waiting.take_next()
+        } else {
+            state.waiting.take_next_where(has_none)
+        };
+        let Some((next, advance)) = next else {
             state.free.push(stream);
             return;
         };
-        *next.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
         drop(state);
-        next.thread.unpark();
+        next.give((stream, advance));
     }
 
-    fn lose(&self) {
-        let mut state = self.lock();
+    fn lose(&self, mut state: MutexGuard<'_, State>) {
         state.missing = state.missing.saturating_add(1);
         drop(state);
         self.work.notify_one();
@@ -180,8 +175,9 @@ impl Pool {
             match self.door.connect(self.queue.answer_wait) {
                 Ok(stream) => {
                     self.opened.fetch_add(1, Ordering::Relaxed);
-                    self.lock().missing -= 1;
-                    self.give(stream);
+                    let mut state = self.lock();
+                    state.missing = state.missing.saturating_sub(1);
+                    self.give(state, stream);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a private connection cannot be opened yet");
@@ -197,10 +193,17 @@ impl Pool {
     }
 }
 
+fn has_none(standing: Standing) -> bool {
+    standing.in_service == 0
+}
+
 /// A connection that is taken. Dropped without [`Lease::done`] it is closed and replaced.
 pub(super) struct Lease {
     pool: Arc<Pool>,
     stream: Option<UnixStream>,
+    address: IpAddr,
+    advance: Advance,
+    since: Instant,
 }
 
 impl Lease {
@@ -212,15 +215,23 @@ impl Lease {
     /// Gives the connection back: everything that was asked was answered, and nothing else is in it.
     pub(super) fn done(mut self) {
         if let Some(stream) = self.stream.take() {
-            self.pool.give(stream);
+            let state = self.end();
+            self.pool.give(state, stream);
         }
+    }
+
+    /// What the address took is known.
+    fn end(&self) -> MutexGuard<'_, State> {
+        let mut state = self.pool.lock();
+        state.waiting.end(self.address, self.advance, self.since.elapsed());
+        state
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.stream.take().is_some() {
-            self.pool.lose();
+            self.pool.lose(self.end());
         }
     }
 }
@@ -259,7 +270,7 @@ mod tests {
     #[test]
     fn a_connection_goes_to_who_waited_longest() {
         let (pool, keeper) = open(1, Duration::from_secs(30), 10);
-        let (first, waited) = pool.take(&Waiter::here(CLIENT)).unwrap();
+        let (first, waited) = pool.take(CLIENT, &here()).unwrap();
         assert_eq!(waited, None);
         let (tell, told) = std::sync::mpsc::channel();
         let waiting: Vec<_> = (0..3)
@@ -269,7 +280,7 @@ mod tests {
                 }
                 let (pool, tell) = (Arc::clone(&pool), tell.clone());
                 thread::spawn(move || {
-                    let (lease, waited) = pool.take(&Waiter::here(CLIENT)).unwrap();
+                    let (lease, waited) = pool.take(CLIENT, &here()).unwrap();
                     assert!(waited.is_some());
                     tell.send(number).unwrap();
                     lease.done();
@@ -289,12 +300,16 @@ mod tests {
     #[test]
     fn who_waits_too_long_or_finds_the_line_full_is_told() {
         let (pool, _keeper) = open(1, Duration::from_millis(20), 1);
-        let (_taken, _) = pool.take(&Waiter::here(CLIENT)).unwrap();
-        assert!(pool.take(&Waiter::here(CLIENT)).is_err());
+        let (_taken, _) = pool.take(CLIENT, &here()).unwrap();
+        assert!(pool.take(CLIENT, &here()).is_err());
         assert_eq!(pool.standing().2, 0, "who gave up is out of the line");
         let (none, _keeper) = open(1, Duration::from_secs(30), 0);
-        let (_taken, _) = none.take(&Waiter::here(CLIENT)).unwrap();
-        assert!(none.take(&Waiter::here(CLIENT)).is_err());
+        let (_taken, _) = none.take(CLIENT, &here()).unwrap();
+        assert!(none.take(CLIENT, &here()).is_err());
+    }
+
+    fn here() -> Arc<Place> {
+        Arc::new(Place::here())
     }
 
     fn wait_until_all_are_free(pool: &Pool) {
@@ -309,7 +324,7 @@ mod tests {
     fn the_first_is_open_at_once_and_the_others_follow() {
         let (pool, keeper) = open(20, Duration::from_secs(30), 10);
         // One request is worked on while the others are still being opened; nobody is turned away for that.
-        let leases: Vec<_> = (0..20).map(|_| pool.take(&Waiter::here(CLIENT)).unwrap().0).collect();
+        let leases: Vec<_> = (0..18).map(|_| pool.take(CLIENT, &here()).unwrap().0).collect();
         leases.into_iter().for_each(Lease::done);
         wait_until_all_are_free(&pool);
         assert_eq!(pool.replaced(), 0);
@@ -318,16 +333,35 @@ mod tests {
     }
 
     #[test]
+    fn the_last_ones_are_for_addresses_that_have_none() {
+        let (pool, keeper) = open(16, Duration::from_millis(20), 10);
+        wait_until_all_are_free(&pool);
+        let mut leases: Vec<_> = (0..14).map(|_| pool.take(CLIENT, &here()).unwrap().0).collect();
+        assert!(pool.take(CLIENT, &here()).is_err(), "two are left, and this address has many");
+        let other = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        let (own, waited) = pool.take(other, &here()).unwrap();
+        assert_eq!(waited, None);
+        assert!(pool.take(other, &here()).is_err(), "now it has one too");
+        leases.pop().unwrap().done();
+        assert!(pool.take(CLIENT, &here()).is_err(), "one came back, and still only two are free");
+        own.done();
+        assert!(pool.take(CLIENT, &here()).is_ok(), "the third that is free is for everybody");
+        drop(leases);
+        pool.close();
+        keeper.join().unwrap();
+    }
+
+    #[test]
     fn a_connection_that_broke_is_replaced() {
         let (pool, keeper) = open(2, Duration::from_secs(30), 10);
         for _ in 0..5 {
-            let (lease, _) = pool.take(&Waiter::here(CLIENT)).unwrap();
+            let (lease, _) = pool.take(CLIENT, &here()).unwrap();
             drop(lease);
         }
         wait_until_all_are_free(&pool);
         assert_eq!(pool.replaced(), 5);
         pool.close();
         keeper.join().unwrap();
-        assert!(pool.take(&Waiter::here(CLIENT)).is_err());
+        assert!(pool.take(CLIENT, &here()).is_err());
     }
 }

@@ -8,10 +8,14 @@ use std::time::Instant;
 
 use socket2::Socket;
 
+use crate::outlets::Outlet;
+
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client {
-    pub(super) socket: Socket,
+    pub(super) socket: Arc<Socket>,
+    /// The way from workers to the socket.
+    pub(super) outlet: Arc<Outlet>,
     pub(super) address: IpAddr,
     /// Whether it waits for the first byte of a request.
     pub(super) idle: AtomicBool,

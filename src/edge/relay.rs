@@ -17,8 +17,10 @@ use super::passage::{Blocked, Passage};
 use super::pool::Lease;
 use super::registry::Client;
 use crate::limits::edge::{
-    ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, CHUNK_LINE_READ_BYTES, PASSED_BYTES_MIN, WRITE_PIECE_BYTES,
+    ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, CHUNK_LINE_READ_BYTES, HURRIED_WRITE_TIME,
+    PASSED_BYTES_MIN, WORD_BYTES_MAX,
 };
+use crate::outlets;
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,21 +50,13 @@ pub(super) fn relay(
     is_long: bool,
     shared: &Shared,
 ) -> Served {
-    let mut buffer = shared.shelf.take();
-    let mut relay = Relay { lease, client, facts, keep, is_long, shared, begun: false, passage: None };
-    let outcome = match relay.read_head(&mut buffer) {
-        Ok((head, filled)) => relay.pass_on(&mut buffer, head, filled),
-        Err(broken) => {
-            let begun = relay.begun;
-            drop(relay);
-            Err((broken, begun))
-        }
-    };
-    shared.shelf.put(buffer);
-    match outcome {
-        Ok(()) => Served::Whole,
-        Err((Broken::Worker, false)) => Served::Unanswered,
-        Err((Broken::Worker, true)) => {
+    let is_word = false;
+    let relay = Relay { lease, client, facts, keep, is_long, shared, is_word, begun: false, passage: None };
+    let outcome = relay.run();
+    let Err((broken, begun)) = outcome else { return Served::Whole };
+    match (broken_outside(broken, client, shared), begun || client.outlet.is_claimed()) {
+        (Broken::Worker, false) => Served::Unanswered,
+        (Broken::Worker, true) => {
             count(&shared.counters.cut);
             if !facts.fields.is_http_1_1 {
                 // Without chunks only a reset tells a part from the whole.
@@ -70,9 +64,21 @@ pub(super) fn relay(
             }
             Served::Cut
         }
-        Err((Broken::Client, _)) => {
+        (Broken::Client, _) => {
             count(&shared.counters.clients_gone);
             Served::Cut
+        }
+    }
+}
+
+/// A worker that sends to the client itself may have ended because of the client.
+fn broken_outside(broken: Broken, client: &Client, shared: &Shared) -> Broken {
+    match client.outlet.broken() {
+        None => broken,
+        Some(outlets::Broken::Gone) => Broken::Client,
+        Some(outlets::Broken::Stalled) => {
+            count(&shared.counters.slow_readers);
+            Broken::Client
         }
     }
 }
@@ -84,24 +90,52 @@ struct Relay<'a> {
     keep: bool,
     is_long: bool,
     shared: &'a Shared,
-    /// Whether the client has got anything.
+    /// Whether the worker has sent to the client itself, so that what comes here is word of that, and what was left.
+    is_word: bool,
+    /// Whether the client has got anything from here.
     begun: bool,
     passage: Option<Passage>,
 }
 
 impl Relay<'_> {
-    fn read_head(&mut self, buffer: &mut [u8]) -> Result<(AnswerHead, usize), Broken> {
-        let mut filled = 0_usize;
+    fn run(mut self) -> Result<(), (Broken, bool)> {
+        // Mostly there is only word that the answer is out, and that needs no large buffer.
+        let mut first = [0; WORD_BYTES_MAX];
+        let filled = self.read(&mut first).map_err(|broken| (broken, false))?;
+        let first = first.get(..filled).unwrap_or_default();
+        if self.client.outlet.is_claimed() && is_last_word(first, self.facts) {
+            self.lease.done();
+            return Ok(());
+        }
+        let shelf = &self.shared.shelf;
+        let mut buffer = shelf.take();
+        if let Some(room) = buffer.get_mut(..filled) {
+            room.copy_from_slice(first);
+        }
+        let outcome = match self.read_head(&mut buffer, filled) {
+            Ok((head, filled)) => self.pass_on(&mut buffer, head, filled),
+            Err(broken) => Err((broken, false)),
+        };
+        shelf.put(buffer);
+        outcome
+    }
+
+    /// Reads up to the end of the head; `filled` bytes are there already.
+    fn read_head(&mut self, buffer: &mut [u8], mut filled: usize) -> Result<(AnswerHead, usize), Broken> {
+        let mut searched = 0_usize;
         loop {
-            let searched = filled;
-            let length = self.read(buffer.get_mut(filled..).unwrap_or_default())?;
-            filled = filled.saturating_add(length);
             let bytes = buffer.get(..filled).unwrap_or_default();
             match AnswerHead::read(bytes, searched, self.facts) {
-                Ok(Some(head)) => return Ok((head, filled)),
+                Ok(Some(head)) => {
+                    self.is_word = self.client.outlet.is_claimed();
+                    return Ok((head, filled));
+                }
                 Ok(None) if filled < ANSWER_HEAD_BYTES_MAX => {}
                 _ => return Err(Broken::Worker),
             }
+            searched = filled;
+            let length = self.read(buffer.get_mut(filled..).unwrap_or_default())?;
+            filled = filled.saturating_add(length);
         }
     }
 
@@ -124,7 +158,7 @@ impl Relay<'_> {
                     large.resize(total, 0);
                     return self.whole(&mut large, head.length, filled, total);
                 }
-                self.sized(buffer, head, filled, total)
+                self.hurried(|relay| relay.sized(buffer, head, filled, total))
             }
             AnswerBody::Chunked => self.chunked(buffer, head, filled, None),
             AnswerBody::Announced(length) => self.chunked(buffer, head, filled, Some(length)),
@@ -154,11 +188,28 @@ impl Relay<'_> {
             // Something came that nobody asked for: this connection is not used again.
             return Err((Broken::Worker, false));
         }
-        let Self { lease, client, facts, keep, shared, .. } = self;
+        let Self { lease, client, facts, keep, shared, is_word, .. } = self;
         lease.done();
         let bytes = buffer.get(..total).unwrap_or_default();
-        send_with_head(client, bytes, head_length, facts.fields.is_http_1_1, keep, shared)
-            .map_err(|_| (Broken::Client, true))
+        let sent = if is_word {
+            send_all(client, bytes.get(head_length..).unwrap_or_default())
+        } else {
+            send_with_head(client, bytes, head_length, facts.fields.is_http_1_1, keep, shared)
+        };
+        sent.map_err(|_| (Broken::Client, true))
+    }
+
+    /// Where too much is held for slow clients already, the next one has to read quickly, because it holds a worker.
+    fn hurried(&mut self, send: impl FnOnce(&mut Self) -> Result<(), Broken>) -> Result<(), Broken> {
+        if self.is_long {
+            return send(self);
+        }
+        let client = self.client;
+        let patience = |time| client.socket.set_write_timeout(Some(time)).map_err(|_| Broken::Client);
+        patience(HURRIED_WRITE_TIME.min(self.shared.limits.write_time))?;
+        let sent = send(self);
+        patience(self.shared.limits.write_time)?;
+        sent
     }
 
     /// An answer of known length that is larger than the buffer.
@@ -276,10 +327,13 @@ impl Relay<'_> {
             self.wait(stream)?;
         }
         loop {
+            let sent = self.client.outlet.sent();
             match stream.read(room) {
                 Ok(0) => return Err(Broken::Worker),
                 Ok(length) => return Ok(length),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // No word for a long time is no silence while the worker sends.
+                Err(_) if self.client.outlet.sent() != sent => {}
                 Err(_) => return Err(Broken::Worker),
             }
         }
@@ -288,9 +342,11 @@ impl Relay<'_> {
     fn wait(&self, stream: &std::os::unix::net::UnixStream) -> Result<(), Broken> {
         let timeout = Timespec::try_from(self.shared.limits.answer_wait).map_err(|_| Broken::Worker)?;
         let mut sockets =
-            [PollFd::new(stream, PollFlags::IN), PollFd::new(&self.client.socket, PollFlags::RDHUP)];
+            [PollFd::new(stream, PollFlags::IN), PollFd::new(&*self.client.socket, PollFlags::RDHUP)];
         loop {
+            let sent = self.client.outlet.sent();
             match poll(&mut sockets, Some(&timeout)) {
+                Ok(0) if self.client.outlet.sent() != sent => {}
                 Ok(0) => return Err(Broken::Worker),
                 Ok(_) => break,
                 Err(rustix::io::Errno::INTR) => {}
@@ -303,14 +359,23 @@ impl Relay<'_> {
 
     fn send_first(&mut self, bytes: &[u8], head_length: usize) -> Result<(), Broken> {
         self.begun = true;
+        if self.is_word {
+            return self.send(bytes.get(head_length..).unwrap_or_default());
+        }
         let is_http_1_1 = self.facts.fields.is_http_1_1;
         send_with_head(self.client, bytes, head_length, is_http_1_1, self.keep, self.shared)
             .map_err(|_| Broken::Client)
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        send_all(self.client, bytes, self.shared).map_err(|_| Broken::Client)
+        send_all(self.client, bytes).map_err(|_| Broken::Client)
     }
+}
+
+/// Whether a worker says that it has sent everything.
+fn is_last_word(bytes: &[u8], facts: &Facts) -> bool {
+    let head = AnswerHead::read(bytes, 0, facts);
+    head.is_ok_and(|head| head == Some(AnswerHead { length: bytes.len(), body: AnswerBody::Sized(0) }))
 }
 
 /// Sends an answer that was made here.
@@ -329,7 +394,7 @@ fn send_with_head(
     shared: &Shared,
 ) -> io::Result<()> {
     let word: &[u8] = match (keep, is_http_1_1) {
-        (true, true) => return send_all(client, bytes, shared),
+        (true, true) => return send_all(client, bytes),
         (true, false) => b"Connection: keep-alive\r\n",
         (false, _) => b"Connection: close\r\n",
     };
@@ -343,27 +408,14 @@ fn send_with_head(
         let Some(left) = sent.checked_sub(end.saturating_add(word.len())) else {
             return Err(stalled(shared));
         };
-        return send_all(client, rest.get(left..).unwrap_or_default(), shared);
+        return send_all(client, rest.get(left..).unwrap_or_default());
     }
     Ok(())
 }
 
 /// Sends everything, piece by piece. A piece that is not accepted within the time-out of the socket ends the answer.
-fn send_all(client: &Client, bytes: &[u8], shared: &Shared) -> io::Result<()> {
-    for piece in bytes.chunks(WRITE_PIECE_BYTES) {
-        let sent = loop {
-            match client.socket.send(piece) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(stalled(shared)),
-                other => break other?,
-            }
-        };
-        shared.counters.bytes_out.fetch_add(u64::try_from(sent).unwrap_or(0), Ordering::Relaxed);
-        if sent < piece.len() {
-            return Err(stalled(shared));
-        }
-    }
-    Ok(())
+fn send_all(client: &Client, bytes: &[u8]) -> io::Result<()> {
+    client.outlet.send_all(bytes, false)
 }
 
 fn stalled(shared: &Shared) -> io::Error {

@@ -1,6 +1,7 @@
 //! What kind of work a request is, told from its method and target alone.
 //!
-//! So that work that runs long has workers of its own, and health is answered while all others are busy.
+//! So that work that runs long has workers of its own, strangers do not keep customers waiting, and health is answered
+//! while all others are busy.
 
 use std::borrow::Cow;
 
@@ -9,15 +10,17 @@ use super::target::Target;
 /// Kinds of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// A page: found, printed and sent in one piece.
+    /// A page that needs a key: found, printed and sent in one piece.
     Page,
+    /// What everybody may ask, and what is not known.
+    Public,
     /// A stream or a download: sent while the client reads.
     Long,
     /// Health and readiness.
     Vital,
 }
 
-/// The kind of work of a request. A target that cannot be read is a page: the refusal is one.
+/// The kind of work of a request. A target that cannot be read is public: the refusal is for everybody.
 pub fn work_of(target: &str) -> Work {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let is_plain = path.starts_with('/') && !path.contains('%');
@@ -25,7 +28,9 @@ pub fn work_of(target: &str) -> Work {
     match &*path {
         "/healthz" | "/readyz" | "/metrics" => Work::Vital,
         path if path.ends_with("/query/stream") || path.ends_with("/download") => Work::Long,
-        _ => Work::Page,
+        path if path.ends_with("/query") || path.ends_with("/query/estimate") => Work::Page,
+        "/api/v1/account" | "/api/v1/account/usage" => Work::Page,
+        _ => Work::Public,
     }
 }
 
@@ -45,11 +50,15 @@ mod tests {
             ("/api/v1/datasets/x/query/stream?summary=1", Work::Long),
             ("/api/v1/datasets/x/query/%73tream", Work::Long),
             ("http://h/api/v1/datasets/x/download?format=csv", Work::Long),
-            ("/api/v1/datasets/x?q=/download", Work::Page),
+            ("/api/v1/datasets/x/query/estimate", Work::Page),
+            ("/api/v1/datasets/x/%71uery", Work::Page),
+            ("/api/v1/account?x=1", Work::Page),
+            ("/api/v1/datasets/x?q=/download", Work::Public),
+            ("/api/v1/datasets/x/sample", Work::Public),
             ("/healthz", Work::Vital),
             ("/%72eadyz", Work::Vital),
-            ("*", Work::Page),
-            ("/%zz/download", Work::Page),
+            ("*", Work::Public),
+            ("/%zz/download", Work::Public),
         ] {
             assert_eq!(work_of(target), expected, "{target}");
         }

@@ -3,6 +3,8 @@
 //! Knows tiny_http's request and hides it; knows no route.
 
 use std::io::Read;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
@@ -13,6 +15,7 @@ use super::parameters::Parameters;
 use super::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
+use crate::fairness::{Turn, Turns};
 use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 
@@ -91,6 +94,7 @@ pub struct Incoming {
     caller: Option<Caller>,
     admission: Option<Admission>,
     held: Option<Held>,
+    turn: Option<Turn>,
     /// For the request log.
     pub log: LogFields,
 }
@@ -112,6 +116,7 @@ impl Incoming {
             caller: None,
             admission: None,
             held: None,
+            turn: None,
             log: LogFields::default(),
             raw,
         }
@@ -217,6 +222,18 @@ impl Incoming {
         self.held = Some(held);
     }
 
+    /// Waits until this request may compute. Its turn ends with [`Incoming::end_turn`], or when the answer goes out.
+    pub(super) fn begin_turn(&mut self, turns: &Arc<Turns>, client: IpAddr) {
+        if self.turn.is_none() {
+            self.turn = Some(turns.take(client));
+        }
+    }
+
+    /// Lets others compute while this request waits.
+    pub(super) fn end_turn(&mut self) {
+        self.turn = None;
+    }
+
     pub(super) fn take_held(&mut self) -> Option<Held> {
         self.held.take()
     }
@@ -285,9 +302,10 @@ impl Incoming {
         })
     }
 
-    /// Gives the request up for the way back to the client. What is left of the body is read and dropped.
-    pub(super) fn into_writer(self) -> Box<dyn std::io::Write + Send> {
-        self.raw.into_writer()
+    /// Gives the request up for the way back, and its turn, which lasts as long as it is held. What is left of the body is
+    /// read and dropped.
+    pub(super) fn into_writer(self) -> (Box<dyn std::io::Write + Send>, Option<Turn>) {
+        (self.raw.into_writer(), self.turn)
     }
 }
 

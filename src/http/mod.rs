@@ -33,6 +33,7 @@ pub mod stream_body;
 mod surface;
 pub mod target;
 mod wire;
+mod work_turns;
 
 pub use admin_token::AdminToken;
 pub use app::App;
@@ -44,5 +45,6 @@ pub use handlers::percent::percent_encode;
 pub use metrics::{Metrics, Sample};
 pub use public_url::{PublicUrl, PublicUrlError};
 pub use routes::{admin_service, public_service};
-pub use server::Workers;
+pub use server::{WorkerPlan, Workers};
 pub use service::Service;
+pub use work_turns::WorkTurns;

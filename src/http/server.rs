@@ -10,11 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::process::setpriority_process;
+use rustix::thread::gettid;
+
 use super::service::Service;
 use crate::limits::edge::PROBE_HEADER;
+use crate::limits::http::STRANGERS_NICENESS;
 
 /// Pause of a worker whose listener failed.
 const RECEIVE_PAUSE: Duration = Duration::from_millis(20);
+
+/// Workers to be.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerPlan {
+    /// Name of their threads.
+    pub name: &'static str,
+    /// How many.
+    pub count: usize,
+    /// Whether other threads of this machine go first where the processors do not suffice.
+    pub steps_back: bool,
+}
 
 /// Workers that run.
 pub struct Workers {
@@ -25,21 +40,20 @@ pub struct Workers {
 
 impl Workers {
     /// Begins to answer what comes over `listener`.
-    pub fn start(
-        name: &str,
-        listener: UnixListener,
-        count: usize,
-        service: &Arc<Service>,
-    ) -> io::Result<Self> {
+    pub fn start(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
+        let WorkerPlan { name, count, steps_back } = *plan;
         let threads = (0..count)
             .map(|number| {
                 let (server, stopping, service) =
                     (Arc::clone(&server), Arc::clone(&stopping), Arc::clone(service));
-                thread::Builder::new()
-                    .name(format!("{name}-{number}"))
-                    .spawn(move || work(&server, &stopping, &service))
+                thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
+                    if steps_back {
+                        step_back();
+                    }
+                    work(&server, &stopping, &service);
+                })
             })
             .collect::<io::Result<Vec<_>>>()?;
         Ok(Self { server, stopping, threads })
@@ -60,6 +74,13 @@ impl Workers {
         drop(self.server);
         knock();
         busy.is_empty()
+    }
+}
+
+/// Lowers the priority of the calling thread.
+fn step_back() {
+    if let Err(error) = setpriority_process(Some(gettid()), STRANGERS_NICENESS) {
+        tracing::warn!(%error, "a worker keeps its priority");
     }
 }
 
@@ -103,7 +124,7 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::router::{Guard, Route, Router};
     use crate::http::surface::Surface;
-    use crate::http::{AdminToken, App, Metrics};
+    use crate::http::{AdminToken, App, Metrics, WorkTurns};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
     use crate::render::Press;
     use crate::selections::SelectionCache;
@@ -133,6 +154,7 @@ mod tests {
             gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
+            turns: WorkTurns::new(1),
             clock: Arc::new(SystemClock),
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),
@@ -146,7 +168,8 @@ mod tests {
         let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));
         let path = folder.path().join("private");
         let listener = UnixListener::bind(&path).unwrap();
-        (Workers::start("test", listener, count, &service).unwrap(), path, folder)
+        let plan = WorkerPlan { name: "test", count, steps_back: false };
+        (Workers::start(&plan, listener, &service).unwrap(), path, folder)
     }
 
     fn ask(path: &PathBuf, target: &str) -> String {

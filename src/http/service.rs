@@ -19,20 +19,27 @@ use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
 use crate::access::{Caller, Effort, Held, InFlightRefusal, Subject};
-use crate::limits::edge::CLIENT_HEADER;
+use crate::limits::edge::{CLIENT_HEADER, OUTLET_HEADER};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::outlets::Outlets;
 
 /// Answers requests of one listener.
 pub struct Service {
     app: Arc<App>,
     router: Router,
     surface: Surface,
+    outlets: Arc<Outlets>,
 }
 
 impl Service {
     /// A service over a table of routes.
     pub fn new(app: Arc<App>, router: Router, surface: Surface) -> Self {
-        Self { app, router, surface }
+        Self { app, router, surface, outlets: Arc::default() }
+    }
+
+    /// Where the sockets of clients are offered.
+    pub fn outlets(&self) -> &Arc<Outlets> {
+        &self.outlets
     }
 
     /// What handlers can reach.
@@ -46,7 +53,13 @@ impl Service {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
             Ok(Ok(response)) if self.surface == Surface::Operator => response,
-            Ok(Ok(response)) => response.encoded_for(&request),
+            Ok(Ok(response)) => {
+                let response = response.encoded_for(&request);
+                if response.is_encoded() || response.is_large() {
+                    self.begin_turn(&mut request);
+                }
+                response
+            }
             Ok(Err(error)) => Response::error(&error),
             Err(panic) => {
                 self.app.metrics.count_panic();
@@ -91,7 +104,19 @@ impl Service {
         }
         request.log.route = route.pattern;
         request.set_path_parameters(parameters);
+        self.begin_turn(request);
         (route.handler)(&self.app, request)
+    }
+
+    /// Pages compute in turns. Long work has threads of its own for that, and the operator and health do not wait.
+    fn begin_turn(&self, request: &mut Incoming) {
+        if self.surface == Surface::Operator {
+            return;
+        }
+        if let Some(turns) = self.app.turns.of(work_of(request.log.route)) {
+            let client = self.client_address(request);
+            request.begin_turn(turns, client);
+        }
     }
 
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
@@ -178,7 +203,8 @@ impl Service {
         let (method, fields, started) = (request.method(), request.log.clone(), request.started());
         let request_id = request.request_id().to_owned();
         let surface = &self.surface;
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface)));
+        let claim = request.header(OUTLET_HEADER).and_then(|name| self.outlets.claim(name));
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, claim)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

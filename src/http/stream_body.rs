@@ -24,9 +24,19 @@ pub struct StreamEnd {
     pub complete: bool,
 }
 
-/// Where a stream writes: each call is one chunk.
+/// What tells the client where a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Each piece is a chunk.
+    Chunks,
+    /// The head has said how many bytes come; so many are still to come.
+    Length(u64),
+}
+
+/// Where a stream writes: each call is one piece.
 pub struct ChunkSink<'w> {
     writer: &'w mut dyn Write,
+    framing: Framing,
     encoder: Option<Encoder>,
     encoded: Vec<u8>,
     frame: Vec<u8>,
@@ -35,8 +45,8 @@ pub struct ChunkSink<'w> {
 
 impl<'w> ChunkSink<'w> {
     /// A sink over the connection.
-    pub(super) fn new(writer: &'w mut dyn Write, encoder: Option<Encoder>) -> Self {
-        Self { writer, encoder, encoded: Vec::new(), frame: Vec::new(), bytes: 0 }
+    pub(super) fn new(writer: &'w mut dyn Write, framing: Framing, encoder: Option<Encoder>) -> Self {
+        Self { writer, framing, encoder, encoded: Vec::new(), frame: Vec::new(), bytes: 0 }
     }
 
     /// Sends `bytes` so that the client can read all of them now.
@@ -66,7 +76,15 @@ impl<'w> ChunkSink<'w> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if let Framing::Length(left) = &mut self.framing {
+            // More than was said would be taken for the next answer.
+            *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
+            self.writer.write_all(bytes)?;
+            self.bytes = self.bytes.saturating_add(length);
+            return self.writer.flush();
+        }
+        self.bytes = self.bytes.saturating_add(length);
         self.frame.clear();
         write!(self.frame, "{:x}\r\n", bytes.len())?;
         if bytes.len() <= COPIED_CHUNK_BYTES_MAX {
@@ -87,13 +105,6 @@ impl<'w> ChunkSink<'w> {
         self.bytes
     }
 
-    /// Breaks the body off. What follows is no chunk, so that nobody takes the part for the whole, and whoever stands
-    /// in front knows that the connection is to be closed.
-    pub(super) fn cut(self) -> io::Result<()> {
-        self.writer.write_all(b"cut\r\n\r\n")?;
-        self.writer.flush()
-    }
-
     /// Says that the body is whole.
     pub(super) fn finish(mut self) -> io::Result<()> {
         if let Some(encoder) = self.encoder.take() {
@@ -101,7 +112,11 @@ impl<'w> ChunkSink<'w> {
             encoder.finish(&mut rest)?;
             self.write(&rest)?;
         }
-        self.writer.write_all(b"0\r\n\r\n")?;
+        match self.framing {
+            Framing::Chunks => self.writer.write_all(b"0\r\n\r\n")?,
+            Framing::Length(0) => {}
+            Framing::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
         self.writer.flush()
     }
 }
@@ -114,7 +129,7 @@ mod tests {
     #[test]
     fn chunks_carry_their_length_and_the_end_is_explicit() {
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, None);
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.send(b"data: {}\n\n").unwrap();
         sink.send(b"").unwrap();
         sink.finish().unwrap();
@@ -125,7 +140,7 @@ mod tests {
     fn a_large_piece_is_framed_like_a_small_one() {
         let body = vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1];
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, None);
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.push(&body).unwrap();
         sink.finish().unwrap();
         let head = format!("{:x}\r\n", body.len());
@@ -133,19 +148,24 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_broke_off_ends_in_what_is_no_chunk() {
+    fn a_body_of_known_length_is_as_long_as_was_said() {
         let mut wire = Vec::new();
-        let mut sink = ChunkSink::new(&mut wire, None);
-        sink.send(b"row").unwrap();
-        sink.cut().unwrap();
-        assert_eq!(wire, b"3\r\nrow\r\ncut\r\n\r\n");
+        let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
+        sink.send(b"12").unwrap();
+        assert!(sink.send(b"3456").is_err(), "one too many");
+        sink.push(b"345").unwrap();
+        sink.finish().unwrap();
+        assert_eq!(wire, b"12345");
+        let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
+        sink.send(b"1234").unwrap();
+        assert!(sink.finish().is_err(), "one too few");
     }
 
     #[test]
     fn what_is_sent_can_be_decoded_before_the_end() {
         let mut wire = Vec::new();
         let encoder = Encoder::new(Coding::Gzip).unwrap();
-        let mut sink = ChunkSink::new(&mut wire, Some(encoder));
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, Some(encoder));
         sink.send(b"row\n").unwrap();
         let body = wire.windows(2).position(|window| window == b"\r\n").unwrap() + 2;
         let mut row = [0; 4];

@@ -9,14 +9,15 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::buffer::AnswerBuffer;
-use super::coding::{Coding, Encoder, encode_whole};
+use super::coding::{Encoder, encode_whole};
 use super::errors::reason_phrase;
 use super::incoming::{Incoming, Method};
 use super::response::{Body, MetaExtras, Response};
-use super::stream_body::{ChunkSink, StreamBody, StreamEnd};
+use super::stream_body::{ChunkSink, Framing, StreamEnd};
 use super::surface::Surface;
 use crate::access::{Admission, Standing};
 use crate::clock::Moment;
+use crate::outlets::{Claim, ClaimWriter, put_out};
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -34,8 +35,8 @@ pub struct Sent {
     pub broken: bool,
 }
 
-/// Sends the answer and gives the connection back.
-pub fn send(request: Incoming, mut response: Response, surface: &Surface) -> Sent {
+/// Sends the answer, through the client's own socket where that is claimed, and gives the connection back.
+pub fn send(request: Incoming, mut response: Response, surface: &Surface, claim: Option<Claim>) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
         let elapsed = request.started().elapsed();
         write_meta(buffer.sink(), request.request_id(), request.now(), elapsed, &response.meta);
@@ -47,26 +48,74 @@ pub fn send(request: Incoming, mut response: Response, surface: &Surface) -> Sen
     match response.body {
         Body::Absent => {
             head.extend_from_slice(b"\r\n");
-            write_whole(request, &head, 0)
+            write_whole(request, &head, 0, claim)
         }
         Body::Described(length) => {
             push_length(&mut head, length);
-            write_whole(request, &head, 0)
+            write_whole(request, &head, 0, claim)
         }
-        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer, with_body),
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer, with_body, claim),
         Body::Stream { body, length } => {
-            // Whoever stands in front makes plain bytes of chunks where there is a length; between us and it, only
-            // chunks show that an answer breaks off.
-            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-            match length {
-                Some(length) => push_length(&mut head, length),
-                None => head.extend_from_slice(b"\r\n"),
-            }
-            let mut writer = request.into_writer();
-            let sent = write_stream(writer.as_mut(), &head, response.coding, body);
+            let encoder = response.coding.map(Encoder::new).transpose();
+            let sent = match claim {
+                Some(claim) => send_stream(request, head, length, claim, |sink| body.write_to(sink), encoder),
+                None => pass_stream(request, head, length, |sink| body.write_to(sink), encoder),
+            };
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
+}
+
+/// Sends a stream to the client.
+fn send_stream(
+    request: Incoming,
+    mut head: Vec<u8>,
+    length: Option<u64>,
+    claim: Claim,
+    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
+    encoder: io::Result<Option<Encoder>>,
+) -> io::Result<Sent> {
+    let framing = match length {
+        Some(length) => {
+            push_length(&mut head, length);
+            Framing::Length(length)
+        }
+        None => {
+            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+            Framing::Chunks
+        }
+    };
+    let mut writer = ClaimWriter::new(claim, request.into_writer().0);
+    let written = write_stream(&mut writer, &head, framing, write, encoder);
+    let finished = writer.finish(written.as_ref().is_ok_and(|sent| !sent.broken));
+    let mut sent = written?;
+    sent.broken |= finished.is_err();
+    Ok(sent)
+}
+
+/// Hands a stream to whoever stands in front. It makes plain bytes of chunks where there is a length; between us and it,
+/// only chunks show that an answer breaks off.
+fn pass_stream(
+    request: Incoming,
+    mut head: Vec<u8>,
+    length: Option<u64>,
+    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
+    encoder: io::Result<Option<Encoder>>,
+) -> io::Result<Sent> {
+    head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    match length {
+        Some(length) => push_length(&mut head, length),
+        None => head.extend_from_slice(b"\r\n"),
+    }
+    let (mut writer, _) = request.into_writer();
+    let sent = write_stream(writer.as_mut(), &head, Framing::Chunks, write, encoder)?;
+    if sent.broken {
+        // What follows is no chunk, so that nobody takes the part for the whole, and whoever stands in front knows that
+        // the connection is to be closed.
+        writer.write_all(b"cut\r\n\r\n")?;
+        writer.flush()?;
+    }
+    Ok(sent)
 }
 
 /// The last line of a head and its end.
@@ -89,35 +138,41 @@ fn encode_body(response: &mut Response) {
     }
 }
 
-fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer, with_body: bool) -> Sent {
+fn send_buffer(
+    request: Incoming,
+    mut head: Vec<u8>,
+    buffer: AnswerBuffer,
+    with_body: bool,
+    claim: Option<Claim>,
+) -> Sent {
     let length = buffer.body().len();
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
-    write_whole(request, bytes.get(start..).unwrap_or_default(), if with_body { length } else { 0 })
+    write_whole(request, bytes.get(start..).unwrap_or_default(), if with_body { length } else { 0 }, claim)
 }
 
-fn write_whole(request: Incoming, bytes: &[u8], body_bytes: usize) -> Sent {
-    let mut writer = request.into_writer();
-    let outcome = writer.write_all(bytes).and_then(|()| writer.flush());
+fn write_whole(request: Incoming, bytes: &[u8], body_bytes: usize, claim: Option<Claim>) -> Sent {
+    let (mut writer, _turn) = request.into_writer();
+    let outcome = put_out(claim, bytes, writer.as_mut());
     Sent { body_bytes, stream: None, broken: outcome.is_err() }
 }
 
 fn write_stream(
     writer: &mut dyn Write,
     head: &[u8],
-    coding: Option<Coding>,
-    body: Box<dyn StreamBody>,
+    framing: Framing,
+    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
+    encoder: io::Result<Option<Encoder>>,
 ) -> io::Result<Sent> {
     writer.write_all(head)?;
     writer.flush()?;
-    let encoder = coding.map(Encoder::new).transpose()?;
-    let mut sink = ChunkSink::new(writer, encoder);
+    let mut sink = ChunkSink::new(writer, framing, encoder?);
     // A panic must not look like the end, nor leave the connection in the middle of a body.
-    let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| write(&mut sink)));
     let end = outcome.unwrap_or_default();
     let body_bytes = usize::try_from(sink.bytes()).unwrap_or(usize::MAX);
-    let closed = if end.complete { sink.finish() } else { sink.cut() };
-    Ok(Sent { body_bytes, stream: Some(end), broken: closed.is_err() || !end.complete })
+    let whole = end.complete && sink.finish().is_ok();
+    Ok(Sent { body_bytes, stream: Some(end), broken: !whole })
 }
 
 /// An answer to what never became a request.

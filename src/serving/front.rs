@@ -9,16 +9,22 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::edge::{EdgeLimits, Guard, GuardParts, ListenAddress, PoolPlan, PrivateDoor, Refusal};
-use crate::http::{Service, Workers};
+use crate::http::{Service, WorkerPlan, Workers};
 
 /// Which place in the list of pools answers a target.
 pub(super) type Choice = fn(&str) -> usize;
 
 /// A pool to be.
 pub(super) struct Plan {
-    pub(super) name: &'static str,
-    pub(super) workers: usize,
+    pub(super) workers: WorkerPlan,
     pub(super) is_long: bool,
+}
+
+impl Plan {
+    /// Workers that answer with pages.
+    pub(super) fn pages(name: &'static str, count: usize) -> Self {
+        Self { workers: WorkerPlan { name, count, steps_back: false }, is_long: false }
+    }
 }
 
 /// Everything that a listener needs.
@@ -43,20 +49,22 @@ impl Front {
         let service = Arc::new(parts.service);
         let mut backs = Vec::with_capacity(parts.plans.len());
         let mut pools = Vec::with_capacity(parts.plans.len());
-        for Plan { name, workers, is_long } in parts.plans {
+        for Plan { workers, is_long } in parts.plans {
             let (listener, door) = PrivateDoor::open(random()?)?;
             let door = Arc::new(door);
-            backs.push((Workers::start(name, listener, workers, &service)?, Arc::clone(&door)));
-            pools.push(PoolPlan { name, door, workers, is_long });
+            backs.push((Workers::start(&workers, listener, &service)?, Arc::clone(&door)));
+            pools.push(PoolPlan { name: workers.name, door, workers: workers.count, is_long });
         }
+        let refusing = Arc::clone(&service);
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
-            service.refusal(&meaning(refusal), address, with_body)
+            refusing.refusal(&meaning(refusal), address, with_body)
         };
         let choice = parts.choice;
         let guard = Guard::start(GuardParts {
             address: parts.address,
             limits: parts.limits,
             pools,
+            outlets: Arc::clone(service.outlets()),
             chooser: Arc::new(move |_, target| choice(target)),
             refuse: Arc::new(refuse),
             is_exempt: parts.is_exempt,

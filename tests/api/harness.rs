@@ -1,7 +1,6 @@
 //! A server of our own on a free port over a fresh data directory, and a client that shows every byte.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +16,8 @@ use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and}
 use mercato_format::{ColumnKind, FormatError, TimeUnit};
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::edge::raw::Raw;
 
 /// What a name in the catalog looks like when nothing else is said.
 pub const MANIFEST: &str = r#"slug = "cities"
@@ -247,7 +248,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// One request.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Ask {
     method: String,
     target: String,
@@ -283,6 +284,16 @@ impl Ask {
         self
     }
 
+    /// What is sent where nothing follows.
+    pub fn last_bytes(&self) -> Vec<u8> {
+        self.clone().header("Connection", "close").bytes()
+    }
+
+    /// Whether the answer has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
     /// What is sent.
     pub fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nHost: mercato.test\r\n", self.method, self.target);
@@ -292,7 +303,7 @@ impl Ask {
         if let Some(body) = &self.body {
             head.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }
-        head.push_str("Connection: close\r\n\r\n");
+        head.push_str("\r\n");
         [head.as_bytes(), self.body.as_deref().unwrap_or_default()].concat()
     }
 }
@@ -333,14 +344,12 @@ impl Answer {
     }
 }
 
-/// Sends one request on a connection of its own and reads to the end.
+/// Sends one request on a connection of its own and reads the answer.
+#[track_caller]
 pub fn exchange(address: SocketAddr, ask: &Ask) -> Answer {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(&ask.bytes()).unwrap();
-    let mut wire = Vec::new();
-    stream.read_to_end(&mut wire).unwrap();
-    parse(&wire)
+    let mut raw = Raw::connect(address);
+    raw.send(ask.bytes());
+    if ask.is_head() { raw.head_answer() } else { raw.answer() }
 }
 
 /// Splits an answer and puts chunks together.

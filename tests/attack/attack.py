@@ -74,14 +74,14 @@ async def smuggle(target: Target) -> str:
 def standing_back() -> Iterator[None]:
     """Attackers have machines of their own; here they share the processors with the server, so they take what it and
     the customer leave."""
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    os.setpriority(os.PRIO_PROCESS, 0, 19)
+    before = os.sched_getscheduler(0)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     try:
         yield
     finally:
         # Who may not raise a priority again goes on attacking at the lowest, which is what is wanted.
         with contextlib.suppress(PermissionError):
-            os.setpriority(os.PRIO_PROCESS, 0, before)
+            os.sched_setscheduler(0, before, os.sched_param(0))
 
 
 def suffer(site: Site, target: Target, customer: Customer, name: str, attack: Attack) -> Outcome:

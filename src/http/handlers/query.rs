@@ -76,6 +76,7 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let pending = charge.submit(&account)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
+    request.end_turn();
     let receipt = pending.map(PendingCharge::complete).transpose()?;
     let response = match &receipt {
         Some(receipt) => with_receipt(response, receipt),

@@ -288,6 +288,7 @@ impl Sending<'_, '_, '_, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::stream_body::Framing;
 
     #[test]
     fn a_line_that_was_silent_for_the_interval_is_to_hear_from_us() {
@@ -300,7 +301,7 @@ mod tests {
     fn a_ping_is_a_comment_and_not_for_formats_without_comments() {
         for (speaks, expected) in [(true, b"7\r\n: ping\n\r\n".as_slice()), (false, b"")] {
             let mut wire = Vec::new();
-            let mut sink = ChunkSink::new(&mut wire, None);
+            let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
             let mut line = Line { sink: &mut sink, speaks, silence: Silence::new() };
             assert!(line.ping_if_silent().is_ok() && line.ping().is_ok());
             assert_eq!(wire, expected);

@@ -1,96 +1,23 @@
 //! The guard in front of workers that misbehave: what the client sees is whole, or is seen not to be.
 
 use std::io::{Read, Write};
-use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use mercato::edge::{EdgeLimits, Guard, GuardParts, ListenAddress, PoolPlan, PrivateDoor};
+use mercato::edge::EdgeLimits;
 
+use super::fake::{Asked, Fake};
 use super::raw::Raw;
-
-/// What a worker does with a request.
-type Act = fn(&str, &mut UnixStream) -> std::io::Result<()>;
-
-struct Fake {
-    guard: Option<Guard>,
-    address: SocketAddr,
-}
-
-impl Fake {
-    fn start(workers: usize, limits: EdgeLimits, act: Act) -> Fake {
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).unwrap();
-        let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                thread::spawn(move || work(stream, act));
-            }
-        });
-        let guard = Guard::start(GuardParts {
-            address: ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0))),
-            limits,
-            pools: vec![PoolPlan { name: "fake", door: Arc::new(door), workers, is_long: true }],
-            chooser: Arc::new(|_, _| 0),
-            refuse: Arc::new(|refusal, _, _| {
-                let body = refusal.label();
-                format!("HTTP/1.1 503 No\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
-            }),
-            is_exempt: Arc::new(|_| true),
-        })
-        .unwrap();
-        let ListenAddress::Tcp(address) = guard.address().clone() else { panic!("it listens on TCP") };
-        Fake { guard: Some(guard), address }
-    }
-
-    fn get(&self, target: &str) -> Raw {
-        let mut raw = Raw::connect(self.address);
-        raw.send(format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"));
-        raw
-    }
-}
-
-impl Drop for Fake {
-    fn drop(&mut self) {
-        self.guard.take().unwrap().drain(Instant::now());
-    }
-}
-
-/// Answers proofs by itself, and has `act` answer the rest.
-fn work(mut stream: UnixStream, act: Act) {
-    let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
-    while let Ok(length) = stream.read(&mut piece)
-        && length > 0
-    {
-        bytes.extend_from_slice(&piece[..length]);
-        if !bytes.ends_with(b"\r\n\r\n") {
-            continue;
-        }
-        let request = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
-        let target = request.split(' ').nth(1).unwrap();
-        let acted = if request.contains("X-Edge-Probe") {
-            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
-        } else {
-            act(target, &mut stream)
-        };
-        if acted.is_err() {
-            return;
-        }
-    }
-}
 
 fn broken() -> std::io::Error {
     std::io::ErrorKind::BrokenPipe.into()
 }
 
-fn misbehave(target: &str, stream: &mut UnixStream) -> std::io::Result<()> {
+fn misbehave(asked: &Asked, stream: &mut UnixStream) -> std::io::Result<()> {
     let head = "HTTP/1.1 200 OK\r\n";
-    match target {
+    match asked.target.as_str() {
         "/good" => stream.write_all(format!("{head}Content-Length: 4\r\n\r\ngood").as_bytes()),
         "/short" => {
             stream.write_all(format!("{head}Content-Length: 900000\r\n\r\nabc").as_bytes())?;
@@ -184,8 +111,8 @@ fn answers_pass_as_they_are_and_the_connection_goes_on() {
 static GATE: std::sync::Mutex<Option<Receiver<()>>> = std::sync::Mutex::new(None);
 
 /// Answers when the test says so.
-fn wait_for_the_word(target: &str, stream: &mut UnixStream) -> std::io::Result<()> {
-    if target == "/slow" {
+fn wait_for_the_word(asked: &Asked, stream: &mut UnixStream) -> std::io::Result<()> {
+    if asked.target == "/slow" {
         let gate = GATE.lock().unwrap();
         gate.as_ref().unwrap().recv_timeout(Duration::from_secs(30)).map_err(|_| broken())?;
     }

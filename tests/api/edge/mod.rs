@@ -3,6 +3,8 @@
 mod answers;
 mod attacks;
 mod conformance;
+mod fake;
 mod limits;
-mod raw;
+pub mod raw;
 mod refusals;
+mod short_ways;

@@ -82,13 +82,17 @@ impl Raw {
                 text.lines().find(|line| line.to_ascii_lowercase().starts_with(&format!("{name}:")))?;
             Some(line.split_once(':')?.1.trim().to_owned())
         };
+        let with_body = with_body && !text.starts_with("HTTP/1.1 204 ") && !text.starts_with("HTTP/1.1 304 ");
         let length = match (with_body, value("content-length"), value("transfer-encoding")) {
             (true, Some(length), _) => head + length.parse::<usize>().unwrap(),
             (true, None, Some(_)) => {
-                while !self.bytes[head..].windows(5).any(|window| window == b"0\r\n\r\n") {
-                    assert!(self.more(), "the chunks broke off");
+                let mut at = head;
+                loop {
+                    match end_of_chunks(&self.bytes, &mut at) {
+                        Some(end) => break end,
+                        None => assert!(self.more(), "the chunks broke off"),
+                    }
                 }
-                head + self.bytes[head..].windows(5).position(|window| window == b"0\r\n\r\n").unwrap() + 5
             }
             _ => head,
         };
@@ -110,6 +114,23 @@ impl Raw {
             }
             Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
             Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Goes from chunk to chunk, as far as they are there, and gives the end of the last one.
+fn end_of_chunks(bytes: &[u8], at: &mut usize) -> Option<usize> {
+    loop {
+        let line = *at + bytes.get(*at..)?.windows(2).position(|window| window == b"\r\n")?;
+        let text = std::str::from_utf8(&bytes[*at..line]).unwrap();
+        let length = usize::from_str_radix(text, 16).expect("the length of a chunk");
+        let end = line + 2 + length + 2;
+        if bytes.len() < end {
+            return None;
+        }
+        *at = end;
+        if length == 0 {
+            return Some(end);
         }
     }
 }

@@ -1,0 +1,13 @@
+//! Who comes next where many wait for few: addresses share by time, so who asks little does not wait behind who asks much.
+//!
+//! Knows addresses and threads; knows no request and no connection.
+
+mod client_block;
+mod line;
+mod turns;
+mod waiter;
+
+pub use client_block::client_block;
+pub use line::{Advance, Line, Standing};
+pub use turns::{Turn, Turns};
+pub use waiter::Waiter;

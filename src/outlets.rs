@@ -1,0 +1,263 @@
+//! Short ways out: an answer goes from the thread that made it straight to the socket of its client.
+//!
+//! Whoever owns the socket offers the way for one answer, under a name that travels with the request, and waits for word.
+//! Whoever answers claims it, once. An offer that was taken back cannot be claimed any more, so that an answer which comes
+//! too late never reaches a connection that has gone on. Knows sockets and time-outs; knows nothing of requests.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use socket2::Socket;
+
+use crate::limits::edge::{OUTLET_HELD_BYTES, WRITE_PIECE_BYTES};
+
+/// The low bits of a state say how far an offer is; the others are its turn.
+const PHASE_BITS: u32 = 2;
+const CLOSED: u64 = 0;
+const OFFERED: u64 = 1;
+const CLAIMED: u64 = 2;
+const PHASES: u64 = (1 << PHASE_BITS) - 1;
+
+/// How sending failed.
+const SOUND: u8 = 0;
+const GONE: u8 = 1;
+const STALLED: u8 = 2;
+
+/// Every socket that can be offered.
+#[derive(Debug, Default)]
+pub struct Outlets {
+    state: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    outlets: HashMap<u64, Weak<Outlet>>,
+}
+
+impl Outlets {
+    /// Makes a socket known. `total` counts what is sent through all of them.
+    pub fn open(self: &Arc<Self>, socket: Arc<Socket>, total: Arc<AtomicU64>) -> Arc<Outlet> {
+        let mut open = self.lock();
+        let number = open.next;
+        open.next = number.wrapping_add(1);
+        let outlet = Arc::new(Outlet {
+            outlets: Arc::clone(self),
+            number,
+            socket,
+            total,
+            state: AtomicU64::new(CLOSED),
+            sent: AtomicU64::new(0),
+            failure: AtomicU8::new(SOUND),
+        });
+        open.outlets.insert(number, Arc::downgrade(&outlet));
+        outlet
+    }
+
+    /// Takes the way of that name, if it is still offered.
+    pub fn claim(&self, name: &str) -> Option<Claim> {
+        let (number, turn) = name.split_once('-')?;
+        let (number, turn) = (number.parse().ok()?, turn.parse::<u64>().ok()?);
+        let outlet = self.lock().outlets.get(&number)?.upgrade()?;
+        let (offered, claimed) = ((turn << PHASE_BITS) | OFFERED, (turn << PHASE_BITS) | CLAIMED);
+        let taken = outlet.state.compare_exchange(offered, claimed, Ordering::AcqRel, Ordering::Acquire);
+        taken.is_ok().then_some(Claim { outlet })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The way out of one connection, as the owner of the socket sees it.
+#[derive(Debug)]
+pub struct Outlet {
+    outlets: Arc<Outlets>,
+    number: u64,
+    socket: Arc<Socket>,
+    total: Arc<AtomicU64>,
+    state: AtomicU64,
+    sent: AtomicU64,
+    failure: AtomicU8,
+}
+
+/// Why a claimed way was left before the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// The client is gone.
+    Gone,
+    /// The client did not take what there was within its time.
+    Stalled,
+}
+
+impl Outlet {
+    /// Offers the way for one answer, and appends the name of the offer to `name`. Only the owner may call it.
+    pub fn offer(&self, name: &mut Vec<u8>) {
+        let turn = (self.state.load(Ordering::Relaxed) >> PHASE_BITS).wrapping_add(1);
+        name.extend_from_slice(itoa::Buffer::new().format(self.number).as_bytes());
+        name.push(b'-');
+        name.extend_from_slice(itoa::Buffer::new().format(turn).as_bytes());
+        self.state.store((turn << PHASE_BITS) | OFFERED, Ordering::Release);
+    }
+
+    /// Takes the offer back. Says whether it was claimed before, so that something may have been sent.
+    pub fn withdraw(&self) -> bool {
+        self.state.fetch_and(!PHASES, Ordering::AcqRel) & PHASES == CLAIMED
+    }
+
+    /// Whether the offer is claimed now.
+    pub fn is_claimed(&self) -> bool {
+        self.state.load(Ordering::Acquire) & PHASES == CLAIMED
+    }
+
+    /// Bytes that went out through claims since the connection was opened.
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// What went wrong with the socket, if anything did.
+    pub fn broken(&self) -> Option<Broken> {
+        match self.failure.load(Ordering::Acquire) {
+            SOUND => None,
+            STALLED => Some(Broken::Stalled),
+            _ => Some(Broken::Gone),
+        }
+    }
+
+    fn count(&self, sent: usize) {
+        let sent = u64::try_from(sent).unwrap_or(u64::MAX);
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.total.fetch_add(sent, Ordering::Relaxed);
+    }
+
+    fn fail(&self, how: u8) -> io::Error {
+        self.failure.store(how, Ordering::Release);
+        let kind = if how == STALLED { io::ErrorKind::TimedOut } else { io::ErrorKind::BrokenPipe };
+        kind.into()
+    }
+
+    /// Sends everything; each piece of [`WRITE_PIECE_BYTES`] within the time-out of the socket. With `more`, the last
+    /// bytes may wait for those that follow.
+    pub fn send_all(&self, bytes: &[u8], more: bool) -> io::Result<()> {
+        let flags = if more { SendFlags::MORE } else { SendFlags::empty() };
+        for piece in bytes.chunks(WRITE_PIECE_BYTES) {
+            if self.send(piece, flags)? < piece.len() {
+                return Err(self.fail(STALLED));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a piece, and says how much of it the socket took within its time-out, or at once.
+    fn send(&self, piece: &[u8], flags: SendFlags) -> io::Result<usize> {
+        loop {
+            match send(&*self.socket, piece, flags | SendFlags::NOSIGNAL) {
+                Ok(sent) => {
+                    self.count(sent);
+                    return Ok(sent);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(_) => return Err(self.fail(GONE)),
+            }
+        }
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        self.outlets.lock().outlets.remove(&self.number);
+    }
+}
+
+/// The right to send one answer.
+#[derive(Debug)]
+pub struct Claim {
+    outlet: Arc<Outlet>,
+}
+
+/// Sends a whole answer. What the client does not take at once goes to `back`, so that a slow client holds whoever reads
+/// there, and not this thread. Without a claim, everything does.
+pub fn put_out(claim: Option<Claim>, answer: &[u8], back: &mut dyn Write) -> io::Result<()> {
+    let sent = match claim.map(|claim| claim.outlet.send(answer, SendFlags::DONTWAIT)) {
+        None => None,
+        Some(Ok(sent)) => Some(sent),
+        Some(Err(error)) => {
+            give_up(back)?;
+            return Err(error);
+        }
+    };
+    let rest = answer.get(sent.unwrap_or(0)..).unwrap_or_default();
+    if sent.is_some() {
+        give_word(rest.len(), back)?;
+    }
+    back.write_all(rest)?;
+    back.flush()
+}
+
+/// Tells the owner of a claimed socket that the answer is out but for so many bytes, which follow.
+fn give_word(rest: usize, back: &mut dyn Write) -> io::Result<()> {
+    back.write_all(b"HTTP/1.1 200 Sent\r\nContent-Length: ")?;
+    back.write_all(itoa::Buffer::new().format(rest).as_bytes())?;
+    back.write_all(b"\r\n\r\n")
+}
+
+/// Tells the owner of a claimed socket that the answer broke off.
+fn give_up(back: &mut dyn Write) -> io::Result<()> {
+    back.write_all(b"cut\r\n\r\n")?;
+    back.flush()
+}
+
+/// Writes an answer of many pieces through a claim.
+pub struct ClaimWriter {
+    claim: Claim,
+    back: Box<dyn Write + Send>,
+    /// Small pieces that wait for a large one or a flush.
+    held: Vec<u8>,
+}
+
+impl ClaimWriter {
+    /// `back` is where the owner of the socket waits for word.
+    pub fn new(claim: Claim, back: Box<dyn Write + Send>) -> Self {
+        Self { claim, back, held: Vec::new() }
+    }
+
+    /// Says that the answer is out, whole or not.
+    pub fn finish(mut self, whole: bool) -> io::Result<()> {
+        let flushed = self.flush();
+        if !whole || flushed.is_err() {
+            give_up(self.back.as_mut())?;
+            return flushed;
+        }
+        give_word(0, self.back.as_mut())?;
+        self.back.flush()
+    }
+}
+
+impl Write for ClaimWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.held.len().saturating_add(bytes.len()) <= OUTLET_HELD_BYTES {
+            self.held.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
+        if !self.held.is_empty() {
+            self.claim.outlet.send_all(&self.held, true)?;
+            self.held.clear();
+        }
+        self.claim.outlet.send_all(bytes, false)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let sent = self.claim.outlet.send_all(&self.held, false);
+        self.held.clear();
+        sent
+    }
+}
