@@ -109,7 +109,8 @@ def compare(options: argparse.Namespace) -> tuple[dict[str, Any], "list[Work]"]:
         served = list(subjects)
         if "polars" in options.peers:
             subjects.append(measure.InProcess(parquet, watchdog))
-        for work in asked:
+        # Long answers first, so that the memory beside them is theirs and not what other works have left in caches.
+        for work in sorted(asked, key=lambda work: not work.is_rate):
             taking_part = [each for each in subjects if each.name != power.name or work.form in POWER_FORMS]
             cells = measure.rounds(work, taking_part, effort, oracle, turn)
             results["answers"][work.name] = {name: cell.figures() for name, cell in cells.items()}
