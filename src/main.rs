@@ -18,7 +18,7 @@ const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    memory::give_back_at_once(GIVEN_BACK_BYTES_MIN);
+    memory::give_back_at_once(GIVEN_BACK_BYTES_MIN, memory::Pages::Usual);
     let Command::Serve(typed) = CommandLine::parse().command;
     match serve(typed) {
         Ok(()) => ExitCode::SUCCESS,

@@ -111,10 +111,11 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     });
     let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock), search)?;
     let patrol = patrol(catalog, Arc::clone(&app.clock), settings.checksum_bytes_per_second)?;
-    let admin = start_admin(settings, &app)?;
+    let (admin, public) =
+        rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
+    let (admin, public) = (admin?, public?);
     std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
         .map_err(|error| part("admin address", &error))?;
-    let public = start_public(settings, &app, &limits)?;
     let sampler = public.guard().sampler();
     app.metrics.add_source(move || sampler().into_iter().map(sample).collect());
     let datasets = app.catalog.snapshot();

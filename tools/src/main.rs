@@ -56,7 +56,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    mercato::memory::give_back_at_once(GIVEN_BACK_BYTES_MIN);
+    mercato::memory::give_back_at_once(GIVEN_BACK_BYTES_MIN, mercato::memory::Pages::Huge);
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
