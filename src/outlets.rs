@@ -183,33 +183,22 @@ pub struct Claim {
 /// Sends a whole answer. What the client does not take at once goes to `back`, so that a slow client holds whoever reads
 /// there, and not this thread. Without a claim, everything does.
 pub fn put_out(claim: Option<Claim>, answer: &[u8], back: &mut dyn Write) -> io::Result<()> {
-    let sent = match claim.map(|claim| claim.outlet.send(answer, SendFlags::DONTWAIT)) {
-        None => None,
-        Some(Ok(sent)) => Some(sent),
-        Some(Err(error)) => {
-            give_up(back)?;
-            return Err(error);
-        }
+    let Some(claim) = claim else {
+        back.write_all(answer)?;
+        return back.flush();
     };
-    let rest = answer.get(sent.unwrap_or(0)..).unwrap_or_default();
-    if sent.is_some() {
-        give_word(rest.len(), back)?;
-    }
+    let sent = claim.outlet.send(answer, SendFlags::DONTWAIT);
+    // Of an answer to somebody who is gone nothing is left.
+    let rest = sent.as_ref().map_or(&[][..], |sent| answer.get(*sent..).unwrap_or_default());
+    give_word(rest.len(), back)?;
     back.write_all(rest)?;
-    back.flush()
+    back.flush()?;
+    sent.map(|_| ())
 }
 
 /// Tells the owner of a claimed socket that the answer is out but for so many bytes, which follow.
 fn give_word(rest: usize, back: &mut dyn Write) -> io::Result<()> {
-    back.write_all(b"HTTP/1.1 200 Sent\r\nContent-Length: ")?;
-    back.write_all(itoa::Buffer::new().format(rest).as_bytes())?;
-    back.write_all(b"\r\n\r\n")
-}
-
-/// Tells the owner of a claimed socket that the answer broke off.
-fn give_up(back: &mut dyn Write) -> io::Result<()> {
-    back.write_all(b"cut\r\n\r\n")?;
-    back.flush()
+    back.write_all(format!("HTTP/1.1 200 Sent\r\nContent-Length: {rest}\r\n\r\n").as_bytes())
 }
 
 /// Writes an answer of many pieces through a claim.
@@ -226,15 +215,17 @@ impl ClaimWriter {
         Self { claim, back, held: Vec::new() }
     }
 
-    /// Says that the answer is out, whole or not.
+    /// Says that the answer is out, whole or broken off.
     pub fn finish(mut self, whole: bool) -> io::Result<()> {
         let flushed = self.flush();
-        if !whole || flushed.is_err() {
-            give_up(self.back.as_mut())?;
-            return flushed;
+        // Where it was the client that failed, its owner sees that of the socket, and this side is sound.
+        if (whole && flushed.is_ok()) || self.claim.outlet.broken().is_some() {
+            give_word(0, self.back.as_mut())?;
+        } else {
+            self.back.write_all(b"cut\r\n\r\n")?;
         }
-        give_word(0, self.back.as_mut())?;
-        self.back.flush()
+        self.back.flush()?;
+        flushed
     }
 }
 

@@ -53,7 +53,11 @@ pub(super) fn relay(
     let is_word = false;
     let relay = Relay { lease, client, facts, keep, is_long, shared, is_word, begun: false, passage: None };
     let outcome = relay.run();
-    let Err((broken, begun)) = outcome else { return Served::Whole };
+    let (broken, begun) = match outcome {
+        Ok(()) if client.outlet.broken().is_none() => return Served::Whole,
+        Ok(()) => (Broken::Client, true),
+        Err(ended) => ended,
+    };
     match (broken_outside(broken, client, shared), begun || client.outlet.is_claimed()) {
         (Broken::Worker, false) => Served::Unanswered,
         (Broken::Worker, true) => {

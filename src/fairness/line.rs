@@ -14,6 +14,8 @@ use super::client_block::client_block;
 
 /// Taken for the cost of the first request of an address, in microseconds.
 const FIRST_COST: u64 = 1_000;
+/// What one request counts at most, so that nobody is shut out for hours after a stream of hours.
+const COST_MAX: u64 = 1_000_000;
 /// Addresses from which on those that are served and not ahead are forgotten.
 const FORGET_FROM: usize = 64;
 /// Addresses that are kept because they are ahead. Beyond it, all that are idle begin anew.
@@ -170,7 +172,7 @@ impl<T> Line<T> {
     pub fn end(&mut self, address: IpAddr, advance: Advance, cost: Duration) {
         let address = client_block(address);
         let Some(flow) = self.flows.get_mut(&address) else { return };
-        let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX);
+        let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX).min(COST_MAX);
         flow.in_service = flow.in_service.saturating_sub(1);
         flow.time = flow.time.saturating_sub(advance.micros).saturating_add(cost);
         flow.last_cost = cost;

@@ -136,6 +136,20 @@ fn a_client_that_leaves_or_does_not_read_ends_the_work() {
     assert_eq!(fake.get("/page").answer().body.len(), 100);
 }
 
+#[test]
+fn a_client_that_leaves_before_its_page_costs_no_worker() {
+    let limits = EdgeLimits { queue_wait: Duration::from_secs(30), ..EdgeLimits::default() };
+    let fake = Fake::start_pages(1, limits, act);
+    for _ in 0..20 {
+        drop(fake.get("/page"));
+        drop(fake.get("/large"));
+    }
+    assert_eq!(fake.get("/page").answer().body.len(), 100);
+    let samples = fake.guard.as_ref().unwrap().sampler()();
+    let replaced = samples.iter().find(|sample| sample.name == "mercato_private_replaced_total").unwrap();
+    assert_eq!(replaced.value, 0, "private connections are not given up for clients");
+}
+
 /// An answer that comes when the client was told that there is none must not be taken for the answer to its next request.
 #[test]
 fn an_answer_that_comes_too_late_reaches_nobody() {
