@@ -22,6 +22,9 @@ const OFFERED: u64 = 1;
 const CLAIMED: u64 = 2;
 const PHASES: u64 = (1 << PHASE_BITS) - 1;
 
+/// The end of the name of an offer whose answer is the last one.
+const CLOSES: &str = "-last";
+
 /// How sending failed.
 const SOUND: u8 = 0;
 const GONE: u8 = 1;
@@ -60,12 +63,13 @@ impl Outlets {
 
     /// Takes the way of that name, if it is still offered.
     pub fn claim(&self, name: &str) -> Option<Claim> {
+        let (name, closes) = name.strip_suffix(CLOSES).map_or((name, false), |name| (name, true));
         let (number, turn) = name.split_once('-')?;
         let (number, turn) = (number.parse().ok()?, turn.parse::<u64>().ok()?);
         let outlet = self.lock().outlets.get(&number)?.upgrade()?;
         let (offered, claimed) = ((turn << PHASE_BITS) | OFFERED, (turn << PHASE_BITS) | CLAIMED);
         let taken = outlet.state.compare_exchange(offered, claimed, Ordering::AcqRel, Ordering::Acquire);
-        taken.is_ok().then_some(Claim { outlet })
+        taken.is_ok().then_some(Claim { outlet, closes })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -95,12 +99,16 @@ pub enum Broken {
 }
 
 impl Outlet {
-    /// Offers the way for one answer, and appends the name of the offer to `name`. Only the owner may call it.
-    pub fn offer(&self, name: &mut Vec<u8>) {
+    /// Offers the way for one answer, which has to say so where it `closes` the connection, and appends the name of the
+    /// offer to `name`. Only the owner may call it.
+    pub fn offer(&self, closes: bool, name: &mut Vec<u8>) {
         let turn = (self.state.load(Ordering::Relaxed) >> PHASE_BITS).wrapping_add(1);
         name.extend_from_slice(itoa::Buffer::new().format(self.number).as_bytes());
         name.push(b'-');
         name.extend_from_slice(itoa::Buffer::new().format(turn).as_bytes());
+        if closes {
+            name.extend_from_slice(CLOSES.as_bytes());
+        }
         self.state.store((turn << PHASE_BITS) | OFFERED, Ordering::Release);
     }
 
@@ -178,6 +186,14 @@ impl Drop for Outlet {
 #[derive(Debug)]
 pub struct Claim {
     outlet: Arc<Outlet>,
+    closes: bool,
+}
+
+impl Claim {
+    /// Whether the answer has to say that it is the last one.
+    pub fn closes(&self) -> bool {
+        self.closes
+    }
 }
 
 /// Sends a whole answer. What the client does not take at once goes to `back`, so that a slow client holds whoever reads

@@ -152,9 +152,9 @@ impl Connection {
             add_wait(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), request.head);
         }
         let keep = keep && !self.shared.registry.is_stopping();
-        // Where the head is to say more than the worker knows, or no body follows, the answer comes through the guard.
-        if keep && facts.fields.is_http_1_1 && !facts.is_head {
-            add_offer(&self.client.outlet, request.head);
+        // Where an old client needs another form, or no body follows the head, the answer comes through the guard.
+        if facts.fields.is_http_1_1 && !facts.is_head {
+            add_offer(&self.client.outlet, !keep, request.head);
         }
         count(&self.shared.counters.requests);
         if hand_over(&lease, request.head, request.body).is_err() {

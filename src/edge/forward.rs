@@ -44,8 +44,8 @@ pub(super) fn add_wait(micros: u64, out: &mut Vec<u8>) {
 }
 
 /// Offers the way to the client's socket, and adds to an ended head under which name.
-pub(super) fn add_offer(outlet: &Outlet, out: &mut Vec<u8>) {
-    add_line(OUTLET_HEADER, out, |out| outlet.offer(out));
+pub(super) fn add_offer(outlet: &Outlet, closes: bool, out: &mut Vec<u8>) {
+    add_line(OUTLET_HEADER, out, |out| outlet.offer(closes, out));
 }
 
 fn add_line(name: &str, out: &mut Vec<u8>, write_value: impl FnOnce(&mut Vec<u8>)) {

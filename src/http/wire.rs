@@ -44,6 +44,9 @@ pub fn send(request: Incoming, mut response: Response, surface: &Surface, claim:
     encode_body(&mut response);
     let mut head = Vec::with_capacity(1024);
     begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
+    if claim.as_ref().is_some_and(Claim::closes) {
+        head.extend_from_slice(b"Connection: close\r\n");
+    }
     let with_body = request.method() != Method::Head;
     match response.body {
         Body::Absent => {

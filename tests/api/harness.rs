@@ -284,9 +284,10 @@ impl Ask {
         self
     }
 
-    /// What is sent where nothing follows.
-    pub fn last_bytes(&self) -> Vec<u8> {
-        self.clone().header("Connection", "close").bytes()
+    /// What a client sends that knows HTTP/1.0 only.
+    pub fn old_bytes(&self) -> Vec<u8> {
+        let bytes = String::from_utf8(self.bytes()).unwrap();
+        bytes.replacen(" HTTP/1.1\r\n", " HTTP/1.0\r\n", 1).into_bytes()
     }
 
     /// Whether the answer has no body.
