@@ -134,7 +134,7 @@ impl<T> Line<T> {
         self.take(first)
     }
 
-    /// Takes out who is next of those whose address stands so. Looks at [`LOOKS_MAX`] addresses.
+    /// Takes out who is next of those whose address stands so. Looks at the first 64 addresses only.
     pub fn take_next_where(&mut self, is_meant: impl Fn(Standing) -> bool) -> Option<(T, Advance)> {
         let meant = |(_, _, address): &&Rank| {
             self.flows.get(address).is_some_and(|flow| is_meant(flow.standing(self.now)))
