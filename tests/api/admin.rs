@@ -43,15 +43,12 @@ fn metrics_count_answers_by_route_and_status() {
     site.get("/nowhere");
     let answer = exchange(site.admin_address(), &Ask::get("/metrics"));
     assert!(answer.header("Content-Type").unwrap().starts_with("text/plain; version=0.0.4"));
-    let text = answer.text();
-    for line in [
+    site.wait_for_metrics(&[
         "mercato_requests_total{route=\"/api/v1/datasets/{slug}/query\",status=\"200\"} 1",
         "mercato_requests_total{route=\"none\",status=\"404\"} 1",
         "mercato_rows_total 2",
         "mercato_credits_charged_total 2",
         "mercato_datasets_serving 1",
         "mercato_datasets_quarantined 0",
-    ] {
-        assert!(text.lines().any(|present| present == line), "{line}\n{text}");
-    }
+    ]);
 }

@@ -89,6 +89,19 @@ impl Site {
         }
     }
 
+    /// Waits until `/metrics` shows these lines: an answer is counted once it is out, and by then its client may have it.
+    #[track_caller]
+    pub fn wait_for_metrics(&self, lines: &[&str]) {
+        for line in lines {
+            wait_until(line, || {
+                exchange(self.admin_address(), &Ask::get("/metrics"))
+                    .text()
+                    .lines()
+                    .any(|shown| shown == *line)
+            });
+        }
+    }
+
     pub fn admin_token(&self) -> String {
         std::fs::read_to_string(self.data().admin_token()).unwrap().trim().to_owned()
     }

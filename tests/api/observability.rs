@@ -21,6 +21,9 @@ fn exposed() -> BTreeSet<String> {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     assert_eq!(site.query("cities", &key, "{}").status, 200);
+    site.wait_for_metrics(&[
+        "mercato_requests_total{route=\"/api/v1/datasets/{slug}/query\",status=\"200\"} 1",
+    ]);
     let bearer = format!("Bearer {}", site.admin_token());
     let answer = exchange(site.admin_address(), &Ask::get("/metrics").header("Authorization", &bearer));
     assert_eq!(answer.status, 200);

@@ -74,7 +74,7 @@ fn a_connection_without_requests_is_closed_without_a_word() {
     let mut used = Raw::connect(site.address());
     assert_eq!(used.send(HEALTH).answer().status, 200);
     assert!(fresh.is_over() && used.is_over());
-    assert_eq!(metric(&site, "mercato_connections_idle_closed_total"), 2);
+    site.wait_for_metrics(&["mercato_connections_idle_closed_total 2"]);
     // Hazard 5: the listener itself has no such time.
     assert_eq!(site.get("/healthz").status, 200);
 }

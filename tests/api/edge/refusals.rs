@@ -1,7 +1,7 @@
 //! What is refused at the socket, and that nothing of it is carried out.
 
 use super::raw::{Raw, ask};
-use crate::harness::{Site, wait_until};
+use crate::harness::Site;
 
 fn site() -> Site {
     Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"])
@@ -145,17 +145,10 @@ fn a_client_cannot_name_another_address() {
 fn what_is_refused_is_counted() {
     let site = site();
     check(&site, "GET / HTTP/2.0\r\n\r\n", 505, "HTTP_VERSION_NOT_SUPPORTED", "VERSION_UNSUPPORTED");
-    let metrics =
-        crate::harness::exchange(site.admin_address(), &crate::harness::Ask::get("/metrics")).text();
-    for line in [
+    site.wait_for_metrics(&[
         "mercato_edge_refusals_total{reason=\"malformed\"} 1",
         "mercato_requests_total{route=\"none\",status=\"505\"} 1",
         "mercato_workers{pool=\"page\"} 8",
-    ] {
-        assert!(metrics.lines().any(|present| present == line), "{line}\n{metrics}");
-    }
-    wait_until("the connection is closed", || {
-        let metrics = crate::harness::exchange(site.admin_address(), &crate::harness::Ask::get("/metrics"));
-        metrics.text().lines().any(|line| line == "mercato_connections_open 0")
-    });
+        "mercato_connections_open 0",
+    ]);
 }
