@@ -35,34 +35,7 @@ pub struct WorkerPlan {
 pub struct Workers {
     server: Arc<tiny_http::Server>,
     stopping: Arc<AtomicBool>,
-    first: JoinHandle<()>,
-    others: JoinHandle<Vec<JoinHandle<()>>>,
-}
-
-/// What each worker needs.
-struct Staff {
-    plan: WorkerPlan,
-    server: Arc<tiny_http::Server>,
-    stopping: Arc<AtomicBool>,
-    service: Arc<Service>,
-}
-
-impl Staff {
-    fn hire(&self, number: usize) -> io::Result<JoinHandle<()>> {
-        let (server, stopping) = (Arc::clone(&self.server), Arc::clone(&self.stopping));
-        let (service, steps_back) = (Arc::clone(&self.service), self.plan.steps_back);
-        thread::Builder::new().name(format!("{}-{number}", self.plan.name)).spawn(move || {
-            if steps_back {
-                step_back();
-            }
-            work(&server, &stopping, &service);
-        })
-    }
-}
-
-/// Those that are there answer what comes.
-fn no_thread(error: &io::Error) {
-    tracing::error!(%error, "a worker cannot be started");
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
@@ -70,28 +43,31 @@ impl Workers {
     pub fn start(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
-        let staff = Staff { plan: *plan, server, stopping, service: Arc::clone(service) };
-        let first = staff.hire(0)?;
-        let (server, stopping) = (Arc::clone(&staff.server), Arc::clone(&staff.stopping));
-        // One can answer; the others come while the start goes on.
-        let others = thread::Builder::new().name(format!("{}-start", plan.name)).spawn(move || {
-            let hired = (1..staff.plan.count).map(|number| staff.hire(number));
-            hired.filter_map(|hired| hired.inspect_err(no_thread).ok()).collect()
-        })?;
-        Ok(Self { server, stopping, first, others })
+        let WorkerPlan { name, count, steps_back } = *plan;
+        let threads = (0..count)
+            .map(|number| {
+                let (server, stopping, service) =
+                    (Arc::clone(&server), Arc::clone(&stopping), Arc::clone(service));
+                thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
+                    if steps_back {
+                        step_back();
+                    }
+                    work(&server, &stopping, &service);
+                })
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { server, stopping, threads })
     }
 
     /// Ends the workers when they have answered what they are at. `knock` connects once to the listener, which makes
     /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
     pub fn stop(self, wait: bool, knock: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
-        let mut threads = self.others.join().unwrap_or_default();
-        threads.push(self.first);
-        for _ in &threads {
+        for _ in &self.threads {
             self.server.unblock();
         }
         let (ended, busy): (Vec<_>, Vec<_>) =
-            threads.into_iter().partition(|thread| wait || thread.is_finished());
+            self.threads.into_iter().partition(|thread| wait || thread.is_finished());
         for thread in ended {
             drop(thread.join());
         }
