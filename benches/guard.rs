@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::edge::{EdgeLimits, Guard, GuardParts, ListenAddress, PoolPlan, PrivateDoor};
+use mercato::limits::edge::OUTLET_HEADER;
 use mercato::outlets::{ClaimWriter, Outlets, put_out};
 use socket2::{Domain, Socket, Type};
 
@@ -45,7 +46,7 @@ fn serve(server: &Arc<tiny_http::Server>, outlets: &Arc<Outlets>) {
             while let Ok(request) = server.recv() {
                 let length: usize = request.url()[1..].parse().unwrap_or(0);
                 let is_proof = request.url() == "/";
-                let offer = request.headers().iter().find(|header| header.field.equiv("X-Edge-Outlet"));
+                let offer = request.headers().iter().find(|header| header.field.equiv(OUTLET_HEADER));
                 let claim = offer.and_then(|offer| outlets.claim(offer.value.as_str()));
                 let mut writer = request.into_writer();
                 if is_proof {

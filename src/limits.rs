@@ -300,6 +300,10 @@ pub mod edge {
     pub const PASSED_BYTES_HELD: usize = 1024 * 1024;
     /// What is read behind such a chunk: little more than the line before the next one.
     pub const CHUNK_LINE_READ_BYTES: usize = 64;
+    /// What is read at first of what a worker says, which mostly is only that its answer is out.
+    pub const WORD_BYTES_MAX: usize = 256;
+    /// Small pieces of an answer that wait for a large one.
+    pub const OUTLET_HELD_BYTES: usize = 1024;
     /// Longest head of an answer.
     pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
     /// A page up to this size is taken from its worker whole, however slowly the client reads.
@@ -322,11 +326,6 @@ pub mod edge {
     pub const CLIENT_HEADER: &str = "X-Edge-Client";
     /// Header of the private wire: microseconds that the request waited for a worker.
     pub const WAITED_HEADER: &str = "X-Edge-Waited";
-    /// What is read at first of what a worker says, which mostly is only that its answer is out.
-    pub const WORD_BYTES_MAX: usize = 256;
-    /// Small pieces of an answer that wait for a large one, so that one system call sends both.
-    pub const OUTLET_HELD_BYTES: usize = 1024;
-
     /// Header of the private wire: the name under which the socket of the client is offered. No client can set it.
     pub const OUTLET_HEADER: &str = "X-Edge-Outlet";
     /// Header of the private wire: this request only proves a connection.

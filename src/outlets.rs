@@ -43,8 +43,8 @@ struct Open {
 }
 
 impl Outlets {
-    /// Makes a socket known. `total` counts what is sent through all of them.
-    pub fn open(self: &Arc<Self>, socket: Arc<Socket>, total: Arc<AtomicU64>) -> Arc<Outlet> {
+    /// Takes a socket in. `total` counts what is sent through all of them.
+    pub fn open(self: &Arc<Self>, socket: Socket, total: Arc<AtomicU64>) -> Arc<Outlet> {
         let mut open = self.lock();
         let number = open.next;
         open.next = number.wrapping_add(1);
@@ -82,7 +82,7 @@ impl Outlets {
 pub struct Outlet {
     outlets: Arc<Outlets>,
     number: u64,
-    socket: Arc<Socket>,
+    socket: Socket,
     total: Arc<AtomicU64>,
     state: AtomicU64,
     sent: AtomicU64,
@@ -99,6 +99,11 @@ pub enum Broken {
 }
 
 impl Outlet {
+    /// The socket itself, for its owner.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
     /// Offers the way for one answer, which has to say so where it `closes` the connection, and appends the name of the
     /// offer to `name`. Only the owner may call it.
     pub fn offer(&self, closes: bool, name: &mut Vec<u8>) {
@@ -163,7 +168,7 @@ impl Outlet {
     /// Sends a piece, and says how much of it the socket took within its time-out, or at once.
     fn send(&self, piece: &[u8], flags: SendFlags) -> io::Result<usize> {
         loop {
-            match send(&*self.socket, piece, flags | SendFlags::NOSIGNAL) {
+            match send(&self.socket, piece, flags | SendFlags::NOSIGNAL) {
                 Ok(sent) => {
                     self.count(sent);
                     return Ok(sent);
@@ -217,6 +222,13 @@ fn give_word(rest: usize, back: &mut dyn Write) -> io::Result<()> {
     back.write_all(format!("HTTP/1.1 200 Sent\r\nContent-Length: {rest}\r\n\r\n").as_bytes())
 }
 
+/// Tells whoever reads at `back` that an answer broke off: what follows is no head and no chunk, so that nobody takes the
+/// part for the whole, and the connection is known to be of no further use.
+pub fn give_up(back: &mut dyn Write) -> io::Result<()> {
+    back.write_all(b"cut\r\n\r\n")?;
+    back.flush()
+}
+
 /// Writes an answer of many pieces through a claim.
 pub struct ClaimWriter {
     claim: Claim,
@@ -238,7 +250,7 @@ impl ClaimWriter {
         if (whole && flushed.is_ok()) || self.claim.outlet.broken().is_some() {
             give_word(0, self.back.as_mut())?;
         } else {
-            self.back.write_all(b"cut\r\n\r\n")?;
+            give_up(self.back.as_mut())?;
         }
         self.back.flush()?;
         flushed
@@ -266,5 +278,105 @@ impl Write for ClaimWriter {
         let sent = self.claim.outlet.send_all(&self.held, false);
         self.held.clear();
         sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A way back that the test can read.
+    #[derive(Clone, Default)]
+    struct Back(Arc<Mutex<Vec<u8>>>);
+
+    impl Back {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
+
+    impl Write for Back {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn open() -> (Arc<Outlets>, Arc<Outlet>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let outlets = Arc::<Outlets>::default();
+        let outlet = outlets.open(listener.accept().unwrap().0.into(), Arc::default());
+        (outlets, outlet, client)
+    }
+
+    fn offer(outlet: &Outlet, closes: bool) -> String {
+        let mut name = Vec::new();
+        outlet.offer(closes, &mut name);
+        String::from_utf8(name).unwrap()
+    }
+
+    #[test]
+    fn an_offer_is_claimed_once_and_only_while_it_stands() {
+        let (outlets, outlet, _client) = open();
+        let name = offer(&outlet, false);
+        assert!(outlets.claim(&name).is_some() && outlet.is_claimed());
+        assert!(outlets.claim(&name).is_none(), "it is taken");
+        assert!(outlet.withdraw() && !outlet.is_claimed());
+        let later = offer(&outlet, true);
+        assert!(outlets.claim(&name).is_none(), "the former one is over");
+        assert!(outlets.claim(&later).is_some_and(|claim| claim.closes()));
+        outlet.withdraw();
+        let withdrawn = offer(&outlet, false);
+        assert!(!outlet.withdraw());
+        assert!(outlets.claim(&withdrawn).is_none(), "it was taken back");
+        for nonsense in ["", "-", "0", "7-1", "0-", "0-x", "0-1-2", "-last"] {
+            assert!(outlets.claim(nonsense).is_none(), "{nonsense}");
+        }
+        let name = offer(&outlet, false);
+        drop(outlet);
+        assert!(outlets.claim(&name).is_none(), "the connection is gone");
+        assert!(outlets.lock().outlets.is_empty());
+    }
+
+    #[test]
+    fn without_a_claim_everything_goes_back_and_with_one_only_word_does() {
+        let (outlets, outlet, _client) = open();
+        let mut back = Back::default();
+        put_out(None, b"answer", &mut back).unwrap();
+        assert_eq!(back.text(), "answer");
+        let mut back = Back::default();
+        put_out(outlets.claim(&offer(&outlet, false)), b"answer", &mut back).unwrap();
+        assert_eq!(back.text(), "HTTP/1.1 200 Sent\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!((outlet.sent(), outlet.broken()), (6, None));
+    }
+
+    #[test]
+    fn a_stream_that_broke_off_says_so_unless_it_was_the_client() {
+        let (outlets, outlet, client) = open();
+        let writer = |back: &Back| {
+            outlet.withdraw();
+            ClaimWriter::new(outlets.claim(&offer(&outlet, false)).unwrap(), Box::new(back.clone()))
+        };
+        let back = Back::default();
+        let mut part = writer(&back);
+        part.write_all(b"row").unwrap();
+        part.finish(false).unwrap();
+        assert_eq!((back.text().as_str(), outlet.sent()), ("cut\r\n\r\n", 3));
+        let back = Back::default();
+        outlet.socket().set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        let mut stalled = writer(&back);
+        while stalled.write_all(&[7; 65_536]).is_ok() {}
+        assert_eq!(outlet.broken(), Some(Broken::Stalled));
+        stalled.finish(false).unwrap();
+        assert!(back.text().starts_with("HTTP/1.1 200 Sent"), "{}", back.text());
+        drop(client);
     }
 }

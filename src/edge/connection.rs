@@ -67,7 +67,7 @@ impl Connection {
                     self.phase = Phase::Idle;
                 }
                 Step::Continue => {
-                    if (&*self.client.socket).write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
+                    if self.client.socket().write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
                         break;
                     }
                 }
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     fn receive(&mut self) -> Filled {
-        match (&*self.client.socket).read(self.assembly.room()) {
+        match self.client.socket().read(self.assembly.room()) {
             Ok(0) => Filled::Ended,
             Ok(length) => {
                 add(&self.shared.counters.bytes_in, length);
@@ -180,7 +180,7 @@ impl Connection {
     fn cut(&self) -> bool {
         if self.client.outlet.withdraw() {
             // It may be gone already.
-            drop(self.client.socket.shutdown(Shutdown::Both));
+            drop(self.client.socket().shutdown(Shutdown::Both));
         }
         false
     }
@@ -197,7 +197,7 @@ impl Connection {
     /// turn the close into a reset that takes the answer with it.
     fn refuse_and_leave(&self, refusal: &Refusal) {
         self.refuse(refusal, false);
-        if self.client.socket.shutdown(Shutdown::Write).is_err() {
+        if self.client.socket().shutdown(Shutdown::Write).is_err() {
             return;
         }
         let deadline = Instant::now() + LINGER_TIME;
@@ -208,7 +208,7 @@ impl Connection {
             if !is_readable(&self.client, left) {
                 return;
             }
-            match self.client.socket.recv(&mut piece) {
+            match self.client.socket().recv(&mut piece) {
                 Ok(length) if length > 0 => dropped = dropped.saturating_add(length),
                 _ => return,
             }
@@ -219,7 +219,7 @@ impl Connection {
 /// Waits until the client has sent something or left, at most for so long.
 fn is_readable(client: &Client, wait: Duration) -> bool {
     let Ok(timeout) = Timespec::try_from(wait) else { return false };
-    let mut sockets = [PollFd::new(&*client.socket, PollFlags::IN)];
+    let mut sockets = [PollFd::new(client.socket(), PollFlags::IN)];
     loop {
         match poll(&mut sockets, Some(&timeout)) {
             Ok(ready) => return ready > 0,

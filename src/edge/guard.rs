@@ -240,9 +240,8 @@ fn accept(listener: &Socket, shared: &Arc<Shared>) {
 fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     count(&shared.counters.accepted);
     let address = peer.as_socket().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
-    let socket = Arc::new(socket);
-    let outlet = shared.outlets.open(Arc::clone(&socket), Arc::clone(&shared.counters.bytes_out));
-    let client = Arc::new(Client { socket, outlet, address, idle: AtomicBool::new(false) });
+    let outlet = shared.outlets.open(socket, Arc::clone(&shared.counters.bytes_out));
+    let client = Arc::new(Client { outlet, address, idle: AtomicBool::new(false) });
     if shared.registry.count() >= shared.limits.connections {
         return turn_away(&client, &Refusal::ConnectionsFull, shared);
     }
@@ -255,9 +254,9 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
         return turn_away(&client, &Refusal::AddressFull, shared);
     };
     let timeouts = client
-        .socket
+        .socket()
         .set_read_timeout(Some(shared.limits.idle_time))
-        .and_then(|()| client.socket.set_write_timeout(Some(shared.limits.write_time)));
+        .and_then(|()| client.socket().set_write_timeout(Some(shared.limits.write_time)));
     if timeouts.is_err() {
         return;
     }
@@ -295,9 +294,9 @@ impl Drop for Open {
 fn turn_away(client: &Client, refusal: &Refusal, shared: &Shared) {
     shared.counters.refuse(refusal);
     let answer = (shared.refuse)(refusal, client.address, true);
-    if client.socket.set_write_timeout(Some(Duration::from_millis(1))).is_ok() {
+    if client.socket().set_write_timeout(Some(Duration::from_millis(1))).is_ok() {
         // A client that does not take it now is only disconnected.
         drop(super::relay::send_answer(client, &answer, false, shared));
     }
-    drop(client.socket.shutdown(Shutdown::Write));
+    drop(client.socket().shutdown(Shutdown::Write));
 }

@@ -13,12 +13,17 @@ use crate::outlets::Outlet;
 /// One client.
 #[derive(Debug)]
 pub(super) struct Client {
-    pub(super) socket: Arc<Socket>,
-    /// The way from workers to the socket.
+    /// The socket, and the way from workers to it.
     pub(super) outlet: Arc<Outlet>,
     pub(super) address: IpAddr,
     /// Whether it waits for the first byte of a request.
     pub(super) idle: AtomicBool,
+}
+
+impl Client {
+    pub(super) fn socket(&self) -> &Socket {
+        self.outlet.socket()
+    }
 }
 
 /// The open connections.
@@ -61,7 +66,7 @@ impl Registry {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for client in state.clients.values().filter(|client| client.idle.load(Ordering::SeqCst)) {
             // It may be gone already.
-            drop(client.socket.shutdown(Shutdown::Read));
+            drop(client.socket().shutdown(Shutdown::Read));
         }
     }
 
@@ -72,7 +77,7 @@ impl Registry {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 for client in state.clients.values() {
-                    drop(client.socket.shutdown(Shutdown::Both));
+                    drop(client.socket().shutdown(Shutdown::Both));
                 }
                 return false;
             }

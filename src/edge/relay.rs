@@ -50,10 +50,8 @@ pub(super) fn relay(
     is_long: bool,
     shared: &Shared,
 ) -> Served {
-    let is_word = false;
-    let relay = Relay { lease, client, facts, keep, is_long, shared, is_word, begun: false, passage: None };
-    let outcome = relay.run();
-    let (broken, begun) = match outcome {
+    let relay = Relay { lease, client, facts, keep, is_long, shared, begun: false, passage: None };
+    let (broken, begun) = match relay.run() {
         Ok(()) if client.outlet.broken().is_none() => return Served::Whole,
         Ok(()) => (Broken::Client, true),
         Err(ended) => ended,
@@ -64,7 +62,7 @@ pub(super) fn relay(
             count(&shared.counters.cut);
             if !facts.fields.is_http_1_1 {
                 // Without chunks only a reset tells a part from the whole.
-                drop(client.socket.set_linger(Some(std::time::Duration::ZERO)));
+                drop(client.socket().set_linger(Some(std::time::Duration::ZERO)));
             }
             Served::Cut
         }
@@ -94,15 +92,13 @@ struct Relay<'a> {
     keep: bool,
     is_long: bool,
     shared: &'a Shared,
-    /// Whether the worker has sent to the client itself, so that what comes here is word of that, and what was left.
-    is_word: bool,
     /// Whether the client has got anything from here.
     begun: bool,
     passage: Option<Passage>,
 }
 
 impl Relay<'_> {
-    fn run(mut self) -> Result<(), (Broken, bool)> {
+    fn run(self) -> Result<(), (Broken, bool)> {
         // Mostly there is only word that the answer is out, and that needs no large buffer.
         let mut first = [0; WORD_BYTES_MAX];
         let filled = self.read(&mut first).map_err(|broken| (broken, false))?;
@@ -125,15 +121,12 @@ impl Relay<'_> {
     }
 
     /// Reads up to the end of the head; `filled` bytes are there already.
-    fn read_head(&mut self, buffer: &mut [u8], mut filled: usize) -> Result<(AnswerHead, usize), Broken> {
+    fn read_head(&self, buffer: &mut [u8], mut filled: usize) -> Result<(AnswerHead, usize), Broken> {
         let mut searched = 0_usize;
         loop {
             let bytes = buffer.get(..filled).unwrap_or_default();
             match AnswerHead::read(bytes, searched, self.facts) {
-                Ok(Some(head)) => {
-                    self.is_word = self.client.outlet.is_claimed();
-                    return Ok((head, filled));
-                }
+                Ok(Some(head)) => return Ok((head, filled)),
                 Ok(None) if filled < ANSWER_HEAD_BYTES_MAX => {}
                 _ => return Err(Broken::Worker),
             }
@@ -192,15 +185,11 @@ impl Relay<'_> {
             // Something came that nobody asked for: this connection is not used again.
             return Err((Broken::Worker, false));
         }
-        let Self { lease, client, facts, keep, shared, is_word, .. } = self;
+        let Self { lease, client, facts, keep, shared, .. } = self;
         lease.done();
         let bytes = buffer.get(..total).unwrap_or_default();
-        let sent = if is_word {
-            send_all(client, bytes.get(head_length..).unwrap_or_default())
-        } else {
-            send_with_head(client, bytes, head_length, facts.fields.is_http_1_1, keep, shared)
-        };
-        sent.map_err(|_| (Broken::Client, true))
+        send_with_head(client, bytes, head_length, facts.fields.is_http_1_1, keep, shared)
+            .map_err(|_| (Broken::Client, true))
     }
 
     /// Where too much is held for slow clients already, the next one has to read quickly, because it holds a worker.
@@ -209,7 +198,7 @@ impl Relay<'_> {
             return send(self);
         }
         let client = self.client;
-        let patience = |time| client.socket.set_write_timeout(Some(time)).map_err(|_| Broken::Client);
+        let patience = |time| client.socket().set_write_timeout(Some(time)).map_err(|_| Broken::Client);
         patience(HURRIED_WRITE_TIME.min(self.shared.limits.write_time))?;
         let sent = send(self);
         patience(self.shared.limits.write_time)?;
@@ -305,7 +294,7 @@ impl Relay<'_> {
         let mut any = false;
         while left > 0 {
             self.wait(stream)?;
-            let passed = passage.pass(stream, &self.client.socket, left, self.shared.limits.write_time);
+            let passed = passage.pass(stream, self.client.socket(), left, self.shared.limits.write_time);
             match passed {
                 Ok(length) => {
                     self.shared.counters.bytes_out.fetch_add(length, Ordering::Relaxed);
@@ -346,7 +335,7 @@ impl Relay<'_> {
     fn wait(&self, stream: &std::os::unix::net::UnixStream) -> Result<(), Broken> {
         let timeout = Timespec::try_from(self.shared.limits.answer_wait).map_err(|_| Broken::Worker)?;
         let mut sockets =
-            [PollFd::new(stream, PollFlags::IN), PollFd::new(&*self.client.socket, PollFlags::RDHUP)];
+            [PollFd::new(stream, PollFlags::IN), PollFd::new(self.client.socket(), PollFlags::RDHUP)];
         loop {
             let sent = self.client.outlet.sent();
             match poll(&mut sockets, Some(&timeout)) {
@@ -363,16 +352,13 @@ impl Relay<'_> {
 
     fn send_first(&mut self, bytes: &[u8], head_length: usize) -> Result<(), Broken> {
         self.begun = true;
-        if self.is_word {
-            return self.send(bytes.get(head_length..).unwrap_or_default());
-        }
         let is_http_1_1 = self.facts.fields.is_http_1_1;
         send_with_head(self.client, bytes, head_length, is_http_1_1, self.keep, self.shared)
             .map_err(|_| Broken::Client)
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        send_all(self.client, bytes).map_err(|_| Broken::Client)
+        self.client.outlet.send_all(bytes, false).map_err(|_| Broken::Client)
     }
 }
 
@@ -388,7 +374,8 @@ pub(super) fn send_answer(client: &Client, answer: &[u8], keep: bool, shared: &S
     send_with_head(client, answer, head, true, keep, shared)
 }
 
-/// Sends bytes that begin with a head, and says in the head what becomes of the connection.
+/// Sends bytes that begin with a head, and says in the head what becomes of the connection. Where the worker has begun to
+/// send to the client itself, the head is word of that, and only what follows it is for the client.
 fn send_with_head(
     client: &Client,
     bytes: &[u8],
@@ -397,14 +384,18 @@ fn send_with_head(
     keep: bool,
     shared: &Shared,
 ) -> io::Result<()> {
+    if client.outlet.is_claimed() {
+        return client.outlet.send_all(bytes.get(head_length..).unwrap_or_default(), false);
+    }
     let word: &[u8] = match (keep, is_http_1_1) {
-        (true, true) => return send_all(client, bytes),
+        (true, true) => return client.outlet.send_all(bytes, false),
         (true, false) => b"Connection: keep-alive\r\n",
         (false, _) => b"Connection: close\r\n",
     };
     let end = head_length.saturating_sub(2);
     let (head, rest) = bytes.split_at_checked(end).ok_or(io::ErrorKind::InvalidData)?;
-    let sent = client.socket.send_vectored(&[IoSlice::new(head), IoSlice::new(word), IoSlice::new(rest)])?;
+    let sent =
+        client.socket().send_vectored(&[IoSlice::new(head), IoSlice::new(word), IoSlice::new(rest)])?;
     add(&shared.counters.bytes_out, sent);
     let whole = bytes.len().saturating_add(word.len());
     if sent < whole {
@@ -412,14 +403,9 @@ fn send_with_head(
         let Some(left) = sent.checked_sub(end.saturating_add(word.len())) else {
             return Err(stalled(shared));
         };
-        return send_all(client, rest.get(left..).unwrap_or_default());
+        return client.outlet.send_all(rest.get(left..).unwrap_or_default(), false);
     }
     Ok(())
-}
-
-/// Sends everything, piece by piece. A piece that is not accepted within the time-out of the socket ends the answer.
-fn send_all(client: &Client, bytes: &[u8]) -> io::Result<()> {
-    client.outlet.send_all(bytes, false)
 }
 
 fn stalled(shared: &Shared) -> io::Error {

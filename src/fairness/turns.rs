@@ -83,7 +83,7 @@ impl Turns {
     }
 
     fn turn(self: &Arc<Self>, address: IpAddr, granted: Granted) -> Turn {
-        Turn { turns: Arc::clone(self), address, granted, since: Instant::now() }
+        Turn { turns: Arc::clone(self), address, granted }
     }
 
     /// Gives turns to those that come next, while there are any.
@@ -143,14 +143,15 @@ pub struct Turn {
     turns: Arc<Turns>,
     address: IpAddr,
     granted: Granted,
-    since: Instant,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let mut state = self.turns.lock();
-        state.running.retain(|turn| turn.number != self.granted.number);
-        state.line.end(self.address, self.granted.advance, self.since.elapsed());
+        if let Some(at) = state.running.iter().position(|turn| turn.number == self.granted.number) {
+            let took = state.running.swap_remove(at).since.elapsed();
+            state.line.end(self.address, self.granted.advance, took);
+        }
         self.turns.grant(state);
     }
 }

@@ -3,7 +3,7 @@
 //! Knows tiny_http's request and hides it; knows no route.
 
 use std::io::Read;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -94,7 +94,9 @@ pub struct Incoming {
     caller: Option<Caller>,
     admission: Option<Admission>,
     held: Option<Held>,
+    turns: Option<Arc<Turns>>,
     turn: Option<Turn>,
+    client: IpAddr,
     /// For the request log.
     pub log: LogFields,
 }
@@ -116,7 +118,9 @@ impl Incoming {
             caller: None,
             admission: None,
             held: None,
+            turns: None,
             turn: None,
+            client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             log: LogFields::default(),
             raw,
         }
@@ -222,10 +226,20 @@ impl Incoming {
         self.held = Some(held);
     }
 
+    /// From which address it comes, proxies seen through.
+    pub(super) fn set_client(&mut self, client: IpAddr) {
+        self.client = client;
+    }
+
+    /// Whose turns it takes, if it takes any.
+    pub(super) fn set_turns(&mut self, turns: Option<&Arc<Turns>>) {
+        self.turns = turns.cloned();
+    }
+
     /// Waits until this request may compute. Its turn ends with [`Incoming::end_turn`], or when the answer goes out.
-    pub(super) fn begin_turn(&mut self, turns: &Arc<Turns>, client: IpAddr) {
-        if self.turn.is_none() {
-            self.turn = Some(turns.take(client));
+    pub(super) fn begin_turn(&mut self) {
+        if let (Some(turns), None) = (&self.turns, &self.turn) {
+            self.turn = Some(turns.take(self.client));
         }
     }
 

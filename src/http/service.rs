@@ -56,7 +56,7 @@ impl Service {
             Ok(Ok(response)) => {
                 let response = response.encoded_for(&request);
                 if response.is_encoded() || response.is_large() {
-                    self.begin_turn(&mut request);
+                    request.begin_turn();
                 }
                 response
             }
@@ -97,26 +97,19 @@ impl Service {
         let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
         self.pass(request, guard)?;
         let Found { route, parameters } = found?;
+        let work = work_of(route.pattern);
+        if self.surface != Surface::Operator {
+            request.set_turns(self.app.turns.of(work));
+        }
         if guard == Guard::Key {
-            let effort = if work_of(route.pattern) == Work::Long { Effort::Stream } else { Effort::Page };
+            let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
             let held = self.enter(request.caller()?, effort)?;
             request.set_held(held);
         }
         request.log.route = route.pattern;
         request.set_path_parameters(parameters);
-        self.begin_turn(request);
+        request.begin_turn();
         (route.handler)(&self.app, request)
-    }
-
-    /// Pages compute in turns. Long work has threads of its own for that, and the operator and health do not wait.
-    fn begin_turn(&self, request: &mut Incoming) {
-        if self.surface == Surface::Operator {
-            return;
-        }
-        if let Some(turns) = self.app.turns.of(work_of(request.log.route)) {
-            let client = self.client_address(request);
-            request.begin_turn(turns, client);
-        }
     }
 
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
@@ -133,6 +126,7 @@ impl Service {
         let presented = request.header("X-Api-Key");
         let identity = self.app.gate.authenticate(presented, now);
         let address = self.client_address(request);
+        request.set_client(address);
         let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
         if guard == Guard::Uncounted {
             let standing = self.app.gate.peek(subject, now);

@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::buffer::AnswerBuffer;
-use super::coding::{Encoder, encode_whole};
+use super::coding::{Coding, Encoder, encode_whole};
 use super::errors::reason_phrase;
 use super::incoming::{Incoming, Method};
 use super::response::{Body, MetaExtras, Response};
-use super::stream_body::{ChunkSink, Framing, StreamEnd};
+use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd};
 use super::surface::Surface;
 use crate::access::{Admission, Standing};
 use crate::clock::Moment;
-use crate::outlets::{Claim, ClaimWriter, put_out};
+use crate::outlets::{Claim, ClaimWriter, give_up, put_out};
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -59,66 +59,46 @@ pub fn send(request: Incoming, mut response: Response, surface: &Surface, claim:
         }
         Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer, with_body, claim),
         Body::Stream { body, length } => {
-            let encoder = response.coding.map(Encoder::new).transpose();
-            let sent = match claim {
-                Some(claim) => send_stream(request, head, length, claim, |sink| body.write_to(sink), encoder),
-                None => pass_stream(request, head, length, |sink| body.write_to(sink), encoder),
-            };
+            let sent = send_stream(request, head, length, claim, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
 }
 
-/// Sends a stream to the client.
+/// Sends a stream: to the client, or to whoever stands in front, who makes plain bytes of chunks where there is a length;
+/// between us and it, only chunks show that an answer breaks off.
 fn send_stream(
     request: Incoming,
     mut head: Vec<u8>,
     length: Option<u64>,
-    claim: Claim,
-    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
-    encoder: io::Result<Option<Encoder>>,
+    claim: Option<Claim>,
+    coding: Option<Coding>,
+    body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
-    let framing = match length {
-        Some(length) => {
-            push_length(&mut head, length);
-            Framing::Length(length)
-        }
-        None => {
-            head.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
-            Framing::Chunks
-        }
+    let framing = match (length, &claim) {
+        (Some(length), Some(_)) => Framing::Length(length),
+        _ => Framing::Chunks,
     };
-    let mut writer = ClaimWriter::new(claim, request.into_writer().0);
-    let written = write_stream(&mut writer, &head, framing, write, encoder);
-    let finished = writer.finish(written.as_ref().is_ok_and(|sent| !sent.broken));
-    let mut sent = written?;
-    sent.broken |= finished.is_err();
-    Ok(sent)
-}
-
-/// Hands a stream to whoever stands in front. It makes plain bytes of chunks where there is a length; between us and it,
-/// only chunks show that an answer breaks off.
-fn pass_stream(
-    request: Incoming,
-    mut head: Vec<u8>,
-    length: Option<u64>,
-    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
-    encoder: io::Result<Option<Encoder>>,
-) -> io::Result<Sent> {
-    head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    if framing == Framing::Chunks {
+        head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
     match length {
         Some(length) => push_length(&mut head, length),
         None => head.extend_from_slice(b"\r\n"),
     }
-    let (mut writer, _) = request.into_writer();
-    let sent = write_stream(writer.as_mut(), &head, Framing::Chunks, write, encoder)?;
-    if sent.broken {
-        // What follows is no chunk, so that nobody takes the part for the whole, and whoever stands in front knows that
-        // the connection is to be closed.
-        writer.write_all(b"cut\r\n\r\n")?;
-        writer.flush()?;
-    }
-    Ok(sent)
+    let (mut back, _) = request.into_writer();
+    let Some(claim) = claim else {
+        let sent = write_stream(back.as_mut(), &head, framing, coding, body)?;
+        if sent.broken {
+            give_up(back.as_mut())?;
+        }
+        return Ok(sent);
+    };
+    let mut writer = ClaimWriter::new(claim, back);
+    let written = write_stream(&mut writer, &head, framing, coding, body);
+    let finished = writer.finish(written.as_ref().is_ok_and(|sent| !sent.broken));
+    let sent = written?;
+    Ok(Sent { broken: sent.broken || finished.is_err(), ..sent })
 }
 
 /// The last line of a head and its end.
@@ -164,14 +144,15 @@ fn write_stream(
     writer: &mut dyn Write,
     head: &[u8],
     framing: Framing,
-    write: impl FnOnce(&mut ChunkSink<'_>) -> StreamEnd,
-    encoder: io::Result<Option<Encoder>>,
+    coding: Option<Coding>,
+    body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
     writer.write_all(head)?;
     writer.flush()?;
-    let mut sink = ChunkSink::new(writer, framing, encoder?);
+    let encoder = coding.map(Encoder::new).transpose()?;
+    let mut sink = ChunkSink::new(writer, framing, encoder);
     // A panic must not look like the end, nor leave the connection in the middle of a body.
-    let outcome = catch_unwind(AssertUnwindSafe(|| write(&mut sink)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
     let end = outcome.unwrap_or_default();
     let body_bytes = usize::try_from(sink.bytes()).unwrap_or(usize::MAX);
     let whole = end.complete && sink.finish().is_ok();
