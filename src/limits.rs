@@ -9,10 +9,12 @@ pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
 pub mod ledger {
     use std::time::Duration;
 
-    /// Operations that wait for the ledger thread; one more is refused as busy.
+    /// Operations that wait to be written; one more is refused as busy.
     pub const QUEUE_OPERATIONS_MAX: usize = 16_384;
     /// Operations that are written and acknowledged together.
     pub const BATCH_OPERATIONS_MAX: usize = 512;
+    /// Batches that a caller writes for others before it leaves the rest to the ledger thread.
+    pub const COMBINED_BATCHES_MAX: usize = 4;
     /// Memory that the store may use for its page cache.
     pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
     /// Length of a journal; what has no room in one waits until the store has taken over the other.
@@ -27,7 +29,7 @@ pub mod ledger {
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.
     pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
-    /// The longest silence of the ledger thread while work waits; a longer one means that it is stuck.
+    /// The longest silence of the books while work waits; a longer one means that they are stuck.
     pub const STALL_MILLIS_MAX: u64 = 30_000;
     /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.
     pub const RECOVERY_RETRY_MILLIS: u64 = 250;

@@ -1,7 +1,7 @@
 //! Accounts and keys as every thread sees them: in memory, changed only after the books are written.
 //!
-//! The ledger thread publishes here; everybody else reads. A request is authenticated and its account's credits are
-//! looked at without a word to the ledger thread. Knows no store.
+//! Whoever writes publishes here; everybody else reads. A request is authenticated and its account's credits are
+//! looked at without a word to the books. Knows no store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::store::{Changes, Record, Store, StoreError, SyncDone};
@@ -24,6 +25,8 @@ enum Fault {
     SyncFails,
     /// The store stops the thread.
     Panics,
+    /// A write takes so long that others come meanwhile.
+    Slow,
 }
 
 #[derive(Default)]
@@ -74,6 +77,9 @@ impl Store for FaultyStore {
         let mut disk = self.disk();
         let fault = disk.fault;
         assert_ne!(fault, Fault::Panics, "the store stops the thread");
+        if fault == Fault::Slow {
+            thread::sleep(Duration::from_millis(1));
+        }
         if disk.is_broken || fault == Fault::WriteFails {
             disk.is_broken = true;
             return Err(failure("writing"));
@@ -129,6 +135,11 @@ impl Bench {
 
     fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    fn open_unattended(&self) -> (Ledger, Receiver<()>) {
+        let options = LedgerOptions { durability: ChargeDurability::Process };
+        Ledger::unattended(self.path(), Box::new(self.store.clone()), options, noon()).unwrap()
     }
 
     fn open(&self, durability: ChargeDurability) -> Ledger {
@@ -201,6 +212,67 @@ fn a_store_that_fails_stops_charging_and_is_taken_up_again_when_it_works() {
         }
     }
     check_fault(Fault::SyncFails, ChargeDurability::Power);
+}
+
+#[test]
+fn whoever_awaits_an_outcome_carries_out_what_others_handed_in() {
+    let bench = Bench::new();
+    let (ledger, bell) = bench.open_unattended();
+    let account = customer(&ledger);
+    let earlier = ledger.submit_charge(order(&account, 100, None)).unwrap();
+    ledger.note_counters(Vec::new()).unwrap();
+    assert_eq!((account.credits(), ledger.stats().queue_depth), (1_000, 2), "nobody is at it");
+    let receipt = ledger.submit_charge(order(&account, 10, None)).unwrap().wait().unwrap();
+    assert_eq!((receipt.remaining, account.credits(), ledger.stats().queue_depth), (890, 890, 0));
+    let stats = ledger.stats();
+    assert_eq!(
+        (stats.batch_sizes.count, stats.batch_sizes.sum),
+        (4, 5),
+        "opening, account, credits, and three in one"
+    );
+    assert_eq!(earlier.wait().unwrap().remaining, 900);
+    assert_eq!(bell.try_iter().count(), 1, "the first write is to be synced");
+    drop(ledger.submit_charge(order(&account, 1, None)).unwrap());
+    assert_eq!(bell.try_iter().count(), 1, "what nobody awaits is left to the ledger thread");
+}
+
+/// Without the rounds of the ledger thread, which would find what was left behind.
+#[test]
+fn nothing_is_left_behind_when_many_wait_at_once() {
+    let bench = Bench::new();
+    let (ledger, bell) = bench.open_unattended();
+    let account = customer(&ledger);
+    bench.store.set(Fault::Slow, 0);
+    let queue = ledger.queue.clone();
+    let bellboy = thread::spawn(move || {
+        while !queue.is_ending() {
+            bell.recv().unwrap();
+            queue.carry_out_all();
+        }
+    });
+    // Nobody comes again before all have been served.
+    let (round, lost) = (Barrier::new(4), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..100 {
+                    let is_over = lost.load(Ordering::SeqCst) > 0;
+                    if !is_over && ledger.submit_charge(order(&account, 1, None)).unwrap().wait().is_err() {
+                        lost.fetch_add(1, Ordering::SeqCst);
+                    }
+                    round.wait();
+                }
+            });
+        }
+    });
+    ledger.queue.end();
+    bellboy.join().unwrap();
+    assert_eq!(lost.into_inner(), 0);
+    assert_eq!(account.credits(), 1_000 - 400);
+    assert_eq!(
+        ledger.submit_charge(order(&account, 1, None)).map(drop).unwrap_err(),
+        ChargeError::from(Unavailable::Stopped)
+    );
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn decode_file(reader: &mut RecordReader<'_>) -> Result<Option<HeldFile>, Decode
     }
 }
 
-/// How far a stream has come. The stream writes it, the ledger thread reads it.
+/// How far a stream has come. The stream writes it, the books read it.
 ///
 /// A stream that is gone holds it no more; by that the ledger thread notices a reservation that nobody settles.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! 3. A sale is made whole or not at all; no balance is ever below zero.
 //! 4. A reservation ends, whatever happens to its stream.
 //!
-//! One thread writes (`writer`), from a bounded queue (`queue`), what `books` decides in memory, into a `store`.
+//! One thread at a time writes (`writer`), from a bounded queue (`queue`), what `books` decides in memory, into a `store`.
 //! Requests read accounts and keys from memory (`directory`). Knows no status code, no route and no rate limit.
 
 mod account;
@@ -68,9 +68,11 @@ pub use writer::ChargeDurability;
 
 use crate::clock::Moment;
 use crate::histogram::Counted;
+use crate::limits::ledger::BATCH_OPERATIONS_MAX;
 use books::{Books, LoadError};
+use crossbeam_channel::Receiver;
 use directory::Directory;
-use queue::Queue;
+use queue::{Queue, Status};
 use store::{SledStore, Store};
 use watermark::Watermark;
 use writer::{State, Writer};
@@ -128,6 +130,22 @@ impl Ledger {
         options: LedgerOptions,
         now: Moment,
     ) -> Result<Ledger, OpenError> {
+        let (ledger, bell) = Ledger::unattended(path, store, options, now)?;
+        let attended = ledger.queue.clone();
+        let builder = thread::Builder::new().name("ledger".to_owned());
+        let spawned = builder.spawn(move || attended.attend(&bell));
+        let thread = spawned.map_err(|error| OpenError::Thread(error.to_string()))?;
+        *ledger.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        Ok(ledger)
+    }
+
+    /// Takes the books up from a store; what is due and what nobody awaits is left to whoever listens to the bell.
+    fn unattended(
+        path: &Path,
+        store: Box<dyn Store>,
+        options: LedgerOptions,
+        now: Moment,
+    ) -> Result<(Ledger, Receiver<()>), OpenError> {
         let (watermark, expected) = open_watermark(path)?;
         let directory = Arc::<Directory>::default();
         let loaded = Books::load(path, store, Arc::clone(&directory), &HashMap::new(), now);
@@ -139,12 +157,12 @@ impl Ledger {
         books.commit()?;
         books.sync()?;
         books.publish();
-        let (queue, receiver) = Queue::new();
-        queue.status.count(&books, 0);
+        let status = Arc::<Status>::default();
+        status.count(&books, 0);
         let writer = Writer {
             path: path.to_owned(),
             directory: Arc::clone(&directory),
-            status: Arc::clone(&queue.status),
+            status,
             durability: options.durability,
             watermark: Arc::new(watermark),
             acknowledged: books.last_sequence(),
@@ -152,12 +170,10 @@ impl Ledger {
             unsynced_since: None,
             progress_noted: Instant::now(),
             cleaned: Instant::now(),
+            batch: Vec::with_capacity(BATCH_OPERATIONS_MAX),
         };
-        let builder = thread::Builder::new().name("ledger".to_owned());
-        let thread = builder
-            .spawn(move || writer.run(&receiver))
-            .map_err(|error| OpenError::Thread(error.to_string()))?;
-        Ok(Ledger { queue, directory, thread: Mutex::new(Some(thread)) })
+        let (queue, bell) = Queue::new(writer);
+        Ok((Ledger { queue, directory, thread: Mutex::default() }, bell))
     }
 
     /// Whether the books can be written.
@@ -165,18 +181,23 @@ impl Ledger {
         self.queue.health()
     }
 
+    /// Whether a charge is acknowledged only once the disk has it. Otherwise it takes microseconds.
+    pub fn waits_for_the_disk(&self) -> bool {
+        self.queue.waits_for_the_disk()
+    }
+
     /// Finishes what was handed in, writes and syncs it, and ends the ledger thread.
     pub fn shutdown(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            self.queue.stop();
+            self.queue.end();
             drop(thread.join());
         }
     }
 
     /// Numbers for an operator's dashboard.
     pub fn stats(&self) -> LedgerStats {
-        let status = &self.queue.status;
+        let status = self.queue.status();
         let (accounts, keys) = self.directory.counts();
         LedgerStats {
             entries: status.entries.load(Ordering::Relaxed),
@@ -203,7 +224,7 @@ impl Ledger {
 
     /// Refuses a caller who can afford nothing, before any work is done for it.
     ///
-    /// Without a claim this looks at memory only. With one it asks the ledger thread whether the request was paid.
+    /// Without a claim this looks at memory only. With one it asks the books whether the request was paid.
     pub fn can_afford_anything(
         &self,
         account: &AccountHandle,

@@ -1,9 +1,13 @@
-//! The way to the ledger thread: a bounded queue, and what the thread lets others know about itself.
+//! The way to the books: a bounded queue, and who carries out what waits in it.
 //!
-//! Knows no operation in particular.
+//! Whoever awaits an outcome and finds nobody at it carries out everything that waits, its own operation and those of
+//! others, and writes them in one piece; the others find their outcome there. So a charge in quiet costs no hand-over to
+//! another thread and back, and charges under load still share a write. (Flat combining: Hendler, Incze, Shavit, Tzafrir,
+//! "Flat Combining and the Synchronization-Parallelism Tradeoff", SPAA 2010.) The ledger thread does what nobody awaits
+//! and what is due. Knows no operation in particular.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
@@ -11,28 +15,37 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
 use super::ticket::{Operation, Ticket};
+use super::writer::{ChargeDurability, Writer};
 use crate::histogram::{Histogram, MICROS, NUMBERS};
-use crate::limits::ledger::{QUEUE_OPERATIONS_MAX, STALL_MILLIS_MAX};
-
-/// What is sent to the ledger thread.
-pub(super) enum Message {
-    /// Work.
-    Work(Operation),
-    /// Finish what was sent before this, and end.
-    Stop,
-}
+use crate::limits::ledger::{COMBINED_BATCHES_MAX, QUEUE_OPERATIONS_MAX, STALL_MILLIS_MAX};
 
 /// Where operations are handed in. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Queue {
-    sender: Sender<Message>,
-    pub(super) status: Arc<Status>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    entrance: Sender<Operation>,
+    waiting: Receiver<Operation>,
+    /// Whoever holds it is the one that writes.
+    writer: Mutex<Writer>,
+    /// Wakes the ledger thread.
+    bell: Sender<()>,
+    is_ending: AtomicBool,
+    status: Arc<Status>,
+    durability: ChargeDurability,
 }
 
 impl Queue {
-    pub(super) fn new() -> (Queue, Receiver<Message>) {
-        let (sender, receiver) = bounded(QUEUE_OPERATIONS_MAX);
-        (Queue { sender, status: Arc::default() }, receiver)
+    /// The queue before a writer, and the bell that the ledger thread listens to.
+    pub(super) fn new(writer: Writer) -> (Queue, Receiver<()>) {
+        let (entrance, waiting) = bounded(QUEUE_OPERATIONS_MAX);
+        let (bell, listener) = bounded(1);
+        let (status, durability) = (Arc::clone(&writer.status), writer.durability);
+        let (writer, is_ending) = (Mutex::new(writer), AtomicBool::new(false));
+        let shared = Shared { entrance, waiting, writer, bell, is_ending, status, durability };
+        (Queue { shared: Arc::new(shared) }, listener)
     }
 
     /// Hands in work whose outcome is awaited.
@@ -40,9 +53,17 @@ impl Queue {
         &self,
         work: impl FnOnce(&mut Books) -> Result<T, ChargeError> + Send + 'static,
     ) -> Result<Ticket<T>, ChargeError> {
-        let (operation, ticket) = Operation::awaited(work);
+        let (operation, outcome) = Operation::awaited(work);
         self.send(operation)?;
-        Ok(ticket)
+        if self.waits_for_the_disk() {
+            // It can be at it while the caller does something else.
+            self.ring();
+        }
+        Ok(Ticket::new(outcome, self.clone()))
+    }
+
+    pub(super) fn waits_for_the_disk(&self) -> bool {
+        self.shared.durability == ChargeDurability::Power
     }
 
     /// Hands in work that nobody awaits.
@@ -53,31 +74,107 @@ impl Queue {
         self.send(Operation::lazy(work))
     }
 
-    /// Asks the thread to end, after what was handed in before.
-    pub(super) fn stop(&self) {
-        drop(self.sender.send(Message::Stop));
+    /// Wakes the ledger thread.
+    pub(super) fn ring(&self) {
+        // A bell that rings already rings for this as well.
+        let _ = self.shared.bell.try_send(());
     }
 
-    /// Whether the books can be written. A thread that lets work wait without a sign of life is taken for stuck.
+    /// Asks the ledger thread to end, after what was handed in before.
+    pub(super) fn end(&self) {
+        self.shared.is_ending.store(true, Ordering::SeqCst);
+        self.ring();
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.shared.is_ending.load(Ordering::SeqCst)
+    }
+
+    /// Whether the books can be written. Work that waits while nobody gives a sign of life means that the writer is stuck.
     pub(super) fn health(&self) -> Health {
-        let silence = self.status.silence_millis();
+        let silence = self.shared.status.silence_millis();
         if self.depth() > 0 && silence > STALL_MILLIS_MAX {
-            return Health::NeedsRestart {
-                reason: format!("the ledger thread has been silent for {silence} ms"),
-            };
+            return Health::NeedsRestart { reason: format!("the books have been silent for {silence} ms") };
         }
-        self.status.health()
+        self.shared.status.health()
     }
 
     pub(super) fn depth(&self) -> usize {
-        self.sender.len()
+        self.shared.waiting.len()
+    }
+
+    pub(super) fn status(&self) -> &Status {
+        &self.shared.status
+    }
+
+    /// Carries out what waits, unless somebody is at it: then that one, once done, sees what came meanwhile.
+    pub(super) fn help(&self) {
+        for _ in 0..COMBINED_BATCHES_MAX {
+            // With the fence after the writer is let go: either this finds it free, or its holder finds what waits.
+            fence(Ordering::SeqCst);
+            let mut writer = match self.shared.writer.try_lock() {
+                Ok(writer) => writer,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            let had_nothing_due = writer.idles();
+            writer.write_waiting(&self.shared.waiting);
+            let has_something_due = had_nothing_due && !writer.idles();
+            drop(writer);
+            if has_something_due {
+                self.ring();
+            }
+            fence(Ordering::SeqCst);
+            if self.shared.waiting.is_empty() {
+                return;
+            }
+        }
+        self.ring();
+    }
+
+    /// What the ledger thread does, until it is asked to end.
+    pub(super) fn attend(&self, bell: &Receiver<()>) {
+        loop {
+            let is_last = self.is_ending();
+            self.carry_out_all();
+            let mut writer = self.writer();
+            writer.do_what_is_due();
+            if is_last {
+                writer.finish();
+                drop(writer);
+                // Whoever was too late is told.
+                return self.carry_out_all();
+            }
+            let idle_time = writer.idle_time();
+            drop(writer);
+            fence(Ordering::SeqCst);
+            if self.shared.waiting.is_empty() {
+                // When nobody rings, something is due.
+                let _ = bell.recv_timeout(idle_time);
+            }
+        }
+    }
+
+    /// Carries out everything that waits; waits for the writer where somebody has it.
+    pub(super) fn carry_out_all(&self) {
+        while !self.shared.waiting.is_empty() {
+            self.writer().write_waiting(&self.shared.waiting);
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(&self, operation: Operation) -> Result<(), ChargeError> {
-        if self.status.health() != Health::Serving {
+        if self.is_ending() {
+            return Err(Unavailable::Stopped.into());
+        }
+        if self.shared.status.health() != Health::Serving {
             return Err(Unavailable::Down.into());
         }
-        match self.sender.try_send(Message::Work(operation)) {
+        match self.shared.entrance.try_send(operation) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(_)) => Err(Unavailable::Busy.into()),
             Err(TrySendError::Disconnected(_)) => Err(Unavailable::Stopped.into()),
@@ -103,11 +200,11 @@ pub enum Health {
     },
 }
 
-/// What the ledger thread lets others know.
+/// What whoever writes lets others know.
 pub(super) struct Status {
     health: Mutex<Health>,
     started: Instant,
-    // Milliseconds from the start to the last sign of life of the thread.
+    // Milliseconds from the start to the last sign of life of the writer.
     last_beat: AtomicU64,
     pub(super) entries: AtomicU64,
     pub(super) batches: AtomicU64,
@@ -134,7 +231,7 @@ impl Default for Status {
 }
 
 impl Status {
-    /// The thread is alive: called between any two things that it does.
+    /// The writer is alive: called between any two things that it does.
     pub(super) fn beat(&self) {
         self.last_beat.store(self.elapsed_millis(), Ordering::Relaxed);
     }

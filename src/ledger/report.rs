@@ -1,6 +1,6 @@
 //! What the books tell: an account, its usage, the entries, and whether everything balances.
 //!
-//! Long readings go page by page through the ledger thread, so that charging goes on between them. Knows no format
+//! Long readings go page by page through the queue, so that charging goes on between them. Knows no format
 //! of output.
 
 use std::path::Path;

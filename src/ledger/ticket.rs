@@ -1,4 +1,4 @@
-//! An operation on its way to the ledger thread, and the ticket with which its caller awaits the outcome.
+//! An operation on its way to the books, and the ticket with which its caller awaits the outcome.
 //!
 //! An operation that is dropped without being carried out tells its ticket so. Knows no operation in particular.
 
@@ -8,13 +8,17 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
+use super::queue::Queue;
 use crate::limits::ledger::TICKET_WAIT_MILLIS_MAX;
 
-/// Work for the ledger thread.
+/// Work for the books.
 pub(super) struct Operation {
     work: Box<dyn FnOnce(&mut Books) -> Acknowledgement + Send>,
     pub(super) is_awaited: bool,
 }
+
+/// Where the caller finds what became of its operation.
+pub(super) type Outcome<T> = Receiver<Result<T, ChargeError>>;
 
 /// Tells the caller. Called after the write, dropped when the write failed.
 pub(super) type Acknowledgement = Box<dyn FnOnce() + Send>;
@@ -23,13 +27,13 @@ impl Operation {
     /// Work whose outcome somebody awaits.
     pub(super) fn awaited<T: Send + 'static>(
         work: impl FnOnce(&mut Books) -> Result<T, ChargeError> + Send + 'static,
-    ) -> (Operation, Ticket<T>) {
+    ) -> (Operation, Outcome<T>) {
         let (sender, outcome) = bounded(1);
         let work = Box::new(move |books: &mut Books| -> Acknowledgement {
             let result = work(books);
             Box::new(move || drop(sender.send(result)))
         });
-        (Operation { work, is_awaited: true }, Ticket { outcome })
+        (Operation { work, is_awaited: true }, outcome)
     }
 
     /// Work that nobody awaits and that may reach the disk a little later.
@@ -49,20 +53,39 @@ impl Operation {
 /// An operation that was handed in. Dropping the ticket does not undo the operation.
 #[must_use = "the operation is acknowledged only through its ticket"]
 pub struct Ticket<T> {
-    outcome: Receiver<Result<T, ChargeError>>,
+    outcome: Outcome<T>,
+    queue: Queue,
+    is_awaited: bool,
 }
 
 impl<T> Ticket<T> {
-    /// Waits until the operation is on the disk (as far as the configured durability demands), or refused.
+    pub(super) fn new(outcome: Outcome<T>, queue: Queue) -> Ticket<T> {
+        Ticket { outcome, queue, is_awaited: false }
+    }
+
+    /// Waits until the operation is on the disk (as far as the configured durability demands), or refused. Carries it out
+    /// on this thread when nobody else is at it.
     pub fn wait(self) -> Result<T, ChargeError> {
         self.wait_at_most(Duration::from_millis(TICKET_WAIT_MILLIS_MAX))
     }
 
-    pub(super) fn wait_at_most(self, longest: Duration) -> Result<T, ChargeError> {
+    pub(super) fn wait_at_most(mut self, longest: Duration) -> Result<T, ChargeError> {
+        self.is_awaited = true;
+        if self.outcome.is_empty() {
+            self.queue.help();
+        }
         match self.outcome.recv_timeout(longest) {
             Ok(outcome) => outcome,
             Err(RecvTimeoutError::Timeout) => Err(Unavailable::Stalled.into()),
             Err(RecvTimeoutError::Disconnected) => Err(Unavailable::Down.into()),
+        }
+    }
+}
+
+impl<T> Drop for Ticket<T> {
+    fn drop(&mut self) {
+        if !self.is_awaited {
+            self.queue.ring();
         }
     }
 }

@@ -1,6 +1,7 @@
-//! The ledger thread: the only one that writes the books.
+//! The writer of the books: there is one, and one thread at a time has it.
 //!
-//! It takes what waits, at most a batch, carries it out in memory, writes it in one piece, and then tells everybody.
+//! Whoever has it takes what waits, at most a batch, carries it out in memory, writes it in one piece, and then tells
+//! everybody.
 //!
 //! ```text
 //! power:    write, sync, acknowledge
@@ -15,12 +16,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError};
+use crossbeam_channel::Receiver;
 
 use super::books::{Books, LiveStreams, LoadError};
 use super::directory::Directory;
 use super::error::OpenError;
-use super::queue::{Health, Message, Status};
+use super::queue::{Health, Status};
 use super::store::{Store, StoreError};
 use super::ticket::Operation;
 use super::watermark::Watermark;
@@ -59,7 +60,7 @@ impl std::str::FromStr for ChargeDurability {
     }
 }
 
-/// What the ledger thread holds.
+/// What is needed to write the books.
 pub(super) struct Writer {
     pub(super) path: PathBuf,
     pub(super) directory: Arc<Directory>,
@@ -72,6 +73,8 @@ pub(super) struct Writer {
     pub(super) acknowledged: u64,
     pub(super) progress_noted: Instant,
     pub(super) cleaned: Instant,
+    /// Room for a batch.
+    pub(super) batch: Vec<Operation>,
 }
 
 /// Whether the books can be written.
@@ -94,27 +97,19 @@ pub(super) struct Down {
 }
 
 impl Writer {
-    /// Works until it is told to stop or nobody is left who could send work.
-    pub(super) fn run(mut self, queue: &Receiver<Message>) {
-        let mut batch = Vec::with_capacity(BATCH_OPERATIONS_MAX);
-        loop {
-            let mut is_last = false;
-            match queue.recv_timeout(self.idle_time()) {
-                Ok(message) => is_last |= take(message, &mut batch),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => is_last = true,
-            }
-            while !is_last && batch.len() < BATCH_OPERATIONS_MAX {
-                let Ok(message) = queue.try_recv() else { break };
-                is_last = take(message, &mut batch);
-            }
-            self.guard(|writer| writer.write_batch(&mut batch));
-            self.guard(Writer::do_what_is_due);
-            if is_last {
-                self.guard(Writer::finish);
-                return;
-            }
-        }
+    /// Carries out and writes what waits, at most a batch.
+    pub(super) fn write_waiting(&mut self, waiting: &Receiver<Operation>) {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.extend(waiting.try_iter().take(BATCH_OPERATIONS_MAX));
+        self.guard(|writer| writer.write_batch(&mut batch));
+        self.batch = batch;
+        // Where callers are always at it, the ledger thread may not come to it in time.
+        self.guard(Writer::keep_house);
+    }
+
+    /// Whether nothing is due before the next note of what streams have delivered.
+    pub(super) fn idles(&self) -> bool {
+        matches!(self.state, State::Up(_)) && self.unsynced_since.is_none()
     }
 
     /// A panic inside the store counts as its failure.
@@ -130,7 +125,8 @@ impl Writer {
         }
     }
 
-    fn idle_time(&self) -> Duration {
+    /// How long nothing is due, unless work comes.
+    pub(super) fn idle_time(&self) -> Duration {
         if let State::Down(_, down) = &self.state {
             return down.next_try.saturating_duration_since(Instant::now());
         }
@@ -209,19 +205,27 @@ impl Writer {
         })
     }
 
-    fn do_what_is_due(&mut self) {
-        if let State::Down(_, down) = &self.state {
-            if Instant::now() >= down.next_try {
-                self.try_to_recover();
-            }
-            return;
+    /// Syncs, notes, cleans and recovers, each when it is time for it.
+    pub(super) fn do_what_is_due(&mut self) {
+        match &self.state {
+            State::Down(_, down) if Instant::now() >= down.next_try => self.guard(Writer::try_to_recover),
+            _ => self.guard(Writer::keep_house),
         }
-        if let Err(error) = self.keep_house() {
+    }
+
+    /// Writes and syncs what is left, and lets go of the store.
+    pub(super) fn finish(&mut self) {
+        self.guard(Writer::close);
+        self.state = State::Changing;
+    }
+
+    fn keep_house(&mut self) {
+        if let Err(error) = self.note_and_sync() {
             self.fail(error.to_string());
         }
     }
 
-    fn keep_house(&mut self) -> Result<(), StoreError> {
+    fn note_and_sync(&mut self) -> Result<(), StoreError> {
         let State::Up(books) = &mut self.state else { return Ok(()) };
         if self.progress_noted.elapsed() >= Duration::from_millis(PROGRESS_NOTE_MILLIS) {
             self.progress_noted = Instant::now();
@@ -249,13 +253,12 @@ impl Writer {
         Ok(())
     }
 
-    fn finish(&mut self) {
+    fn close(&mut self) {
         let State::Up(books) = &mut self.state else { return };
         drop(books.note_progress());
         if let Err(error) = self.commit(false).and_then(|()| self.sync()) {
             tracing::error!(%error, "the books could not be synced at the end");
         }
-        self.state = State::Changing;
     }
 
     /// Stops charging. Said once; what follows is silent until the books are back.
@@ -321,16 +324,5 @@ impl Writer {
         down.pause = (down.pause * 2).min(RETRY_PAUSE_MAX);
         down.next_try = Instant::now() + down.pause;
         self.state = State::Down(store, down);
-    }
-}
-
-/// Puts work into the batch; says whether this was the last message.
-fn take(message: Message, batch: &mut Vec<Operation>) -> bool {
-    match message {
-        Message::Work(operation) => {
-            batch.push(operation);
-            false
-        }
-        Message::Stop => true,
     }
 }

@@ -76,8 +76,12 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let pending = charge.submit(&account)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
-    request.end_turn();
+    if app.ledger.waits_for_the_disk() {
+        request.end_turn();
+    }
     let receipt = pending.map(PendingCharge::complete).transpose()?;
+    // Not before the charge: those that come next would take the processor from whoever is writing.
+    request.end_turn();
     let response = match &receipt {
         Some(receipt) => with_receipt(response, receipt),
         None => response.with_credits(0, account.credits()),

@@ -1,6 +1,6 @@
 //! The books themselves: what is true now, and the changes that the next write will carry.
 //!
-//! Only the ledger thread holds them. An operation first decides, from memory, and then changes memory and notes
+//! One thread at a time holds them. An operation first decides, from memory, and then changes memory and notes
 //! the records to write; `commit` writes all that was noted at once. If that fails, memory is worth nothing and is
 //! loaded anew. Knows no thread, no channel and no clock.
 

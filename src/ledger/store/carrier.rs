@@ -1,4 +1,4 @@
-//! The thread that waits for the disk, so that the ledger thread need not: it syncs the journal, and carries over to
+//! The thread that waits for the disk, so that whoever charges need not: it syncs the journal, and carries over to
 //! sled what a full journal holds.
 //!
 //! Knows files and the one database; knows no record.

@@ -17,7 +17,7 @@ pub use sled_store::SledStore;
 /// A record: its key and its value.
 pub type Record = (Vec<u8>, Vec<u8>);
 
-/// A store of the books. One thread owns it; no call is made from two.
+/// A store of the books. One thread at a time has it; no two calls are made at once.
 pub trait Store: Send {
     /// The value under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
