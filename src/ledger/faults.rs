@@ -234,6 +234,16 @@ fn whoever_awaits_an_outcome_carries_out_what_others_handed_in() {
     assert_eq!(bell.try_iter().count(), 1, "the first write is to be synced");
     drop(ledger.submit_charge(order(&account, 1, None)).unwrap());
     assert_eq!(bell.try_iter().count(), 1, "what nobody awaits is left to the ledger thread");
+    let mut left = ledger.submit_charge(order(&account, 1, None)).unwrap();
+    left.leave();
+    assert_eq!((bell.try_iter().count(), ledger.stats().queue_depth), (1, 2));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| left.wait().unwrap().remaining);
+        thread::sleep(Duration::from_millis(20));
+        assert!(!waiting.is_finished(), "who leaves a charge does not make it");
+        ledger.queue.carry_out_all();
+        assert_eq!(waiting.join().unwrap(), 888);
+    });
 }
 
 /// Without the rounds of the ledger thread, which would find what was left behind.

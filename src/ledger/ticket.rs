@@ -56,22 +56,30 @@ pub struct Ticket<T> {
     outcome: Outcome<T>,
     queue: Queue,
     is_awaited: bool,
+    is_left: bool,
 }
 
 impl<T> Ticket<T> {
     pub(super) fn new(outcome: Outcome<T>, queue: Queue) -> Ticket<T> {
-        Ticket { outcome, queue, is_awaited: false }
+        Ticket { outcome, queue, is_awaited: false, is_left: false }
+    }
+
+    /// Leaves the operation to the ledger thread, which takes it together with those of others. Where many charge at one
+    /// time that costs less than each for itself.
+    pub fn leave(&mut self) {
+        self.is_left = true;
+        self.queue.ring();
     }
 
     /// Waits until the operation is on the disk (as far as the configured durability demands), or refused. Carries it out
-    /// on this thread when nobody else is at it.
+    /// on this thread when nobody else is at it and it was not left.
     pub fn wait(self) -> Result<T, ChargeError> {
         self.wait_at_most(Duration::from_millis(TICKET_WAIT_MILLIS_MAX))
     }
 
     pub(super) fn wait_at_most(mut self, longest: Duration) -> Result<T, ChargeError> {
         self.is_awaited = true;
-        if self.outcome.is_empty() {
+        if !self.is_left && self.outcome.is_empty() {
             self.queue.help();
         }
         match self.outcome.recv_timeout(longest) {

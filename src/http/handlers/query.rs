@@ -73,10 +73,15 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
     let charge = Charge { app, request, dataset: dataset.slug(), rows, claim };
-    let pending = charge.submit(&account)?;
+    let mut pending = charge.submit(&account)?;
+    // With more pages at a time than processors, those that wait for one charge side by side and are written together.
+    let is_crowded = app.in_flight.pages() > app.turns.at_once();
+    if is_crowded {
+        pending.iter_mut().for_each(PendingCharge::leave);
+    }
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
-    if app.ledger.waits_for_the_disk() {
+    if is_crowded || app.ledger.waits_for_the_disk() {
         request.end_turn();
     }
     let receipt = pending.map(PendingCharge::complete).transpose()?;
