@@ -20,13 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BOUNDS = Path(__file__).resolve().with_suffix(".json")
-WORKS = ("W1", "W2k", "W3", "W3s", "W4", "W5p")
-# What the ledger thread does for one charge, whatever the work.
-CHARGE = "charge"
+WORKS = ("W1", "W2k", "W3", "W3s", "W4", "W5p", "charge")
 SLACK_PERCENT = 10
 REQUESTS = 96
-# The two runs whose difference is what charges take: opening the books falls out.
-CHARGES = (32, 1056)
 RUN_SECONDS_MAX = 600
 # The function whose instructions count, and the one that is entered once for each work. Two patterns must differ:
 # callgrind takes one option for a pattern.
@@ -82,7 +78,7 @@ def first_line(*command: str) -> str:
 
 
 def count(executable: Path) -> dict[str, int]:
-    """Instructions a request, by work, of the thread that answers, and of the ledger thread for a charge."""
+    """Instructions a request, by work, of the thread that answers; a charge alone is one of the works."""
     note("making the table, if it is not there yet")
     run([str(executable)])
     with tempfile.TemporaryDirectory() as name:
@@ -92,9 +88,6 @@ def count(executable: Path) -> dict[str, int]:
         callgrind(executable, folder / "works", REQUESTS, WORKS, f"--toggle-collect={COUNTED}", f"--dump-before={OF_A_WORK}")
         parts = [folder / f"works.{part}" for part in range(2, len(WORKS) + 1)] + [folder / "works"]
         counts = {work: total(part) // REQUESTS for work, part in zip(WORKS, parts, strict=True)}
-        note(f"{CHARGES[0]} and {CHARGES[1]} charges")
-        few, many = (ledger_total(executable, folder / f"charges{charges}", charges) for charges in CHARGES)
-        counts[CHARGE] = (many - few) // (CHARGES[1] - CHARGES[0])
     if empty := [name for name, number in counts.items() if number <= 0]:
         raise Failure(f"nothing was counted for {', '.join(empty)}: do `{COUNTED}` and `{OF_A_WORK}` still name functions?")
     return counts
@@ -117,17 +110,6 @@ def run(command: list[str]) -> None:
 def callgrind(executable: Path, out: Path, requests: int, works: tuple[str, ...], *options: str) -> None:
     tool = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}", *options]
     run([*tool, str(executable), str(requests), *works])
-
-
-def ledger_total(executable: Path, out: Path, charges: int) -> int:
-    """Instructions of the ledger thread in a run with so many counted requests."""
-    callgrind(executable, out, charges, ("W4",), "--separate-threads=yes")
-    # The first thread opens the books; of the others only the ledger thread runs code of its writer.
-    threads = [path for path in out.parent.glob(f"{out.name}-*") if not path.name.endswith("-01")]
-    ledger = [path for path in threads if "src/ledger/writer.rs" in path.read_text()]
-    if len(ledger) != 1:
-        raise Failure(f"{len(ledger)} of {len(threads)} threads run src/ledger/writer.rs, expected one")
-    return total(ledger[0])
 
 
 def total(path: Path) -> int:

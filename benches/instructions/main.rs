@@ -22,6 +22,8 @@ use shop::{Ask, Shop};
 const SCALE: f64 = 0.1;
 /// Requests after which caches are filled, buffers have grown and the window of a minute is as full as it gets.
 const WARM_REQUESTS: usize = 64;
+/// The name of the charge alone.
+const CHARGE: &str = "charge";
 
 fn main() {
     let typed: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
@@ -29,7 +31,7 @@ fn main() {
     let table = Table::open(&store).unwrap();
     let mut shop = Shop::open(&store);
     let Some((requests, names)) = typed.split_first() else {
-        works::NAMES.iter().for_each(|name| run(&mut shop, &table, name, 1));
+        works::NAMES.iter().chain([&CHARGE]).for_each(|name| run(&mut shop, &table, name, 1));
         return println!("every work was answered; benches/instructions.py counts instructions");
     };
     let requests = requests.parse().expect("a number of requests");
@@ -39,6 +41,14 @@ fn main() {
 /// Warms up, answers so many requests, and sees whether every row was charged once. The script looks for this name.
 #[inline(never)]
 fn run(shop: &mut Shop, table: &Table, name: &str, requests: usize) {
+    if name == CHARGE {
+        let before = shop.credits();
+        for _ in 0..WARM_REQUESTS {
+            shop.charge();
+        }
+        counted_charges(shop, requests);
+        return assert_eq!(before - shop.credits(), (WARM_REQUESTS + requests) as u64);
+    }
     let expected = format!("one of {:?}", works::NAMES);
     let work = works::work(name, table).expect(&expected);
     let asks: Vec<Ask> = work.iter().map(|query| shop.ask(&query.body)).collect();
@@ -47,6 +57,14 @@ fn run(shop: &mut Shop, table: &Table, name: &str, requests: usize) {
     counted(shop, &asks, requests);
     let rows = |requests: usize| work.iter().cycle().take(requests).map(|query| query.rows).sum::<u64>();
     assert_eq!(before - shop.credits(), rows(WARM_REQUESTS) + rows(requests), "{name}: credits for rows");
+}
+
+/// The same for charges alone.
+#[inline(never)]
+fn counted_charges(shop: &Shop, requests: usize) {
+    for _ in 0..requests {
+        shop.charge();
+    }
 }
 
 /// What is counted; the script looks for this name too.

@@ -12,7 +12,7 @@ use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::edge::{Assembly, Budget, EdgeLimits, Step};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, Ledger, LedgerOptions};
+use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions};
 use mercato::logging::{self, LogGuard};
 use mercato::render::Press;
 use mercato::search::Search;
@@ -30,6 +30,7 @@ const PAUSE_SECONDS: i64 = 1;
 /// A server of which one part is missing: the sockets.
 pub struct Shop {
     service: Service,
+    ledger: Arc<Ledger>,
     account: AccountHandle,
     key: String,
     clock: Arc<TestClock>,
@@ -62,7 +63,7 @@ impl Shop {
             search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
-            ledger,
+            ledger: Arc::clone(&ledger),
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: clock.clone(),
             selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
@@ -79,6 +80,7 @@ impl Shop {
         let bodies = Budget::new(1 << 20);
         Shop {
             service: public_service(app, &limits),
+            ledger,
             account,
             key,
             clock,
@@ -92,6 +94,19 @@ impl Shop {
     /// Credits that are left.
     pub fn credits(&self) -> u64 {
         self.account.credits()
+    }
+
+    /// Charges one row, and nothing else.
+    pub fn charge(&self) {
+        let order = ChargeOrder {
+            account: self.account.clone(),
+            rows: 1,
+            dataset: site::SLUG.to_owned(),
+            request_id: String::from("a-request"),
+            claim: None,
+            at: self.now,
+        };
+        self.ledger.submit_charge(order).unwrap().wait().unwrap();
     }
 
     /// A query of the customer.
