@@ -23,6 +23,8 @@ BOUNDS = Path(__file__).resolve().with_suffix(".json")
 WORKS = ("W1", "W2k", "W3", "W3s", "W4", "W5p", "charge")
 SLACK_PERCENT = 10
 REQUESTS = 96
+# What the program counts as one request of that work.
+PER_REQUEST = {"charge": 32}
 RUN_SECONDS_MAX = 600
 # The function whose instructions count, and the one that is entered once for each work. Two patterns must differ:
 # callgrind takes one option for a pattern.
@@ -87,7 +89,7 @@ def count(executable: Path) -> dict[str, int]:
         # Collects in the counted function alone and begins a new file for each work; the last one has no number.
         callgrind(executable, folder / "works", REQUESTS, WORKS, f"--toggle-collect={COUNTED}", f"--dump-before={OF_A_WORK}")
         parts = [folder / f"works.{part}" for part in range(2, len(WORKS) + 1)] + [folder / "works"]
-        counts = {work: total(part) // REQUESTS for work, part in zip(WORKS, parts, strict=True)}
+        counts = {work: total(part) // REQUESTS // PER_REQUEST.get(work, 1) for work, part in zip(WORKS, parts, strict=True)}
     if empty := [name for name, number in counts.items() if number <= 0]:
         raise Failure(f"nothing was counted for {', '.join(empty)}: do `{COUNTED}` and `{OF_A_WORK}` still name functions?")
     return counts

@@ -44,6 +44,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use crossbeam_channel::Receiver;
+
 pub use account::{Payment, Plan, Purse};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, PlainKey};
 pub use audit::AuditReport;
@@ -70,7 +72,6 @@ use crate::clock::Moment;
 use crate::histogram::Counted;
 use crate::limits::ledger::BATCH_OPERATIONS_MAX;
 use books::{Books, LoadError};
-use crossbeam_channel::Receiver;
 use directory::Directory;
 use queue::{Queue, Status};
 use store::{SledStore, Store};

@@ -79,7 +79,9 @@ impl<T> Ticket<T> {
 
     pub(super) fn wait_at_most(mut self, longest: Duration) -> Result<T, ChargeError> {
         self.is_awaited = true;
-        if !self.is_left && self.outcome.is_empty() {
+        // At the end the ledger thread may be gone.
+        let is_left = self.is_left && !self.queue.is_ending();
+        if !is_left && self.outcome.is_empty() {
             self.queue.help();
         }
         match self.outcome.recv_timeout(longest) {
