@@ -67,7 +67,8 @@ def curl(port: int, key: str, *protocol: str, too_large: str = r"413 \d+") -> No
 
     def check(expected: str, *arguments: object, body: bytes | None = None) -> None:
         code, output = run("curl", *status, *arguments, body=body)
-        expect(code == 0 and re.fullmatch(expected, output.decode()) is not None,
+        # Where curl fails it says so in its output, which then is what was expected or not.
+        expect((code == 0) == (b"curl: (" not in output) and re.fullmatch(expected, output.decode()) is not None,
                f"curl {protocol} {arguments}: {code} {output!r}, expected {expected}")
 
     check(r"200 \d+", url)
@@ -144,8 +145,10 @@ def caddy(site: Site) -> None:
     text = text.replace("data.example.org {", f"http://127.0.0.1:{port} {{").replace("127.0.0.1:8080", f"127.0.0.1:{site.port}")
     file.write_text("{\n\tadmin off\n}\n" + text)
     through("caddy", port, ["caddy", "run", "--adapter", "caddyfile", "--config", file], site,
-            # Until 2.7 Caddy called a body above its own limit a failure of the server behind it.
-            too_large=r"(413|502) \d+")
+            # Caddy drops what it has of an answer that comes before the body of its request is read, and hangs up on
+            # the client (the same with and without a limit of its own); until 2.7 it called such a body a failure of
+            # the server behind it. So the client may see an end; it must not see a success.
+            too_large=r"(413|502|100|000) \d+(curl: \((18|52|55|56)\) .*\n)?")
 
 
 def nghttp(site: Site) -> None:
