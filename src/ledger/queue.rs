@@ -110,7 +110,7 @@ impl Queue {
     /// Carries out what waits, unless somebody is at it: then that one, once done, sees what came meanwhile.
     pub(super) fn help(&self) {
         for _ in 0..COMBINED_BATCHES_MAX {
-            // With the fence after the writer is let go: either this finds it free, or its holder finds what waits.
+            // With the fence of `has_work`: either this finds the writer free, or its holder finds what waits.
             fence(Ordering::SeqCst);
             let mut writer = match self.shared.writer.try_lock() {
                 Ok(writer) => writer,
@@ -124,8 +124,7 @@ impl Queue {
             if has_something_due {
                 self.ring();
             }
-            fence(Ordering::SeqCst);
-            if self.shared.waiting.is_empty() {
+            if !self.has_work() {
                 return;
             }
         }
@@ -147,8 +146,7 @@ impl Queue {
             }
             let idle_time = writer.idle_time();
             drop(writer);
-            fence(Ordering::SeqCst);
-            if self.shared.waiting.is_empty() {
+            if !self.has_work() {
                 // When nobody rings, something is due.
                 let _ = bell.recv_timeout(idle_time);
             }
@@ -157,10 +155,15 @@ impl Queue {
 
     /// Carries out everything that waits; waits for the writer where somebody has it.
     pub(super) fn carry_out_all(&self) {
-        while !self.shared.waiting.is_empty() {
+        while self.has_work() {
             self.writer().write_waiting(&self.shared.waiting);
-            fence(Ordering::SeqCst);
         }
+    }
+
+    /// Whether something waits. Whoever lets go of the writer asks, because those that came meanwhile count on it.
+    fn has_work(&self) -> bool {
+        fence(Ordering::SeqCst);
+        !self.shared.waiting.is_empty()
     }
 
     fn writer(&self) -> MutexGuard<'_, Writer> {
