@@ -209,6 +209,10 @@ pub mod http {
     /// Answers of one kind of work that are computed at one time, for each processor; of quick ones there may be twice as
     /// many. Others wait for their turn. What waits for the books does not count, nor do streams.
     pub const TURNS_PER_PROCESSOR: usize = 1;
+    /// A page of more rows is never taken for quick.
+    pub const SMALL_PAGE_ROWS_MAX: u64 = 2_000;
+    /// A body is read before it is known how much it asks for; a longer one is never taken for quick.
+    pub const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
     /// From this size on sending a page counts as work that takes its turn.
     pub const LARGE_BODY_BYTES: usize = 256 * 1024;
     /// By how much the workers of what needs no key stand back behind others on the processors (`nice`).
@@ -266,6 +270,12 @@ pub mod edge {
     pub const BODY_TIME: Duration = Duration::from_secs(30);
     /// How long a connection may stay open between requests. `--idle-seconds`.
     pub const IDLE_TIME: Duration = Duration::from_secs(60);
+    /// Connections that are ended at one time because they were idle for so long.
+    pub const IDLE_ENDED_AT_ONCE: usize = 8;
+    /// Pause before the next ones are.
+    pub const IDLE_ENDED_PAUSE: Duration = Duration::from_millis(1);
+    /// Pause between two looks for them, so the time by which a connection may stay longer.
+    pub const IDLE_LOOK_PAUSE: Duration = Duration::from_millis(50);
     /// How long a client may take to accept one piece of an answer. `--write-seconds`.
     pub const WRITE_TIME: Duration = Duration::from_secs(30);
     /// The piece of an answer that has to be accepted within `WRITE_TIME`.

@@ -6,7 +6,6 @@ use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -104,15 +103,15 @@ impl Connection {
         self.receive()
     }
 
-    /// Between requests the time-out of the socket itself is the limit, which saves a system call for each request.
+    /// Between requests somebody else keeps the time, which saves a system call for each request.
     fn fill_idle(&mut self) -> Filled {
-        self.client.idle.store(true, Ordering::SeqCst);
+        self.client.idle.begin(self.shared.registry.now());
         if self.shared.registry.is_stopping() {
             return Filled::Ended;
         }
         let filled = self.receive();
-        self.client.idle.store(false, Ordering::SeqCst);
-        filled
+        let was_ended = self.client.idle.leave();
+        if was_ended && matches!(filled, Filled::Ended) { Filled::TooLate } else { filled }
     }
 
     fn receive(&mut self) -> Filled {

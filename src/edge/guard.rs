@@ -16,6 +16,7 @@ use super::budget::Budget;
 use super::buffers::Shelf;
 use super::connection::Connection;
 use super::counters::{Counters, Sample, count};
+use super::idle::{self, Idle};
 use super::limits::EdgeLimits;
 use super::listener::{ListenAddress, listen};
 use super::pool::{Pool, QueueLimits};
@@ -93,6 +94,7 @@ pub struct Guard {
     listener: Arc<Socket>,
     shared: Arc<Shared>,
     acceptor: JoinHandle<()>,
+    idle_watch: JoinHandle<()>,
     keepers: Vec<JoinHandle<()>>,
 }
 
@@ -133,7 +135,11 @@ impl Guard {
         let (accepting, with) = (Arc::clone(&listener), Arc::clone(&shared));
         let acceptor =
             thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&accepting, &with))?;
-        Ok(Self { address, listener, shared, acceptor, keepers })
+        let (registry, limit) = (Arc::clone(&shared.registry), shared.limits.idle_time);
+        let idle_watch = thread::Builder::new()
+            .name("idle-watch".to_owned())
+            .spawn(move || idle::watch(&registry, limit))?;
+        Ok(Self { address, listener, shared, acceptor, idle_watch, keepers })
     }
 
     /// Where it listens.
@@ -153,12 +159,14 @@ impl Guard {
         // Wakes the acceptor; a listener that is shut down already is no fault.
         drop(self.listener.shutdown(Shutdown::Both));
         self.shared.registry.stop();
+        self.idle_watch.thread().unpark();
     }
 
     /// Waits until every request that runs is answered, at most until `deadline`. Says whether all of them were.
     pub fn drain(self, deadline: Instant) -> bool {
         self.stop_accepting();
         drop(self.acceptor.join());
+        drop(self.idle_watch.join());
         drop(self.listener);
         let ended = self.shared.registry.drain(deadline);
         for open in &self.shared.pools {
@@ -241,7 +249,7 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     count(&shared.counters.accepted);
     let address = peer.as_socket().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
     let outlet = shared.outlets.open(socket, Arc::clone(&shared.counters.bytes_out));
-    let client = Arc::new(Client { outlet, address, idle: AtomicBool::new(false) });
+    let client = Arc::new(Client { outlet, address, idle: Idle::default() });
     if shared.registry.count() >= shared.limits.connections {
         return turn_away(&client, &Refusal::ConnectionsFull, shared);
     }
@@ -253,11 +261,7 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     let Some(entered) = shared.addresses.enter(address, limit) else {
         return turn_away(&client, &Refusal::AddressFull, shared);
     };
-    let timeouts = client
-        .socket()
-        .set_read_timeout(Some(shared.limits.idle_time))
-        .and_then(|()| client.socket().set_write_timeout(Some(shared.limits.write_time)));
-    if timeouts.is_err() {
+    if client.socket().set_write_timeout(Some(shared.limits.write_time)).is_err() {
         return;
     }
     let open =

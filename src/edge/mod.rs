@@ -15,6 +15,7 @@ mod fields;
 mod forward;
 mod guard;
 mod head;
+mod idle;
 mod limits;
 mod listener;
 mod passage;

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use socket2::Socket;
 
+use super::idle::{Expired, Idle};
 use crate::outlets::Outlet;
 
 /// One client.
@@ -16,22 +17,40 @@ pub(super) struct Client {
     /// The socket, and the way from workers to it.
     pub(super) outlet: Arc<Outlet>,
     pub(super) address: IpAddr,
-    /// Whether it waits for the first byte of a request.
-    pub(super) idle: AtomicBool,
+    /// Since when it waits for the first byte of a request.
+    pub(super) idle: Idle,
 }
 
 impl Client {
     pub(super) fn socket(&self) -> &Socket {
         self.outlet.socket()
     }
+
+    /// It finds what was sent so far, then the end.
+    pub(super) fn stop_reading(&self) {
+        // It may be gone already.
+        drop(self.socket().shutdown(Shutdown::Read));
+    }
 }
 
 /// The open connections.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Registry {
     state: Mutex<State>,
     changed: Condvar,
     stopping: AtomicBool,
+    began: Instant,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::default(),
+            stopping: AtomicBool::new(false),
+            began: Instant::now(),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +74,28 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clients.len()
     }
 
+    /// Milliseconds on the clock of idle times, which is never at zero.
+    pub(super) fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX).saturating_add(1)
+    }
+
+    /// Which connections have been idle for so many milliseconds, and when that can be said of others.
+    pub(super) fn expired(&self, limit: u64) -> Expired {
+        let now = self.now();
+        let mut expired = Expired { clients: Vec::new(), next: now.saturating_add(limit) };
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for client in state.clients.values() {
+            match client.idle.since() {
+                Some(since) if since.saturating_add(limit) <= now => {
+                    expired.clients.push((Arc::clone(client), since));
+                }
+                Some(since) => expired.next = expired.next.min(since.saturating_add(limit)),
+                None => {}
+            }
+        }
+        expired
+    }
+
     /// Whether the end has begun.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
@@ -64,9 +105,8 @@ impl Registry {
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for client in state.clients.values().filter(|client| client.idle.load(Ordering::SeqCst)) {
-            // It may be gone already.
-            drop(client.socket().shutdown(Shutdown::Read));
+        for client in state.clients.values().filter(|client| client.idle.since().is_some()) {
+            client.stop_reading();
         }
     }
 

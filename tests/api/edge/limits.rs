@@ -1,6 +1,8 @@
 //! Times and numbers: who is slow, idle or many is told or cut, and nobody else notices.
 
 use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use super::raw::Raw;
@@ -29,12 +31,12 @@ fn a_head_that_takes_too_long_is_answered_408() {
     // One byte at a time does not begin the time anew.
     let mut dripping = Raw::connect(site.address());
     let mut sender = dripping.stream().try_clone().unwrap();
-    let drip = std::thread::spawn(move || {
+    let drip = thread::spawn(move || {
         for byte in b"GET / HTTP/1.1\r\nA: ".iter().chain(&[b'a'; 400]) {
             if sender.write_all(&[*byte]).is_err() {
                 return true;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(50));
         }
         false
     });
@@ -77,6 +79,28 @@ fn a_connection_without_requests_is_closed_without_a_word() {
     site.wait_for_metrics(&["mercato_connections_idle_closed_total 2"]);
     // Hazard 5: the listener itself has no such time.
     assert_eq!(site.get("/healthz").status, 200);
+}
+
+/// They are ended a few at a time, so that a crowd that comes at once does not wake at once.
+#[test]
+fn a_crowd_that_stays_is_let_go_and_who_goes_on_asking_is_kept() {
+    let site = site(&["--idle-seconds", "3"]);
+    let mut crowd: Vec<Raw> = (0..200).map(|_| Raw::connect(site.address())).collect();
+    let mut asking = Raw::connect(site.address());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let kept = scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                assert_eq!(asking.send(HEALTH).answer().status, 200);
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let all_over = crowd.iter_mut().all(Raw::is_over);
+        is_over.store(true, Ordering::Relaxed);
+        assert!(all_over);
+        kept.join().unwrap();
+    });
+    site.wait_for_metrics(&["mercato_connections_idle_closed_total 200"]);
 }
 
 /// Hazard 8: who does not read holds the guard, not a worker, and is cut in the end.
