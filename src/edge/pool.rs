@@ -144,7 +144,7 @@ impl Pool {
         let next = if state.free.len() >= self.reserve {
             state.waiting.take_next()
         } else {
-            state.waiting.take_next_where(has_none)
+            state.waiting.take_next_where(|standing, _| has_none(standing))
         };
         let Some((next, advance)) = next else {
             state.free.push(stream);

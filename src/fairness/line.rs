@@ -134,10 +134,12 @@ impl<T> Line<T> {
         self.take(first)
     }
 
-    /// Takes out who is next of those whose address stands so. Looks at the first 64 addresses only.
-    pub fn take_next_where(&mut self, is_meant: impl Fn(Standing) -> bool) -> Option<(T, Advance)> {
+    /// Takes out who is next of those that are meant, by themselves and by how their address stands. Looks at the first
+    /// of each of the first 64 addresses only.
+    pub fn take_next_where(&mut self, is_meant: impl Fn(Standing, &T) -> bool) -> Option<(T, Advance)> {
         let meant = |(_, _, address): &&Rank| {
-            self.flows.get(address).is_some_and(|flow| is_meant(flow.standing(self.now)))
+            let Some(flow) = self.flows.get(address) else { return false };
+            flow.waiting.front().is_some_and(|item| is_meant(flow.standing(self.now), item))
         };
         let rank = *self.order.iter().take(LOOKS_MAX).find(meant)?;
         self.take(rank)

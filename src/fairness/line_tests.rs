@@ -210,7 +210,7 @@ fn who_is_served_out_of_turn_does_not_push_back_who_comes_after() {
             line.begin(address(1));
         } else {
             line.enter(address(1), 1);
-            let (who, _) = line.take_next_where(|standing| standing.last_cost > micros(100_000)).unwrap();
+            let (who, _) = line.take_next_where(|standing, _| standing.last_cost > micros(100_000)).unwrap();
             assert_eq!(who, 1);
         }
         let (who, advance) = line.take_next().unwrap();

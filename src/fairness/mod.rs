@@ -9,5 +9,5 @@ mod waiter;
 
 pub use client_block::client_block;
 pub use line::{Advance, Line, Standing};
-pub use turns::{Turn, Turns};
+pub use turns::{Size, Turn, Turns};
 pub use waiter::Waiter;

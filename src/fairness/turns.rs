@@ -16,9 +16,19 @@ use super::waiter::Waiter;
 /// time, because a crowd would otherwise be let in just when they are most wanted.
 const TURN_TIME: Duration = Duration::from_millis(50);
 
-/// What takes no longer than this, by an address that is not ahead of others, does not wait behind what takes long:
-/// there are as many places again for it.
+/// What is small, and is asked by an address that is not ahead of others and whose last request took no longer than this,
+/// does not wait behind what takes long: there are as many places again for it.
 const QUICK: Duration = Duration::from_millis(2);
+
+/// How much a request asks for, as far as it says so itself: of an address that comes for the first time nothing else is
+/// known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// It may well be quick.
+    Small,
+    /// It certainly is not.
+    Large,
+}
 
 /// So many turns at one time.
 #[derive(Debug)]
@@ -30,9 +40,15 @@ pub struct Turns {
 #[derive(Debug)]
 struct State {
     running: Vec<Running>,
-    line: Line<Arc<Waiter<Granted>>>,
+    line: Line<Waiting>,
     /// The number of the next turn.
     next: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    size: Size,
+    waiter: Arc<Waiter<Granted>>,
 }
 
 #[derive(Debug)]
@@ -54,16 +70,21 @@ impl Turns {
         Arc::new(Self { at_once, state: Mutex::new(State { running: Vec::new(), line, next: 0 }) })
     }
 
+    /// How many there are at one time, not counting the places for what is quick.
+    pub fn at_once(&self) -> usize {
+        self.at_once
+    }
+
     /// Waits for a turn. It lasts until what is returned is dropped.
-    pub fn take(self: &Arc<Self>, address: IpAddr) -> Turn {
+    pub fn take(self: &Arc<Self>, address: IpAddr, size: Size) -> Turn {
         let mut state = self.lock();
         let is_first = state.line.is_empty() && state.has_room(self.at_once);
-        if is_first || (is_quick(state.line.standing(address)) && state.has_room(self.at_most())) {
+        if is_first || (is_quick(state.line.standing(address), size) && state.has_room(self.at_most())) {
             let granted = Granted { advance: state.line.begin(address), number: state.begin() };
             return self.turn(address, granted);
         }
         let waiter = Arc::new(Waiter::here());
-        state.line.enter(address, Arc::clone(&waiter));
+        state.line.enter(address, Waiting { size, waiter: Arc::clone(&waiter) });
         loop {
             self.grant(state);
             if let Some(granted) = waiter.take() {
@@ -91,16 +112,16 @@ impl Turns {
         while let Some((next, advance)) = self.next(&mut state) {
             let granted = Granted { advance, number: state.begin() };
             drop(state);
-            next.give(granted);
+            next.waiter.give(granted);
             state = self.lock();
         }
     }
 
-    fn next(&self, state: &mut State) -> Option<(Arc<Waiter<Granted>>, Advance)> {
+    fn next(&self, state: &mut State) -> Option<(Waiting, Advance)> {
         if state.has_room(self.at_once) {
             state.line.take_next()
         } else if state.has_room(self.at_most()) {
-            state.line.take_next_where(is_quick)
+            state.line.take_next_where(|standing, waiting| is_quick(standing, waiting.size))
         } else {
             None
         }
@@ -115,8 +136,8 @@ impl Turns {
     }
 }
 
-fn is_quick(standing: Standing) -> bool {
-    !standing.is_ahead && standing.last_cost <= QUICK
+fn is_quick(standing: Standing, size: Size) -> bool {
+    size == Size::Small && !standing.is_ahead && standing.last_cost <= QUICK
 }
 
 impl State {
@@ -183,7 +204,7 @@ mod tests {
                 let (turns, done) = (&turns, &done);
                 scope.spawn(move || {
                     for _ in 0..500 {
-                        let _turn = turns.take(address(number % 3));
+                        let _turn = turns.take(address(number % 3), Size::Small);
                         done.fetch_add(1, Ordering::Relaxed);
                     }
                 });
@@ -196,11 +217,30 @@ mod tests {
     #[test]
     fn a_turn_is_waited_for_while_another_counts_and_no_longer() {
         let turns = Turns::new(1);
-        let (began, first) = (Instant::now(), turns.take(address(1)));
-        let second = turns.take(address(1));
+        let (began, first) = (Instant::now(), turns.take(address(1), Size::Small));
+        let second = turns.take(address(1), Size::Small);
         assert!(began.elapsed() >= TURN_TIME, "the first still counted");
         assert_eq!(turns.standing().1, 0);
         drop((first, second));
+        assert_eq!(turns.standing(), (0, 0));
+    }
+
+    #[test]
+    fn what_is_large_does_not_take_the_places_of_what_is_quick() {
+        let turns = Turns::new(1);
+        let held = turns.take(address(1), Size::Large);
+        thread::scope(|scope| {
+            let large = scope.spawn(|| turns.take(address(2), Size::Large));
+            wait_until(|| turns.standing().1 == 1);
+            // Before the large one, which came first and of which as little is known.
+            let small = turns.take(address(3), Size::Small);
+            assert_eq!(turns.standing(), (2, 1));
+            // One more place becomes free, and is for what is quick.
+            drop(small);
+            assert_eq!(turns.standing(), (1, 1));
+            drop(held);
+            drop(large.join().unwrap());
+        });
         assert_eq!(turns.standing(), (0, 0));
     }
 
@@ -209,8 +249,8 @@ mod tests {
         let turns = Turns::new(1);
         thread::scope(|scope| {
             for _ in 0..200 {
-                let held = turns.take(address(1));
-                let waiting = scope.spawn(|| drop(turns.take(address(2))));
+                let held = turns.take(address(1), Size::Small);
+                let waiting = scope.spawn(|| drop(turns.take(address(2), Size::Small)));
                 wait_until(|| turns.standing().1 == 1 || turns.standing().0 == 0);
                 drop(held);
                 waiting.join().unwrap();

@@ -15,7 +15,7 @@ use super::parameters::Parameters;
 use super::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
-use crate::fairness::{Turn, Turns};
+use crate::fairness::{Size, Turn, Turns};
 use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 
@@ -237,9 +237,9 @@ impl Incoming {
     }
 
     /// Waits until this request may compute. Its turn ends with [`Incoming::end_turn`], or when the answer goes out.
-    pub(super) fn begin_turn(&mut self) {
+    pub(super) fn begin_turn(&mut self, size: Size) {
         if let (Some(turns), None) = (&self.turns, &self.turn) {
-            self.turn = Some(turns.take(self.client));
+            self.turn = Some(turns.take(self.client, size));
         }
     }
 

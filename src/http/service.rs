@@ -19,6 +19,7 @@ use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
 use crate::access::{Caller, Effort, Held, InFlightRefusal, Subject};
+use crate::fairness::Size;
 use crate::limits::edge::{CLIENT_HEADER, OUTLET_HEADER};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::outlets::Outlets;
@@ -56,7 +57,7 @@ impl Service {
             Ok(Ok(response)) => {
                 let response = response.encoded_for(&request);
                 if response.is_encoded() || response.is_large() {
-                    request.begin_turn();
+                    request.begin_turn(Size::Large);
                 }
                 response
             }
@@ -108,7 +109,9 @@ impl Service {
         }
         request.log.route = route.pattern;
         request.set_path_parameters(parameters);
-        request.begin_turn();
+        if !route.takes_its_turn_itself {
+            request.begin_turn(Size::Small);
+        }
         (route.handler)(&self.app, request)
     }
 

@@ -11,7 +11,6 @@ use crate::limits::http::TURNS_PER_PROCESSOR;
 /// Whose turn it is to compute. Strangers do not take turns of customers.
 #[derive(Debug)]
 pub struct WorkTurns {
-    at_once: usize,
     pages: Arc<Turns>,
     public: Arc<Turns>,
 }
@@ -20,12 +19,12 @@ impl WorkTurns {
     /// Turns at so many processors.
     pub fn new(processors: usize) -> Self {
         let at_once = processors.saturating_mul(TURNS_PER_PROCESSOR);
-        Self { at_once, pages: Turns::new(at_once), public: Turns::new(at_once) }
+        Self { pages: Turns::new(at_once), public: Turns::new(at_once) }
     }
 
     /// How many turns of a kind there are at one time.
     pub(super) fn at_once(&self) -> usize {
-        self.at_once
+        self.pages.at_once()
     }
 
     /// The turns of a kind of work; long work has threads of its own for what it computes, and health does not wait.

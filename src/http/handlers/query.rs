@@ -7,20 +7,21 @@ use super::page_answer;
 use super::pending_charge::PendingCharge;
 use super::query_input::{Asked, claim, format, not_planned, version};
 use crate::catalog::FormatError;
+use crate::fairness::Size;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{AccountHandle, ChargeOrder, IdempotencyClaim, Receipt, Spending};
-use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::limits::http::{QUERY_LIMIT_MAX, SMALL_BODY_BYTES_MAX, SMALL_PAGE_ROWS_MAX};
 use crate::query;
 use crate::render::Format;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
-    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
+    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get).taking_its_turn_itself(),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post).taking_its_turn_itself(),
     Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate),
 ];
 
@@ -32,6 +33,9 @@ fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
+    if body.len() > SMALL_BODY_BYTES_MAX {
+        request.begin_turn(Size::Large);
+    }
     let asked = Asked::json(&body, QUERY_LIMIT_MAX);
     answer(app, request, asked, &body)
 }
@@ -60,6 +64,7 @@ fn got(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 /// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
 fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Result<Response, ApiError> {
+    request.begin_turn(if asked.limit() > SMALL_PAGE_ROWS_MAX { Size::Large } else { Size::Small });
     let dataset = find(app, request)?;
     let format = format(request)?;
     let asked = asked.or_all_faults(&dataset)?;

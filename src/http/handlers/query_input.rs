@@ -60,6 +60,13 @@ impl Asked {
         }
     }
 
+    /// Rows that are asked for at most.
+    pub(super) fn limit(&self) -> u64 {
+        match self {
+            Self::Sound(request) | Self::Faulty(_, request) => request.limit(),
+        }
+    }
+
     /// The sound request; of a faulty one every fault, also those that only the columns of the dataset show.
     pub(super) fn or_all_faults(self, dataset: &Dataset) -> Result<QueryRequest, ApiError> {
         match self {
