@@ -215,7 +215,7 @@ pub mod http {
     pub const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
     /// From this size on sending a page counts as work that takes its turn.
     pub const LARGE_BODY_BYTES: usize = 256 * 1024;
-    /// By how much the workers of what needs no key stand back behind others on the processors (`nice`).
+    /// By how much what works and reads for those without a key stands back behind others on the processors (`nice`).
     pub const STRANGERS_NICENESS: i32 = 10;
     /// Threads that answer the operator.
     pub const ADMIN_WORKER_COUNT: usize = 4;

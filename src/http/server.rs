@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::setpriority_process;
-use rustix::thread::gettid;
+use rustix::process::nice;
 
 use super::service::Service;
 use crate::limits::edge::PROBE_HEADER;
@@ -41,19 +40,31 @@ pub struct Workers {
 impl Workers {
     /// Begins to answer what comes over `listener`.
     pub fn start(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
+        // A thread begins with the name and the priority of the one that starts it. Those that tiny_http starts to read
+        // requests can be given them in no other way.
+        let starter = thread::Builder::new().name(format!("read-{}", plan.name));
+        thread::scope(|scope| {
+            let started = starter.spawn_scoped(scope, || {
+                if plan.steps_back {
+                    step_back();
+                }
+                Self::start_here(plan, listener, service)
+            })?;
+            started.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts workers failed")))
+        })
+    }
+
+    fn start_here(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
-        let WorkerPlan { name, count, steps_back } = *plan;
-        let threads = (0..count)
+        let name = plan.name;
+        let threads = (0..plan.count)
             .map(|number| {
                 let (server, stopping, service) =
                     (Arc::clone(&server), Arc::clone(&stopping), Arc::clone(service));
-                thread::Builder::new().name(format!("{name}-{number}")).spawn(move || {
-                    if steps_back {
-                        step_back();
-                    }
-                    work(&server, &stopping, &service);
-                })
+                thread::Builder::new()
+                    .name(format!("{name}-{number}"))
+                    .spawn(move || work(&server, &stopping, &service))
             })
             .collect::<io::Result<Vec<_>>>()?;
         Ok(Self { server, stopping, threads })
@@ -77,10 +88,10 @@ impl Workers {
     }
 }
 
-/// Lowers the priority of the calling thread.
+/// Lowers the priority of the calling thread, and of all that it starts.
 fn step_back() {
-    if let Err(error) = setpriority_process(Some(gettid()), STRANGERS_NICENESS) {
-        tracing::warn!(%error, "a worker keeps its priority");
+    if let Err(error) = nice(STRANGERS_NICENESS) {
+        tracing::warn!(%error, "workers keep their priority");
     }
 }
 
@@ -141,6 +152,10 @@ mod tests {
     }
 
     fn start(count: usize) -> (Workers, PathBuf, tempfile::TempDir) {
+        start_as(&WorkerPlan { name: "test", count, steps_back: false })
+    }
+
+    fn start_as(plan: &WorkerPlan) -> (Workers, PathBuf, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let directory = DataDirectory::new(folder.path());
         let now = SystemClock.now();
@@ -168,8 +183,7 @@ mod tests {
         let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));
         let path = folder.path().join("private");
         let listener = UnixListener::bind(&path).unwrap();
-        let plan = WorkerPlan { name: "test", count, steps_back: false };
-        (Workers::start(&plan, listener, &service).unwrap(), path, folder)
+        (Workers::start(plan, listener, &service).unwrap(), path, folder)
     }
 
     fn ask(path: &PathBuf, target: &str) -> String {
@@ -190,6 +204,36 @@ mod tests {
         }
         assert!(ask(&path, "/quick").starts_with("HTTP/1.1 200 "));
         assert!(workers.stop(true, || ()));
+    }
+
+    /// How the threads of this process whose names begin so stand (`nice`).
+    fn niceness_of(prefix: &str) -> Vec<i32> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+        let named = tasks.filter(|task| {
+            std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(prefix))
+        });
+        let stats = named.filter_map(|task| std::fs::read_to_string(task.join("stat")).ok());
+        // The name may hold blanks; behind its bracket niceness is the seventeenth field.
+        stats
+            .map(|stat| stat.rsplit(')').next().unwrap().split(' ').nth(17).unwrap().parse().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn workers_that_step_back_do_so_with_those_that_read_for_them() {
+        let mine = rustix::process::getpriority_process(None).unwrap();
+        for (name, steps_back) in [("ahead", false), ("aside", true)] {
+            let (workers, path, _folder) = start_as(&WorkerPlan { name, count: 2, steps_back });
+            assert!(ask(&path, "/quick").starts_with("HTTP/1.1 200 "));
+            let expected = if steps_back { (mine + STRANGERS_NICENESS).min(19) } else { mine };
+            assert_eq!(niceness_of(&format!("{name}-")), [expected; 2]);
+            let readers = niceness_of(&format!("read-{name}"));
+            assert!(
+                !readers.is_empty() && readers.iter().all(|niceness| *niceness == expected),
+                "{readers:?}"
+            );
+            assert!(workers.stop(true, || ()));
+        }
     }
 
     #[test]
