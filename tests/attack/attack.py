@@ -98,7 +98,7 @@ def suffer(site: Site, target: Target, customer: Customer, name: str, attack: At
             if not site.is_running():
                 attacking.cancel()
                 raise Broken("the server is gone")
-            peak = max(peak, site.resident_mebibytes())
+            peak = max(peak, site.footprint().resident_mebibytes)
         return await attacking
 
     with standing_back():

@@ -138,12 +138,6 @@ class Site:
         assert self.server is not None
         return Footprint.of(self.server.pid)
 
-    def resident_mebibytes(self) -> float:
-        """Only its memory: to count thousands of descriptors holds up the server itself for milliseconds."""
-        assert self.server is not None
-        pages = int(Path(f"/proc/{self.server.pid}/statm").read_text().split()[1])
-        return pages * resource.getpagesize() / (1 << 20)
-
     def wait_for_footprint(self, before: Footprint, spare: int, seconds: float) -> Footprint:
         """Waits until threads and descriptors are back where they were, for so long at most; what is left."""
         deadline = time.monotonic() + seconds
