@@ -29,6 +29,8 @@ pub mod ledger {
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.
     pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
+    /// How long a charge that was left to the ledger thread waits before its caller carries it out.
+    pub const LEFT_WAIT_MILLIS_MAX: u64 = 1;
     /// The longest silence of the books while work waits; a longer one means that they are stuck.
     pub const STALL_MILLIS_MAX: u64 = 30_000;
     /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.

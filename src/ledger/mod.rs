@@ -25,6 +25,7 @@ mod hold;
 mod id;
 mod key_record;
 mod key_space;
+mod letterbox;
 mod operator;
 mod order;
 mod queue;
@@ -43,8 +44,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
-
-use crossbeam_channel::Receiver;
 
 pub use account::{Payment, Plan, Purse};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, PlainKey};
@@ -73,7 +72,7 @@ use crate::histogram::Counted;
 use crate::limits::ledger::BATCH_OPERATIONS_MAX;
 use books::{Books, LoadError};
 use directory::Directory;
-use queue::{Queue, Status};
+use queue::{Bell, Queue, Status};
 use store::{SledStore, Store};
 use watermark::Watermark;
 use writer::{State, Writer};
@@ -146,7 +145,7 @@ impl Ledger {
         store: Box<dyn Store>,
         options: LedgerOptions,
         now: Moment,
-    ) -> Result<(Ledger, Receiver<()>), OpenError> {
+    ) -> Result<(Ledger, Arc<Bell>), OpenError> {
         let (watermark, expected) = open_watermark(path)?;
         let directory = Arc::<Directory>::default();
         let loaded = Books::load(path, store, Arc::clone(&directory), &HashMap::new(), now);

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
+use super::letterbox::Letterbox;
 use super::ticket::{Operation, Ticket};
 use super::writer::{ChargeDurability, Writer};
 use crate::histogram::{Histogram, MICROS, NUMBERS};
@@ -25,13 +26,16 @@ pub(super) struct Queue {
     shared: Arc<Shared>,
 }
 
+/// What the ledger thread listens to.
+pub(super) type Bell = Letterbox<()>;
+
 struct Shared {
     entrance: Sender<Operation>,
     waiting: Receiver<Operation>,
     /// Whoever holds it is the one that writes.
     writer: Mutex<Writer>,
     /// Wakes the ledger thread.
-    bell: Sender<()>,
+    bell: Arc<Bell>,
     is_ending: AtomicBool,
     status: Arc<Status>,
     durability: ChargeDurability,
@@ -39,9 +43,10 @@ struct Shared {
 
 impl Queue {
     /// The queue before a writer, and the bell that the ledger thread listens to.
-    pub(super) fn new(writer: Writer) -> (Queue, Receiver<()>) {
+    pub(super) fn new(writer: Writer) -> (Queue, Arc<Bell>) {
         let (entrance, waiting) = bounded(QUEUE_OPERATIONS_MAX);
-        let (bell, listener) = bounded(1);
+        let bell = Arc::<Bell>::default();
+        let listener = Arc::clone(&bell);
         let (status, durability) = (Arc::clone(&writer.status), writer.durability);
         let (writer, is_ending) = (Mutex::new(writer), AtomicBool::new(false));
         let shared = Shared { entrance, waiting, writer, bell, is_ending, status, durability };
@@ -77,7 +82,7 @@ impl Queue {
     /// Wakes the ledger thread.
     pub(super) fn ring(&self) {
         // A bell that rings already rings for this as well.
-        let _ = self.shared.bell.try_send(());
+        self.shared.bell.put(());
     }
 
     /// Asks the ledger thread to end, after what was handed in before.
@@ -118,9 +123,10 @@ impl Queue {
                 Err(TryLockError::WouldBlock) => return,
             };
             let had_nothing_due = writer.idles();
-            writer.write_waiting(&self.shared.waiting);
+            let acknowledgements = writer.write_waiting(&self.shared.waiting);
             let has_something_due = had_nothing_due && !writer.idles();
             drop(writer);
+            acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
             if has_something_due {
                 self.ring();
             }
@@ -132,7 +138,7 @@ impl Queue {
     }
 
     /// What the ledger thread does, until it is asked to end.
-    pub(super) fn attend(&self, bell: &Receiver<()>) {
+    pub(super) fn attend(&self, bell: &Bell) {
         loop {
             let is_last = self.is_ending();
             self.carry_out_all();
@@ -148,7 +154,7 @@ impl Queue {
             drop(writer);
             if !self.has_work() {
                 // When nobody rings, something is due.
-                let _ = bell.recv_timeout(idle_time);
+                let _ = bell.wait(idle_time);
             }
         }
     }
@@ -156,7 +162,9 @@ impl Queue {
     /// Carries out everything that waits; waits for the writer where somebody has it.
     pub(super) fn carry_out_all(&self) {
         while self.has_work() {
-            self.writer().write_waiting(&self.shared.waiting);
+            // The writer is let go at the end of the statement.
+            let acknowledgements = self.writer().write_waiting(&self.shared.waiting);
+            acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
         }
     }
 

@@ -2,14 +2,14 @@
 //!
 //! An operation that is dropped without being carried out tells its ticket so. Knows no operation in particular.
 
+use std::sync::Arc;
 use std::time::Duration;
-
-use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 
 use super::books::Books;
 use super::error::{ChargeError, Unavailable};
+use super::letterbox::Letterbox;
 use super::queue::Queue;
-use crate::limits::ledger::TICKET_WAIT_MILLIS_MAX;
+use crate::limits::ledger::{LEFT_WAIT_MILLIS_MAX, TICKET_WAIT_MILLIS_MAX};
 
 /// Work for the books.
 pub(super) struct Operation {
@@ -18,7 +18,26 @@ pub(super) struct Operation {
 }
 
 /// Where the caller finds what became of its operation.
-pub(super) type Outcome<T> = Receiver<Result<T, ChargeError>>;
+pub(super) type Outcome<T> = Arc<Letterbox<Result<T, ChargeError>>>;
+
+/// Where the outcome is told; dropped before, it tells that the operation was not carried out.
+struct Teller<T>(Option<Outcome<T>>);
+
+impl<T> Teller<T> {
+    fn tell(mut self, result: Result<T, ChargeError>) {
+        if let Some(outcome) = self.0.take() {
+            outcome.put(result);
+        }
+    }
+}
+
+impl<T> Drop for Teller<T> {
+    fn drop(&mut self) {
+        if let Some(outcome) = self.0.take() {
+            outcome.put(Err(Unavailable::Down.into()));
+        }
+    }
+}
 
 /// Tells the caller. Called after the write, dropped when the write failed.
 pub(super) type Acknowledgement = Box<dyn FnOnce() + Send>;
@@ -28,10 +47,11 @@ impl Operation {
     pub(super) fn awaited<T: Send + 'static>(
         work: impl FnOnce(&mut Books) -> Result<T, ChargeError> + Send + 'static,
     ) -> (Operation, Outcome<T>) {
-        let (sender, outcome) = bounded(1);
+        let outcome = Outcome::default();
+        let teller = Teller(Some(Arc::clone(&outcome)));
         let work = Box::new(move |books: &mut Books| -> Acknowledgement {
             let result = work(books);
-            Box::new(move || drop(sender.send(result)))
+            Box::new(move || teller.tell(result))
         });
         (Operation { work, is_awaited: true }, outcome)
     }
@@ -65,7 +85,8 @@ impl<T> Ticket<T> {
     }
 
     /// Leaves the operation to the ledger thread, which takes it together with those of others. Where many charge at one
-    /// time that costs less than each for itself.
+    /// time that costs less than each for itself. Whoever waits longer than `LEFT_WAIT_MILLIS_MAX` carries it out all the
+    /// same: on a busy machine the ledger thread may be without a processor for longer than that.
     pub fn leave(&mut self) {
         self.is_left = true;
         self.queue.ring();
@@ -80,15 +101,16 @@ impl<T> Ticket<T> {
     pub(super) fn wait_at_most(mut self, longest: Duration) -> Result<T, ChargeError> {
         self.is_awaited = true;
         // At the end the ledger thread may be gone.
-        let is_left = self.is_left && !self.queue.is_ending();
-        if !is_left && self.outcome.is_empty() {
+        if self.is_left
+            && !self.queue.is_ending()
+            && let Some(outcome) = self.outcome.wait(Duration::from_millis(LEFT_WAIT_MILLIS_MAX))
+        {
+            return outcome;
+        }
+        if self.outcome.is_empty() {
             self.queue.help();
         }
-        match self.outcome.recv_timeout(longest) {
-            Ok(outcome) => outcome,
-            Err(RecvTimeoutError::Timeout) => Err(Unavailable::Stalled.into()),
-            Err(RecvTimeoutError::Disconnected) => Err(Unavailable::Down.into()),
-        }
+        self.outcome.wait(longest).unwrap_or(Err(Unavailable::Stalled.into()))
     }
 }
 

@@ -23,7 +23,7 @@ use super::directory::Directory;
 use super::error::OpenError;
 use super::queue::{Health, Status};
 use super::store::{Store, StoreError};
-use super::ticket::Operation;
+use super::ticket::{Acknowledgement, Operation};
 use super::watermark::Watermark;
 use crate::clock::Moment;
 use crate::limits::ledger::{
@@ -97,14 +97,18 @@ pub(super) struct Down {
 }
 
 impl Writer {
-    /// Carries out and writes what waits, at most a batch.
-    pub(super) fn write_waiting(&mut self, waiting: &Receiver<Operation>) {
+    /// Carries out and writes what waits, at most a batch, and returns whom to tell. That is done without the writer:
+    /// whoever is woken may take the processor, and others would wait for the writer meanwhile.
+    #[must_use = "callers wait for their acknowledgements"]
+    pub(super) fn write_waiting(&mut self, waiting: &Receiver<Operation>) -> Vec<Acknowledgement> {
         let mut batch = std::mem::take(&mut self.batch);
         batch.extend(waiting.try_iter().take(BATCH_OPERATIONS_MAX));
-        self.guard(|writer| writer.write_batch(&mut batch));
+        let mut acknowledgements = Vec::with_capacity(batch.len());
+        self.guard(|writer| writer.write_batch(&mut batch, &mut acknowledgements));
         self.batch = batch;
         // Where callers are always at it, the ledger thread may not come to it in time.
         self.guard(Writer::keep_house);
+        acknowledgements
     }
 
     /// Whether nothing is due before the next note of what streams have delivered.
@@ -136,7 +140,7 @@ impl Writer {
         note.min(sync.unwrap_or(note))
     }
 
-    fn write_batch(&mut self, batch: &mut Vec<Operation>) {
+    fn write_batch(&mut self, batch: &mut Vec<Operation>, acknowledgements: &mut Vec<Acknowledgement>) {
         let operations = batch.len();
         if !matches!(self.state, State::Up(_)) {
             batch.clear();
@@ -145,7 +149,6 @@ impl Writer {
             return;
         }
         let is_awaited = batch.iter().any(|operation| operation.is_awaited);
-        let mut acknowledgements = Vec::with_capacity(operations);
         batch.reverse();
         let written = catch_unwind(AssertUnwindSafe(|| {
             while let State::Up(books) = &mut self.state
@@ -161,7 +164,6 @@ impl Writer {
             Err(_) => Some(PANIC_REASON.to_owned()),
         };
         let Some(reason) = failure else {
-            acknowledgements.into_iter().for_each(|acknowledge| acknowledge());
             if let State::Up(books) = &self.state {
                 self.status.count(books, operations);
             }
@@ -170,7 +172,7 @@ impl Writer {
         // First the state, then the word: who hears of the failure finds the books down.
         self.fail(reason);
         batch.clear();
-        drop(acknowledgements);
+        acknowledgements.clear();
     }
 
     /// Writes what was carried out and shows it to everybody.
