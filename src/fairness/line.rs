@@ -50,6 +50,7 @@ struct Flow<T> {
     in_service: usize,
     time: u64,
     last_cost: u64,
+    cost_before: u64,
     rank: Option<Rank>,
 }
 
@@ -58,10 +59,8 @@ struct Flow<T> {
 pub struct Standing {
     /// How much of it is served now.
     pub in_service: usize,
-    /// Whether it has taken more than those that are served now.
-    pub is_ahead: bool,
-    /// What its last request took.
-    pub last_cost: Duration,
+    /// What a request of it takes: the lesser of the last two, because one alone may have waited for a processor.
+    pub usual_cost: Duration,
 }
 
 /// What an address was charged in advance; to be handed back to [`Line::end`].
@@ -123,8 +122,8 @@ impl<T> Line<T> {
     /// How an address stands now.
     pub fn standing(&self, address: IpAddr) -> Standing {
         self.flows.get(&client_block(address)).map_or_else(
-            || Standing { in_service: 0, is_ahead: false, last_cost: Duration::from_micros(FIRST_COST) },
-            |flow| flow.standing(self.now),
+            || Standing { in_service: 0, usual_cost: Duration::from_micros(FIRST_COST) },
+            Flow::standing,
         )
     }
 
@@ -139,7 +138,7 @@ impl<T> Line<T> {
     pub fn take_next_where(&mut self, is_meant: impl Fn(Standing, &T) -> bool) -> Option<(T, Advance)> {
         let meant = |(_, _, address): &&Rank| {
             let Some(flow) = self.flows.get(address) else { return false };
-            flow.waiting.front().is_some_and(|item| is_meant(flow.standing(self.now), item))
+            flow.waiting.front().is_some_and(|item| is_meant(flow.standing(), item))
         };
         let rank = *self.order.iter().take(LOOKS_MAX).find(meant)?;
         self.take(rank)
@@ -182,7 +181,7 @@ impl<T> Line<T> {
         let cost = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX).min(COST_MAX);
         flow.in_service = flow.in_service.saturating_sub(1);
         flow.time = flow.time.saturating_sub(advance.micros).saturating_add(cost);
-        flow.last_cost = cost;
+        flow.cost_before = std::mem::replace(&mut flow.last_cost, cost);
         self.latest = self.latest.max(flow.time);
         self.in_service = self.in_service.saturating_sub(1);
         if let Some(rank) = flow.rank.take() {
@@ -217,6 +216,7 @@ impl<T> Line<T> {
             in_service: 0,
             time: now,
             last_cost: FIRST_COST,
+            cost_before: FIRST_COST,
             rank: None,
         })
     }
@@ -236,9 +236,9 @@ impl<T> Line<T> {
 }
 
 impl<T> Flow<T> {
-    fn standing(&self, now: u64) -> Standing {
-        let last_cost = Duration::from_micros(self.last_cost);
-        Standing { in_service: self.in_service, is_ahead: self.time > now, last_cost }
+    fn standing(&self) -> Standing {
+        let usual_cost = Duration::from_micros(self.last_cost.min(self.cost_before));
+        Standing { in_service: self.in_service, usual_cost }
     }
 
     fn begin(&mut self) -> Advance {

@@ -210,7 +210,7 @@ fn who_is_served_out_of_turn_does_not_push_back_who_comes_after() {
             line.begin(address(1));
         } else {
             line.enter(address(1), 1);
-            let (who, _) = line.take_next_where(|standing, _| standing.last_cost > micros(100_000)).unwrap();
+            let (who, _) = line.take_next_where(|_, who| *who == 1).unwrap();
             assert_eq!(who, 1);
         }
         let (who, advance) = line.take_next().unwrap();
@@ -220,6 +220,20 @@ fn who_is_served_out_of_turn_does_not_push_back_who_comes_after() {
         let next: Vec<u8> = std::iter::from_fn(|| line.take_next().map(|(who, _)| who)).collect();
         assert_eq!(next, [3, 4, 2], "the newcomer waits for one and not for all");
     }
+}
+
+#[test]
+fn one_late_answer_does_not_make_an_address_slow() {
+    let mut line = Line::<u8>::new(100);
+    let mut costs = |cost| {
+        let advance = line.begin(address(1));
+        line.end(address(1), advance, micros(cost));
+        line.standing(address(1)).usual_cost
+    };
+    assert_eq!(costs(300), micros(300));
+    assert_eq!(costs(50_000), micros(300), "it may have waited for a processor");
+    assert_eq!(costs(40_000), micros(40_000));
+    assert_eq!(costs(200), micros(200));
 }
 
 #[test]

@@ -16,8 +16,9 @@ use super::waiter::Waiter;
 /// time, because a crowd would otherwise be let in just when they are most wanted.
 const TURN_TIME: Duration = Duration::from_millis(50);
 
-/// What is small, and is asked by an address that is not ahead of others and whose last request took no longer than this,
-/// does not wait behind what takes long: there are as many places again for it.
+/// What is small, and is asked by an address of which nothing else is served and whose requests usually take no longer
+/// than this, does not wait behind what takes long: there are as many places again for it. Whether the address has taken
+/// more than others is not asked, because among many who come for the first time everybody else has.
 const QUICK: Duration = Duration::from_millis(2);
 
 /// How much a request asks for, as far as it says so itself: of an address that comes for the first time nothing else is
@@ -137,7 +138,7 @@ impl Turns {
 }
 
 fn is_quick(standing: Standing, size: Size) -> bool {
-    size == Size::Small && !standing.is_ahead && standing.last_cost <= QUICK
+    size == Size::Small && standing.in_service == 0 && standing.usual_cost <= QUICK
 }
 
 impl State {
@@ -242,6 +243,28 @@ mod tests {
             drop(large.join().unwrap());
         });
         assert_eq!(turns.standing(), (0, 0));
+    }
+
+    #[test]
+    fn who_asks_little_is_quick_also_among_many_who_come_for_the_first_time() {
+        let turns = Turns::new(1);
+        let held = turns.take(address(1), Size::Large);
+        // From now on it has taken more than any newcomer.
+        drop(turns.take(address(2), Size::Small));
+        thread::scope(|scope| {
+            let newcomer = scope.spawn(|| turns.take(address(3), Size::Large));
+            wait_until(|| turns.standing().1 == 1);
+            let small = turns.take(address(2), Size::Small);
+            assert_eq!(turns.standing(), (2, 1));
+            drop(small);
+            drop(held);
+            drop(newcomer.join().unwrap());
+        });
+        assert_eq!(turns.standing(), (0, 0));
+        let of_one_address = |size| is_quick(Standing { in_service: 1, usual_cost: QUICK }, size);
+        assert!(!of_one_address(Size::Small), "one address has one such place");
+        let slow = QUICK + Duration::from_micros(1);
+        assert!(!is_quick(Standing { in_service: 0, usual_cost: slow }, Size::Small));
     }
 
     #[test]
