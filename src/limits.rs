@@ -282,6 +282,14 @@ pub mod edge {
     pub const WRITE_TIME: Duration = Duration::from_secs(30);
     /// The piece of an answer that has to be accepted within `WRITE_TIME`.
     pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
+    /// Answers after which the connection of somebody who is known goes on as that of a customer: whoever asks once does
+    /// not make another thread begin.
+    pub const RISES_AFTER_ANSWERS: u32 = 2;
+    /// Connections that may wait for a thread of a customer's priority; others stay as they are until their next answer.
+    pub const RISING_MAX: usize = 1_024;
+    /// The piece of an answer that is handed to the kernel in one call where others wait for the processor: a tenth of a
+    /// millisecond or two.
+    pub const PROMPT_PIECE_BYTES: usize = 64 * 1024;
     /// How long a request waits for a free worker. `--queue-wait-millis`.
     pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
     /// Requests that may wait for a worker of one pool; those of one address at most three quarters of them.

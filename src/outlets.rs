@@ -6,14 +6,15 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use socket2::Socket;
 
-use crate::limits::edge::{OUTLET_HELD_BYTES, WRITE_PIECE_BYTES};
+use crate::limits::edge::{OUTLET_HELD_BYTES, PROMPT_PIECE_BYTES, WRITE_PIECE_BYTES};
 
 /// The low bits of a state say how far an offer is; the others are its turn.
 const PHASE_BITS: u32 = 2;
@@ -56,6 +57,7 @@ impl Outlets {
             state: AtomicU64::new(CLOSED),
             sent: AtomicU64::new(0),
             failure: AtomicU8::new(SOUND),
+            is_vouched_for: AtomicBool::new(false),
         });
         open.outlets.insert(number, Arc::downgrade(&outlet));
         outlet
@@ -87,6 +89,7 @@ pub struct Outlet {
     state: AtomicU64,
     sent: AtomicU64,
     failure: AtomicU8,
+    is_vouched_for: AtomicBool,
 }
 
 /// Why a claimed way was left before the end.
@@ -127,6 +130,11 @@ impl Outlet {
         self.state.load(Ordering::Acquire) & PHASES == CLAIMED
     }
 
+    /// Whether somebody who answered knew who asks.
+    pub fn is_vouched_for(&self) -> bool {
+        self.is_vouched_for.load(Ordering::Relaxed)
+    }
+
     /// Bytes that went out through claims since the connection was opened.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
@@ -165,6 +173,23 @@ impl Outlet {
         Ok(())
     }
 
+    /// Sends what the socket takes at once, and says how much that was. In pieces, because a kernel that does not preempt
+    /// itself gives the processor to nobody else while it copies, which takes ten milliseconds for some megabytes.
+    fn send_what_is_taken(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut taken = 0_usize;
+        for piece in bytes.chunks(PROMPT_PIECE_BYTES) {
+            if taken > 0 {
+                thread::yield_now();
+            }
+            let sent = self.send(piece, SendFlags::DONTWAIT)?;
+            taken = taken.saturating_add(sent);
+            if sent < piece.len() {
+                break;
+            }
+        }
+        Ok(taken)
+    }
+
     /// Sends a piece, and says how much of it the socket took within its time-out, or at once.
     fn send(&self, piece: &[u8], flags: SendFlags) -> io::Result<usize> {
         loop {
@@ -199,6 +224,11 @@ impl Claim {
     pub fn closes(&self) -> bool {
         self.closes
     }
+
+    /// Tells the owner of the socket that it is known who asks.
+    pub fn vouch(&self) {
+        self.outlet.is_vouched_for.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Sends a whole answer. What the client does not take at once goes to `back`, so that a slow client holds whoever reads
@@ -208,11 +238,14 @@ pub fn put_out(claim: Option<Claim>, answer: &[u8], back: &mut dyn Write) -> io:
         back.write_all(answer)?;
         return back.flush();
     };
-    let sent = claim.outlet.send(answer, SendFlags::DONTWAIT);
+    let sent = claim.outlet.send_what_is_taken(answer);
     // Of an answer to somebody who is gone nothing is left.
     let rest = sent.as_ref().map_or(&[][..], |sent| answer.get(*sent..).unwrap_or_default());
     give_word(rest.len(), back)?;
-    back.write_all(rest)?;
+    for piece in rest.chunks(PROMPT_PIECE_BYTES) {
+        thread::yield_now();
+        back.write_all(piece)?;
+    }
     back.flush()?;
     sent.map(|_| ())
 }
@@ -283,6 +316,7 @@ impl Write for ClaimWriter {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::net::{TcpListener, TcpStream};
     use std::sync::Mutex;
     use std::time::Duration;
@@ -356,6 +390,24 @@ mod tests {
         put_out(outlets.claim(&offer(&outlet, false)), b"answer", &mut back).unwrap();
         assert_eq!(back.text(), "HTTP/1.1 200 Sent\r\nContent-Length: 0\r\n\r\n");
         assert_eq!((outlet.sent(), outlet.broken()), (6, None));
+    }
+
+    #[test]
+    fn what_a_client_does_not_take_goes_back_behind_what_it_took() {
+        let (outlets, outlet, mut client) = open();
+        let answer: Vec<u8> =
+            (0..PROMPT_PIECE_BYTES * 200).map(|at| (at / 7).to_le_bytes()[at % 2]).collect();
+        let mut back = Back::default();
+        put_out(outlets.claim(&offer(&outlet, false)), &answer, &mut back).unwrap();
+        let taken = usize::try_from(outlet.sent()).unwrap();
+        assert!(taken > PROMPT_PIECE_BYTES && taken < answer.len(), "{taken}");
+        let back = back.0.lock().unwrap().clone();
+        let word = format!("HTTP/1.1 200 Sent\r\nContent-Length: {}\r\n\r\n", answer.len() - taken);
+        let rest = back.strip_prefix(word.as_bytes()).expect("the word");
+        let mut received = vec![0; taken];
+        client.read_exact(&mut received).unwrap();
+        received.extend_from_slice(rest);
+        assert!(received == answer, "in order, nothing twice, nothing lost");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::http::{
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
-use crate::limits::http::ADMIN_WORKER_COUNT;
+use crate::limits::http::{ADMIN_WORKER_COUNT, STRANGERS_NICENESS};
 use crate::render::Press;
 use crate::search::Search;
 use crate::search::neural::NeuralWorker;
@@ -219,6 +219,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
         },
         service: public_service(Arc::clone(app), limits),
         is_exempt: Arc::new(move |address| with.trusted_proxies.contains(address)),
+        strangers_niceness: STRANGERS_NICENESS,
     })
 }
 
@@ -230,6 +231,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         choice: |target| usize::from(work_of(target) == Work::Vital),
         service: admin_service(Arc::clone(app)),
         is_exempt: Arc::new(|_| false),
+        strangers_niceness: 0,
     })
 }
 

@@ -13,12 +13,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::assembly::{Assembly, Phase, Step};
 use super::counters::{add, count};
 use super::forward::{add_offer, add_wait};
-use super::guard::Shared;
+use super::guard::{Open, Shared};
 use super::pool::{Lease, Place};
 use super::refusal::Refusal;
 use super::registry::Client;
 use super::relay::{Served, relay, send_answer};
-use crate::limits::edge::{LINGER_BYTES_MAX, LINGER_TIME};
+use super::riser::Known;
+use crate::limits::edge::{LINGER_BYTES_MAX, LINGER_TIME, RISES_AFTER_ANSWERS};
 
 /// Waits shorter than this are not told to the workers.
 const WAIT_TOLD_FROM: Duration = Duration::from_millis(1);
@@ -31,6 +32,8 @@ pub(super) struct Connection {
     place: Arc<Place>,
     phase: Phase,
     since: Instant,
+    /// Answers after which it goes on as that of a customer; never where there is no difference.
+    stays_for: Option<u32>,
 }
 
 /// How waiting for bytes ended.
@@ -40,8 +43,15 @@ enum Filled {
     TooLate,
 }
 
+/// What becomes of a connection.
+#[derive(PartialEq, Eq)]
+enum Course {
+    Ends,
+    Rises,
+}
+
 impl Connection {
-    /// A connection of which nothing was read. Must be called on its thread.
+    /// A connection of which nothing was read.
     pub(super) fn new(client: Arc<Client>, shared: Arc<Shared>) -> Self {
         let assembly = Assembly::new(
             client.address,
@@ -51,39 +61,67 @@ impl Connection {
         );
         let since = Instant::now();
         let place = Arc::new(Place::here());
-        Self { client, shared, assembly, place, phase: Phase::Idle, since }
+        let stays_for = (shared.strangers_niceness != 0).then_some(RISES_AFTER_ANSWERS);
+        Self { client, shared, assembly, place, phase: Phase::Idle, since, stays_for }
     }
 
-    /// Answers requests until the connection ends.
-    pub(super) fn run(mut self) {
+    /// Answers requests until the connection ends, or goes on on another thread.
+    pub(super) fn run(mut self, mut open: Open) {
+        self.place = Arc::new(Place::here());
+        while self.answer_all() == Course::Rises {
+            let shared = Arc::clone(&self.shared);
+            match shared.riser.take(Known { connection: self, open }) {
+                Ok(()) => return,
+                Err(known) => {
+                    (self, open) = (known.connection, known.open);
+                    self.stays_for = Some(1);
+                }
+            }
+        }
+        drop(open);
+    }
+
+    fn answer_all(&mut self) -> Course {
         loop {
             match self.assembly.advance() {
                 Step::Ready => {
                     if !self.answer() {
-                        break;
+                        return Course::Ends;
                     }
                     self.assembly.next();
                     self.phase = Phase::Idle;
+                    if self.rises() {
+                        return Course::Rises;
+                    }
                 }
                 Step::Continue => {
                     if self.client.socket().write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_err() {
-                        break;
+                        return Course::Ends;
                     }
                 }
                 Step::Refused(refusal) => {
                     self.refuse_and_leave(&refusal);
-                    break;
+                    return Course::Ends;
                 }
                 Step::Wait(phase) => match self.fill(phase) {
                     Filled::Bytes => {}
-                    Filled::Ended => break,
+                    Filled::Ended => return Course::Ends,
                     Filled::TooLate => {
                         self.too_late(phase);
-                        break;
+                        return Course::Ends;
                     }
                 },
             }
         }
+    }
+
+    /// Whether it is time to go on as the connection of a customer: once, and not for one request alone.
+    fn rises(&mut self) -> bool {
+        let Some(answers) = self.stays_for.filter(|_| self.client.outlet.is_vouched_for()) else {
+            return false;
+        };
+        self.stays_for = answers.checked_sub(1).filter(|left| *left > 0);
+        self.stays_for.is_none()
     }
 
     /// Reads once, within the time of the phase.

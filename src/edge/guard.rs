@@ -23,6 +23,8 @@ use super::pool::{Pool, QueueLimits};
 use super::private::PrivateDoor;
 use super::refusal::Refusal;
 use super::registry::{Client, Registered, Registry};
+use super::riser::Riser;
+use crate::fairness::step_back;
 use crate::limits::edge::{
     ACCEPT_PAUSE, ANSWER_BYTES_HELD_MAX, BODY_BYTES_HELD_MAX, CONNECTION_STACK_BYTES, DESCRIPTORS_RESERVED,
 };
@@ -62,6 +64,8 @@ pub struct GuardParts {
     pub outlets: Arc<Outlets>,
     /// Addresses that speak for many clients, so that the limit of one address is not theirs.
     pub is_exempt: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
+    /// By how much connections stand back on the processors (`nice`) until it is known who asks.
+    pub strangers_niceness: i32,
 }
 
 /// A pool that is open.
@@ -85,6 +89,8 @@ pub(super) struct Shared {
     pub(super) answers: Arc<Budget>,
     pub(super) shelf: Shelf,
     pub(super) outlets: Arc<Outlets>,
+    pub(super) strangers_niceness: i32,
+    pub(super) riser: Riser,
     stopping: AtomicBool,
 }
 
@@ -95,6 +101,7 @@ pub struct Guard {
     shared: Arc<Shared>,
     acceptor: JoinHandle<()>,
     idle_watch: JoinHandle<()>,
+    riser: JoinHandle<()>,
     keepers: Vec<JoinHandle<()>>,
 }
 
@@ -116,6 +123,7 @@ impl Guard {
             pools.push(OpenPool { name: plan.name, pool, is_long: plan.is_long });
             keepers.push(keeper);
         }
+        let (riser, riser_thread) = Riser::start()?;
         let shared = Arc::new(Shared {
             limits,
             pools,
@@ -129,6 +137,8 @@ impl Guard {
             answers: Budget::new(ANSWER_BYTES_HELD_MAX),
             shelf: Shelf::default(),
             outlets: parts.outlets,
+            strangers_niceness: parts.strangers_niceness,
+            riser,
             stopping: AtomicBool::new(false),
         });
         let listener = Arc::new(listener);
@@ -139,7 +149,7 @@ impl Guard {
         let idle_watch = thread::Builder::new()
             .name("idle-watch".to_owned())
             .spawn(move || idle::watch(&registry, limit))?;
-        Ok(Self { address, listener, shared, acceptor, idle_watch, keepers })
+        Ok(Self { address, listener, shared, acceptor, idle_watch, riser: riser_thread, keepers })
     }
 
     /// Where it listens.
@@ -167,6 +177,8 @@ impl Guard {
         self.stop_accepting();
         drop(self.acceptor.join());
         drop(self.idle_watch.join());
+        self.shared.riser.end();
+        drop(self.riser.join());
         drop(self.listener);
         let ended = self.shared.registry.drain(deadline);
         for open in &self.shared.pools {
@@ -271,8 +283,10 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     let builder = thread::Builder::new().name("connection".to_owned()).stack_size(CONNECTION_STACK_BYTES);
     let spawned = builder.spawn(move || {
         let shared = Arc::clone(&open.shared);
-        Connection::new(served, shared).run();
-        drop(open);
+        if shared.strangers_niceness != 0 {
+            step_back(shared.strangers_niceness);
+        }
+        Connection::new(served, shared).run(open);
     });
     if spawned.is_err() {
         turn_away(&client, &Refusal::ConnectionsFull, shared);
@@ -280,7 +294,7 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
 }
 
 /// Everything that says that a connection is open; it ends with this.
-struct Open {
+pub(super) struct Open {
     #[expect(dead_code, reason = "held until the connection ends")]
     registered: Registered,
     #[expect(dead_code, reason = "held until the connection ends")]

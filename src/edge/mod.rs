@@ -24,6 +24,7 @@ mod private;
 mod refusal;
 mod registry;
 mod relay;
+mod riser;
 
 pub use assembly::{Assembly, Phase, Request, Step};
 pub use budget::Budget;

@@ -4,10 +4,12 @@
 
 mod client_block;
 mod line;
+mod priority;
 mod turns;
 mod waiter;
 
 pub use client_block::client_block;
 pub use line::{Advance, Line, Standing};
+pub use priority::step_back;
 pub use turns::{Size, Turn, Turns};
 pub use waiter::Waiter;

@@ -218,6 +218,11 @@ impl Incoming {
             .ok_or_else(|| ApiError::internal("a route without a key guard asked for its caller"))
     }
 
+    /// Whether it is known who asks.
+    pub(super) fn is_of_known_caller(&self) -> bool {
+        self.caller.is_some()
+    }
+
     pub(super) fn set_caller(&mut self, caller: Option<Caller>) {
         self.caller = caller;
     }

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::process::nice;
-
 use super::service::Service;
+use crate::fairness::step_back;
 use crate::limits::edge::PROBE_HEADER;
 use crate::limits::http::STRANGERS_NICENESS;
 
@@ -46,7 +45,7 @@ impl Workers {
         thread::scope(|scope| {
             let started = starter.spawn_scoped(scope, || {
                 if plan.steps_back {
-                    step_back();
+                    step_back(STRANGERS_NICENESS);
                 }
                 Self::start_here(plan, listener, service)
             })?;
@@ -85,13 +84,6 @@ impl Workers {
         drop(self.server);
         knock();
         busy.is_empty()
-    }
-}
-
-/// Lowers the priority of the calling thread, and of all that it starts.
-fn step_back() {
-    if let Err(error) = nice(STRANGERS_NICENESS) {
-        tracing::warn!(%error, "workers keep their priority");
     }
 }
 

@@ -201,6 +201,11 @@ impl Service {
         let request_id = request.request_id().to_owned();
         let surface = &self.surface;
         let claim = request.header(OUTLET_HEADER).and_then(|name| self.outlets.claim(name));
+        if request.is_of_known_caller()
+            && let Some(claim) = &claim
+        {
+            claim.vouch();
+        }
         let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, claim)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();

@@ -12,8 +12,8 @@ use crate::render::{Format, csv, json, ndjson, sse};
 
 /// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
 const BATCH_ROWS: usize = 256;
-/// After so many of them others may run: some half a millisecond.
-const YIELD_BATCHES: usize = 8;
+/// After so many of them others may run: some tenths of a millisecond.
+const YIELD_BATCHES: usize = 2;
 
 /// Which text a cell has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -35,6 +35,7 @@ pub(super) struct FrontParts {
     pub(super) choice: Choice,
     pub(super) service: Service,
     pub(super) is_exempt: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
+    pub(super) strangers_niceness: i32,
 }
 
 /// A listener that answers.
@@ -68,6 +69,7 @@ impl Front {
             chooser: Arc::new(move |_, target| choice(target)),
             refuse: Arc::new(refuse),
             is_exempt: parts.is_exempt,
+            strangers_niceness: parts.strangers_niceness,
         })?;
         Ok(Self { guard, backs })
     }

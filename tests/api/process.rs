@@ -6,9 +6,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use mercato::catalog::DataDirectory;
+use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions};
+use mercato::limits::http::STRANGERS_NICENESS;
 use serde_json::Value;
 
-use crate::harness::{Ask, MANIFEST, city_columns, exchange, publish_files, wait_until};
+use crate::edge::raw::Raw;
+use crate::harness::{Ask, MANIFEST, city_columns, exchange, now, publish_files, wait_until};
 
 /// A server program with its log.
 pub struct Program {
@@ -29,8 +32,14 @@ impl Program {
 
     /// `before` is a command of the shell that starts the program.
     pub fn start_limited(before: &str, flags: &[&str]) -> Program {
+        Program::start_prepared(before, flags, |_| ())
+    }
+
+    /// The data directory can be changed before the start.
+    fn start_prepared(before: &str, flags: &[&str], prepare: impl FnOnce(&DataDirectory)) -> Program {
         let folder = tempfile::tempdir().unwrap();
         publish_files(&DataDirectory::new(folder.path()), MANIFEST, "1.0.0", &city_columns(6), &[]);
+        prepare(&DataDirectory::new(folder.path()));
         let mut child = Command::new("sh")
             .args(["-c", &format!("{before}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_mercato")])
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--drain-seconds", "5"])
@@ -74,6 +83,19 @@ impl Program {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
+    /// Names of the threads and how they stand (`nice`).
+    fn threads_and_niceness(&self) -> Vec<(String, i32)> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        // Threads may end in between.
+        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        let parts = stats.map(|stat| {
+            let (name, rest) = stat.split_once('(').unwrap().1.rsplit_once(')').unwrap();
+            // Behind the bracket niceness is the seventeenth field.
+            (name.to_owned(), rest.split(' ').nth(17).unwrap().parse().unwrap())
+        });
+        parts.collect()
+    }
+
     fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
@@ -106,6 +128,49 @@ fn a_signal_ends_the_program_in_order() {
         assert!(rest.lines().last().unwrap().contains("\"message\":\"stopped\""), "{rest}");
         wait_until("nobody listens", || TcpStream::connect(program.address).is_err());
     }
+}
+
+#[test]
+fn connections_stand_back_until_it_is_known_who_asks() {
+    let mut key = String::new();
+    let program = Program::start_prepared("true", &[], |data| {
+        let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), now()).unwrap();
+        let account = ledger.create_account("customer", now()).unwrap();
+        key = ledger.create_key(account, "", [7; KEY_RANDOM_BYTES], now()).unwrap().plain.reveal().to_owned();
+    });
+    let niceness_of = |name: &str| -> Vec<i32> {
+        let threads = program.threads_and_niceness();
+        threads.into_iter().filter(|(found, _)| found == name).map(|(_, niceness)| niceness).collect()
+    };
+    let (front, back) = match niceness_of("riser").as_slice() {
+        [front] | [front, _] => (*front, (*front + STRANGERS_NICENESS).min(19)),
+        other => panic!("{other:?}"),
+    };
+    let ask = |raw: &mut Raw, key: &str| {
+        raw.send(Ask::get("/api/v1/account").header("X-Api-Key", key).bytes());
+        raw.answer().status
+    };
+    let (mut known, mut unknown) = (Raw::connect(program.address), Raw::connect(program.address));
+    assert_eq!((ask(&mut known, &key), ask(&mut unknown, "mk_nobody")), (200, 401));
+    assert_eq!(niceness_of("connection"), [back, back], "one answer is not enough");
+    for _ in 0..20 {
+        // Also at once behind one another: nothing is lost where the thread changes.
+        raw_twice(&mut known, &key);
+        assert_eq!(ask(&mut unknown, "mk_nobody"), 401);
+    }
+    wait_until("the connection of a customer has moved", || {
+        niceness_of("customer") == [front] && niceness_of("connection") == [back]
+    });
+    drop((known, unknown));
+    wait_until("both are closed", || {
+        niceness_of("customer").is_empty() && niceness_of("connection").is_empty()
+    });
+}
+
+fn raw_twice(raw: &mut Raw, key: &str) {
+    let ask = Ask::get("/api/v1/account").header("X-Api-Key", key).bytes();
+    raw.send([ask.as_slice(), ask.as_slice()].concat());
+    assert_eq!((raw.answer().status, raw.answer().status), (200, 200));
 }
 
 #[test]

@@ -69,6 +69,7 @@ impl Fake {
             }),
             outlets,
             is_exempt: Arc::new(|_| true),
+            strangers_niceness: 0,
         })
         .unwrap();
         let ListenAddress::Tcp(address) = guard.address().clone() else { panic!("it listens on TCP") };
