@@ -170,9 +170,10 @@ impl Writer {
             return;
         };
         // First the state, then the word: who hears of the failure finds the books down.
+        let unwritten = std::mem::take(acknowledgements);
         self.fail(reason);
         batch.clear();
-        acknowledgements.clear();
+        drop(unwritten);
     }
 
     /// Writes what was carried out and shows it to everybody.
