@@ -104,6 +104,7 @@ fn start_guarded() -> (Guard, SocketAddr) {
         refuse: Arc::new(|_, _, _| b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
         outlets,
         is_exempt: Arc::new(|_| true),
+        strangers_niceness: 0,
     })
     .unwrap();
     let ListenAddress::Tcp(address) = guard.address().clone() else { unreachable!() };

@@ -70,10 +70,10 @@ impl Connection {
         self.place = Arc::new(Place::here());
         while self.answer_all() == Course::Rises {
             let shared = Arc::clone(&self.shared);
-            match shared.riser.take(Known { connection: self, open }) {
+            match shared.riser.take(Box::new(Known { connection: self, open })) {
                 Ok(()) => return,
                 Err(known) => {
-                    (self, open) = (known.connection, known.open);
+                    Known { connection: self, open } = *known;
                     self.stays_for = Some(1);
                 }
             }

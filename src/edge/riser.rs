@@ -20,7 +20,7 @@ pub(super) struct Known {
 
 /// Where connections are handed over.
 pub(super) struct Riser {
-    entrance: Sender<Option<Known>>,
+    entrance: Sender<Option<Box<Known>>>,
 }
 
 impl Riser {
@@ -32,7 +32,7 @@ impl Riser {
     }
 
     /// Lets the connection go on elsewhere, unless too many wait for that.
-    pub(super) fn take(&self, known: Known) -> Result<(), Known> {
+    pub(super) fn take(&self, known: Box<Known>) -> Result<(), Box<Known>> {
         match self.entrance.try_send(Some(known)).map_err(crossbeam_channel::TrySendError::into_inner) {
             Err(Some(known)) => Err(known),
             _ => Ok(()),
@@ -46,8 +46,9 @@ impl Riser {
     }
 }
 
-fn start_all(waiting: &Receiver<Option<Known>>) {
-    while let Ok(Some(Known { connection, open })) = waiting.recv() {
+fn start_all(waiting: &Receiver<Option<Box<Known>>>) {
+    while let Ok(Some(known)) = waiting.recv() {
+        let Known { connection, open } = *known;
         let builder = thread::Builder::new().name("customer".to_owned()).stack_size(CONNECTION_STACK_BYTES);
         if let Err(error) = builder.spawn(move || connection.run(open)) {
             tracing::warn!(%error, "a connection is closed between two requests for want of a thread");
