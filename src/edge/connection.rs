@@ -29,11 +29,10 @@ pub(super) struct Connection {
     client: Arc<Client>,
     shared: Arc<Shared>,
     assembly: Assembly,
-    place: Arc<Place>,
     phase: Phase,
     since: Instant,
-    /// Answers after which it goes on as that of a customer; never where there is no difference.
-    stays_for: Option<u32>,
+    /// Answers to a valid key.
+    known_answers: u32,
 }
 
 /// How waiting for bytes ended.
@@ -60,32 +59,34 @@ impl Connection {
             Arc::clone(&shared.chooser),
         );
         let since = Instant::now();
-        let place = Arc::new(Place::here());
-        let stays_for = (shared.strangers_niceness != 0).then_some(RISES_AFTER_ANSWERS);
-        Self { client, shared, assembly, place, phase: Phase::Idle, since, stays_for }
+        Self { client, shared, assembly, phase: Phase::Idle, since, known_answers: 0 }
     }
 
     /// Answers requests until the connection ends, or goes on on another thread.
     pub(super) fn run(mut self, mut open: Open) {
-        self.place = Arc::new(Place::here());
-        while self.answer_all() == Course::Rises {
+        let place = Arc::new(Place::here());
+        while self.answer_all(&place) == Course::Rises {
             let shared = Arc::clone(&self.shared);
-            match shared.riser.take(Box::new(Known { connection: self, open })) {
+            let Some(riser) = &shared.riser else { continue };
+            match riser.take(Box::new(Known { connection: self, open })) {
                 Ok(()) => return,
                 Err(known) => {
                     Known { connection: self, open } = *known;
-                    self.stays_for = Some(1);
+                    // It tries again after the next answer.
+                    self.known_answers = RISES_AFTER_ANSWERS.saturating_sub(1);
                 }
             }
         }
+        // Its socket and its buffers are given back before it no longer counts as open.
+        drop(self);
         drop(open);
     }
 
-    fn answer_all(&mut self) -> Course {
+    fn answer_all(&mut self, place: &Arc<Place>) -> Course {
         loop {
             match self.assembly.advance() {
                 Step::Ready => {
-                    if !self.answer() {
+                    if !self.answer(place) {
                         return Course::Ends;
                     }
                     self.assembly.next();
@@ -115,13 +116,14 @@ impl Connection {
         }
     }
 
-    /// Whether it is time to go on as the connection of a customer: once, and not for one request alone.
+    /// Whether it is time to go on as the connection of a customer: once, not for one request alone, and not where there
+    /// is no difference.
     fn rises(&mut self) -> bool {
-        let Some(answers) = self.stays_for.filter(|_| self.client.outlet.is_vouched_for()) else {
+        if self.shared.riser.is_none() || !self.client.outlet.is_vouched_for() {
             return false;
-        };
-        self.stays_for = answers.checked_sub(1).filter(|left| *left > 0);
-        self.stays_for.is_none()
+        }
+        self.known_answers = self.known_answers.saturating_add(1);
+        self.known_answers == RISES_AFTER_ANSWERS
     }
 
     /// Reads once, within the time of the phase.
@@ -175,14 +177,14 @@ impl Connection {
     }
 
     /// Has the request answered. Says whether the connection goes on.
-    fn answer(&mut self) -> bool {
+    fn answer(&mut self, place: &Arc<Place>) -> bool {
         let Some(request) = self.assembly.request() else { return false };
         let facts = *request.facts;
         let keep = facts.fields.keep_alive;
         let Some(pool) = self.shared.pools.get(facts.pool).or_else(|| self.shared.pools.first()) else {
             return false;
         };
-        let Ok((lease, waited)) = pool.pool.take(self.client.address, &self.place) else {
+        let Ok((lease, waited)) = pool.pool.take(self.client.address, place) else {
             return self.refuse(&Refusal::Busy, keep);
         };
         if let Some(waited) = waited.filter(|waited| *waited >= WAIT_TOLD_FROM) {

@@ -64,7 +64,8 @@ pub struct GuardParts {
     pub outlets: Arc<Outlets>,
     /// Addresses that speak for many clients, so that the limit of one address is not theirs.
     pub is_exempt: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
-    /// By how much connections stand back on the processors (`nice`) until it is known who asks.
+    /// By how much connections, and what opens and ends them, stand back on the processors (`nice`) until it is known
+    /// who asks.
     pub strangers_niceness: i32,
 }
 
@@ -89,8 +90,8 @@ pub(super) struct Shared {
     pub(super) answers: Arc<Budget>,
     pub(super) shelf: Shelf,
     pub(super) outlets: Arc<Outlets>,
-    pub(super) strangers_niceness: i32,
-    pub(super) riser: Riser,
+    /// Where connections of customers go on; none where they do not differ from those of strangers.
+    pub(super) riser: Option<Riser>,
     stopping: AtomicBool,
 }
 
@@ -101,7 +102,7 @@ pub struct Guard {
     shared: Arc<Shared>,
     acceptor: JoinHandle<()>,
     idle_watch: JoinHandle<()>,
-    riser: JoinHandle<()>,
+    riser: Option<JoinHandle<()>>,
     keepers: Vec<JoinHandle<()>>,
 }
 
@@ -123,7 +124,8 @@ impl Guard {
             pools.push(OpenPool { name: plan.name, pool, is_long: plan.is_long });
             keepers.push(keeper);
         }
-        let (riser, riser_thread) = Riser::start()?;
+        let (riser, riser_thread) =
+            if parts.strangers_niceness == 0 { None } else { Some(Riser::start()?) }.unzip();
         let shared = Arc::new(Shared {
             limits,
             pools,
@@ -137,18 +139,15 @@ impl Guard {
             answers: Budget::new(ANSWER_BYTES_HELD_MAX),
             shelf: Shelf::default(),
             outlets: parts.outlets,
-            strangers_niceness: parts.strangers_niceness,
             riser,
             stopping: AtomicBool::new(false),
         });
         let listener = Arc::new(listener);
         let (accepting, with) = (Arc::clone(&listener), Arc::clone(&shared));
-        let acceptor =
-            thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&accepting, &with))?;
+        let acceptor = start_behind(parts.strangers_niceness, "accept", move || accept(&accepting, &with))?;
         let (registry, limit) = (Arc::clone(&shared.registry), shared.limits.idle_time);
-        let idle_watch = thread::Builder::new()
-            .name("idle-watch".to_owned())
-            .spawn(move || idle::watch(&registry, limit))?;
+        let idle_watch =
+            start_behind(parts.strangers_niceness, "idle-watch", move || idle::watch(&registry, limit))?;
         Ok(Self { address, listener, shared, acceptor, idle_watch, riser: riser_thread, keepers })
     }
 
@@ -177,8 +176,10 @@ impl Guard {
         self.stop_accepting();
         drop(self.acceptor.join());
         drop(self.idle_watch.join());
-        self.shared.riser.end();
-        drop(self.riser.join());
+        if let Some(riser) = &self.shared.riser {
+            riser.end();
+        }
+        drop(self.riser.map(JoinHandle::join));
         drop(self.listener);
         let ended = self.shared.registry.drain(deadline);
         for open in &self.shared.pools {
@@ -219,6 +220,20 @@ impl Shared {
         }
         samples
     }
+}
+
+/// Starts a thread that stands back by so much, and with it all that it starts.
+fn start_behind(
+    niceness: i32,
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name.to_owned()).spawn(move || {
+        if niceness != 0 {
+            step_back(niceness);
+        }
+        work();
+    })
 }
 
 /// How many connections fit below the limit of descriptors, which is raised for them as far as it goes.
@@ -283,9 +298,6 @@ fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     let builder = thread::Builder::new().name("connection".to_owned()).stack_size(CONNECTION_STACK_BYTES);
     let spawned = builder.spawn(move || {
         let shared = Arc::clone(&open.shared);
-        if shared.strangers_niceness != 0 {
-            step_back(shared.strangers_niceness);
-        }
         Connection::new(served, shared).run(open);
     });
     if spawned.is_err() {

@@ -142,10 +142,10 @@ fn connections_stand_back_until_it_is_known_who_asks() {
         let threads = program.threads_and_niceness();
         threads.into_iter().filter(|(found, _)| found == name).map(|(_, niceness)| niceness).collect()
     };
-    let (front, back) = match niceness_of("riser").as_slice() {
-        [front] | [front, _] => (*front, (*front + STRANGERS_NICENESS).min(19)),
-        other => panic!("{other:?}"),
-    };
+    // A thread has its name only once it runs.
+    wait_until("the thread that starts those of customers runs", || niceness_of("riser").len() == 1);
+    let front = niceness_of("riser")[0];
+    let back = (front + STRANGERS_NICENESS).min(19);
     let ask = |raw: &mut Raw, key: &str| {
         raw.send(Ask::get("/api/v1/account").header("X-Api-Key", key).bytes());
         raw.answer().status
