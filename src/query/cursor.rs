@@ -79,7 +79,7 @@ impl Cursor {
         let engine = if text.contains(['-', '_']) { URL_SAFE_LENIENT } else { STANDARD_LENIENT };
         let bytes = engine.decode(text).map_err(|_| invalid("it is no Base64"))?;
         let json = Json::parse(&bytes).map_err(|_| invalid("it holds no JSON"))?;
-        let members = json.members().ok_or_else(|| invalid("it holds no JSON object"))?;
+        let members = json.members(3).ok_or_else(|| invalid("it holds no JSON object"))?;
         let find = |name: &str| members.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
         let (Some(value), Some(id), 2) = (find("lastSortValue"), find("lastId"), members.len()) else {
             return Err(invalid("expected exactly the keys `lastSortValue` and `lastId`"));

@@ -97,6 +97,8 @@ pub struct Fault {
 const ALLOWED_NAMES_MAX: usize = 64;
 /// Bytes of client text repeated in a message, at most.
 const QUOTED_BYTES_MAX: usize = 100;
+/// Bytes of a name repeated in a pointer, at most: no column has a longer one.
+const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX;
 
 impl Fault {
     /// A fault without list and suggestion.
@@ -147,20 +149,23 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
 /// Client text for a message: shortened, without control characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    let mut short: String =
+    let (text, rest) = shortened(text, QUOTED_BYTES_MAX);
+    let short: String =
         text.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect();
-    if short.len() > QUOTED_BYTES_MAX {
-        let cut = (0..=QUOTED_BYTES_MAX).rev().find(|at| short.is_char_boundary(*at)).unwrap_or(0);
-        short.truncate(cut);
-        short.push('…');
-    }
-    format!("`{short}`")
+    format!("`{short}{rest}`")
 }
 
-/// A pointer one step further down.
+/// A pointer one step further down. Of a name that no column can have only the beginning is repeated.
 #[must_use]
 pub fn pointer_to(parent: &str, step: &str) -> String {
-    format!("{parent}/{}", step.replace('~', "~0").replace('/', "~1"))
+    let (step, rest) = shortened(step, STEP_BYTES_MAX);
+    format!("{parent}/{}{rest}", step.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The beginning of a text, in whole characters, and what stands for the rest.
+fn shortened(text: &str, bytes_max: usize) -> (&str, &'static str) {
+    let end = text.floor_char_boundary(bytes_max);
+    text.get(..end).filter(|start| start.len() < text.len()).map_or((text, ""), |start| (start, "…"))
 }
 
 #[cfg(test)]
@@ -178,6 +183,9 @@ mod tests {
     #[test]
     fn pointers_escape_slash_and_tilde() {
         assert_eq!(pointer_to("/filters", "a/b~c"), "/filters/a~1b~0c");
+        let longest = "é".repeat(STEP_BYTES_MAX / 2);
+        assert_eq!(pointer_to("", &longest), format!("/{longest}"));
+        assert_eq!(pointer_to("", &format!("{longest}é")), format!("/{longest}…"));
     }
 
     #[test]

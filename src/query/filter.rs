@@ -1,6 +1,6 @@
 //! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
 
-use crate::query::fault::{Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
 use crate::query::json::Json;
 
 /// Nested `$and`, `$or`, `$not`, at most.
@@ -9,6 +9,10 @@ pub const DEPTH_MAX: usize = 5;
 pub const CONDITIONS_MAX: usize = 100;
 /// Values of one `in` or `nin`, at most.
 pub const LIST_VALUES_MAX: usize = 10_000;
+/// Objects of one filter, at most: more than as many conditions, each as deep as allowed, can need.
+const OBJECTS_MAX: usize = 2 * CONDITIONS_MAX * DEPTH_MAX;
+/// Members of one object that are read. Nearly each is a condition or a fault, so one with more is refused for these.
+const MEMBERS_MAX: usize = 2 * CONDITIONS_MAX;
 
 /// What a condition does with its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,12 +150,18 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 /// # Errors
 /// All faults that can be found without a schema.
 pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression>, Vec<Fault>> {
-    let mut parser = Parser { conditions: 0, faults: Vec::new() };
+    let mut parser = Parser { conditions: 0, objects: 0, faults: Vec::new() };
     let expression = parser.object(pointer, value, 0);
+    let too_large = |most: usize, what: &str, hint: &str| {
+        let message = format!("expected at most {most} {what}, found more");
+        Fault::new(Reason::FilterTooLarge, pointer, message, hint)
+    };
     if parser.conditions > CONDITIONS_MAX {
-        let message = format!("expected at most {CONDITIONS_MAX} conditions, found {}", parser.conditions);
         let hint = "use `in` for many values of one column";
-        parser.faults.insert(0, Fault::new(Reason::FilterTooLarge, pointer, message, hint));
+        parser.faults.insert(0, too_large(CONDITIONS_MAX, "conditions", hint));
+    }
+    if parser.objects > OBJECTS_MAX {
+        parser.faults.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
     }
     match expression {
         _ if !parser.faults.is_empty() => Err(parser.faults),
@@ -160,12 +170,18 @@ pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression
     }
 }
 
+/// Reads on only while what it has found can still be taken, or more of what is wrong with it can be told.
 struct Parser {
     conditions: usize,
+    objects: usize,
     faults: Vec<Fault>,
 }
 
 impl Parser {
+    fn is_at_its_end(&self) -> bool {
+        self.conditions > CONDITIONS_MAX || self.objects > OBJECTS_MAX || self.faults.len() >= FAULTS_MAX
+    }
+
     fn object(&mut self, pointer: &str, value: Json<'_>, depth: usize) -> Option<Expression> {
         if depth > DEPTH_MAX {
             let message = format!("conditions are nested more than {DEPTH_MAX} deep");
@@ -177,7 +193,8 @@ impl Parser {
             );
             return None;
         }
-        let Some(members) = value.members() else {
+        self.objects += 1;
+        let Some(members) = value.members(MEMBERS_MAX) else {
             let message = format!("expected an object of conditions, found {}", value.type_name());
             self.fault(
                 Reason::WrongType,
@@ -188,8 +205,11 @@ impl Parser {
             return None;
         };
         let mut parts = Vec::with_capacity(members.len().min(CONDITIONS_MAX));
-        let mut names: Vec<&str> = Vec::new();
+        let mut names: Vec<&str> = Vec::with_capacity(members.len());
         for (name, value) in &members {
+            if self.is_at_its_end() {
+                break;
+            }
             let pointer = pointer_to(pointer, name);
             if names.contains(&name.as_str()) {
                 let message = format!("the key {} occurs more than once", quoted(name));
@@ -201,10 +221,7 @@ impl Parser {
                 );
                 continue;
             }
-            // Names beyond the limit are refused anyway; looking only at the first keeps this loop bounded.
-            if names.len() < CONDITIONS_MAX {
-                names.push(name);
-            }
+            names.push(name);
             self.member(&pointer, name, *value, depth, &mut parts);
         }
         Some(if parts.len() == 1 { parts.remove(0) } else { Expression::And(parts) })
@@ -230,7 +247,7 @@ impl Parser {
                 let message = format!("there is no operator {}", quoted(name));
                 let hint = "use `$and`, `$or` or `$not`; write `$$name` for a column that begins with `$`";
                 let fault = Fault::new(Reason::UnknownOperator, pointer, message, hint);
-                self.faults.push(fault.with_names(name, ["$and", "$or", "$not"].into_iter()));
+                self.push(fault.with_names(name, ["$and", "$or", "$not"].into_iter()));
             }
             (_, None) => self.column(pointer, name, value, parts),
         }
@@ -246,17 +263,19 @@ impl Parser {
             self.fault(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
             return None;
         }
-        let parts: Vec<Option<Expression>> = items
-            .into_iter()
-            .enumerate()
-            .map(|(number, item)| self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1))
-            .collect();
+        let mut parts = Vec::with_capacity(items.len());
+        for (number, item) in items.into_iter().enumerate() {
+            if self.is_at_its_end() {
+                break;
+            }
+            parts.push(self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1));
+        }
         parts.into_iter().collect()
     }
 
     /// A column and its value: a literal, a list, or an object of operators.
     fn column(&mut self, pointer: &str, name: &str, value: Json<'_>, parts: &mut Vec<Expression>) {
-        if let Some(members) = value.members() {
+        if let Some(members) = value.members(MEMBERS_MAX) {
             if members.is_empty() {
                 self.fault(
                     Reason::WrongType,
@@ -266,6 +285,9 @@ impl Parser {
                 );
             }
             for (operator, value) in members {
+                if self.is_at_its_end() {
+                    break;
+                }
                 let at = pointer_to(pointer, &operator);
                 if let Some((_, found)) = OPERATORS.iter().find(|(name, _)| *name == operator) {
                     self.condition(&at, name, *found, value, false, parts);
@@ -273,7 +295,7 @@ impl Parser {
                     let message = format!("there is no operator {}", quoted(&operator));
                     let fault =
                         Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
-                    self.faults.push(fault.with_names(&operator, OPERATORS.iter().map(|(name, _)| *name)));
+                    self.push(fault.with_names(&operator, OPERATORS.iter().map(|(name, _)| *name)));
                 }
             }
         } else {
@@ -317,24 +339,26 @@ impl Parser {
                     self.fault(Reason::WrongType, pointer, message, hint);
                     return None;
                 }
-                let step = |number: usize| pointer_to(pointer, &number.to_string());
+                let step = |number: usize| move || pointer_to(pointer, &number.to_string());
                 items
                     .into_iter()
                     .enumerate()
-                    .map(|(number, item)| self.scalar(&step(number), item, false))
+                    .map(|(number, item)| self.scalar(step(number), item, false))
                     .collect()
             }
-            Operator::Eq | Operator::Ne | Operator::IsNull => Some(vec![self.scalar(pointer, value, true)?]),
-            _ => Some(vec![self.scalar(pointer, value, false)?]),
+            Operator::Eq | Operator::Ne | Operator::IsNull => {
+                Some(vec![self.scalar(|| pointer.to_owned(), value, true)?])
+            }
+            _ => Some(vec![self.scalar(|| pointer.to_owned(), value, false)?]),
         }
     }
 
-    fn scalar(&mut self, pointer: &str, value: Json<'_>, null: bool) -> Option<Scalar> {
+    fn scalar(&mut self, pointer: impl Fn() -> String, value: Json<'_>, null: bool) -> Option<Scalar> {
         match value {
             Json::Null if null => return Some(Scalar::Null),
             Json::Null => {
                 let hint = "null equals nothing; use {\"isNull\": true}, if need be inside `$or`";
-                self.fault(Reason::WrongType, pointer, "expected a value, found null", hint);
+                self.fault(Reason::WrongType, &pointer(), "expected a value, found null", hint);
                 return None;
             }
             Json::Bool(value) => return Some(Scalar::Bool(value)),
@@ -347,14 +371,18 @@ impl Parser {
             Json::Array(_) | Json::Object(_) => (),
         }
         let message = format!("expected a literal, found {}", value.type_name());
-        self.fault(Reason::WrongType, pointer, message, "send a string, a number or a boolean");
+        self.fault(Reason::WrongType, &pointer(), message, "send a string, a number or a boolean");
         None
     }
 
     fn fault(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
-        // A filter can hold no more faults than it has conditions and lists; the first ones say enough.
-        if self.faults.len() < CONDITIONS_MAX {
-            self.faults.push(Fault::new(reason, pointer, message, hint));
+        self.push(Fault::new(reason, pointer, message, hint));
+    }
+
+    /// Keeps a fault; the first ones say enough.
+    fn push(&mut self, fault: Fault) {
+        if self.faults.len() < FAULTS_MAX {
+            self.faults.push(fault);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A request body taken apart lazily: numbers keep their text, repeated names are seen, nothing is parsed twice.
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A JSON value that is looked into one level at a time.
@@ -20,28 +20,26 @@ pub enum Json<'a> {
     Object(&'a RawValue),
 }
 
-/// The members of an object in order, with repeated names.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+/// Gathers the first members of an object, in order and with repeated names; the others are only checked.
+struct FirstMembers {
+    most: usize,
+}
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Members<'de>;
+impl<'de> Visitor<'de> for FirstMembers {
+    type Value = Vec<(String, Json<'de>)>;
 
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("an object")
-            }
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("an object")
+    }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while members.len() < self.most {
+            let Some((name, value)) = map.next_entry()? else { return Ok(members) };
+            members.push((name, Json::of(value)));
         }
-        deserializer.deserialize_map(Collect)
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(members)
     }
 }
 
@@ -67,12 +65,11 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The members of an object, in order; `None` for anything else.
+    /// The first members of an object, in order; `None` for anything else.
     #[must_use]
-    pub fn members(&self) -> Option<Vec<(String, Json<'a>)>> {
+    pub fn members(&self, most: usize) -> Option<Vec<(String, Json<'a>)>> {
         let Json::Object(raw) = self else { return None };
-        let members: Members<'a> = serde_json::from_str(raw.get()).ok()?;
-        Some(members.0.into_iter().map(|(name, value)| (name, Json::of(value))).collect())
+        serde_json::Deserializer::from_str(raw.get()).deserialize_map(FirstMembers { most }).ok()
     }
 
     /// The items of a list; `None` for anything else.
@@ -97,7 +94,7 @@ impl<'a> Json<'a> {
             Json::String(_) if self.text().is_none() => {
                 "a string with an unpaired surrogate (\\ud800 to \\udfff make a character only in pairs)"
             }
-            Json::Object(_) if self.members().is_none() => {
+            Json::Object(_) if self.members(usize::MAX).is_none() => {
                 "an object with an unpaired surrogate in a name (\\ud800 to \\udfff make a character only in pairs)"
             }
             Json::Null => "null",

@@ -12,6 +12,9 @@ pub const LIMIT_DEFAULT: u64 = 100;
 /// Columns that one request may name.
 pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
+/// Members of a body that are read: each but the first of every field is a fault, so one with more is refused for these.
+const MEMBERS_MAX: usize = 2 * FAULTS_MAX;
+
 const FIELDS: [&str; 7] = ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor"];
 
 /// Which end of the order comes first.
@@ -42,37 +45,30 @@ impl QueryRequest {
     /// # Errors
     /// All faults of the body that can be found without a schema.
     pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
+        sound(QueryRequest::read_json(body, limit_max))
+    }
+
+    /// What is sound in a JSON body, and its faults, as [`QueryRequest::from_json`] finds them. If there are any, the
+    /// request is without its cursor, and a plan of it finds those that need a schema, so that all can be told at once.
+    #[must_use]
+    pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
+        let mut reader = Reader::new(limit_max);
         if body.iter().all(u8::is_ascii_whitespace) {
-            return Ok(QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() });
+            return reader.end();
         }
-        let json = Json::parse(body).map_err(|error| vec![malformed("", &error)])?;
-        let Some(members) = json.members() else {
-            let message = format!("expected a JSON object, found {}", json.type_name());
-            return Err(vec![Fault::new(
-                Reason::MalformedJson,
-                "",
-                message,
-                "send an object such as {\"limit\": 100}",
-            )]);
-        };
-        sound(Reader::new(limit_max).read(members))
-    }
-
-    /// What is sound in a body that [`QueryRequest::from_json`] refuses, without its cursor: a plan of it finds the
-    /// faults that need a schema, so that all faults can be told at once.
-    #[must_use]
-    pub fn salvage_json(body: &[u8], limit_max: u64) -> QueryRequest {
-        let json = Json::parse(body).ok();
-        salvaged(json.and_then(|json| json.members()).unwrap_or_default(), limit_max)
-    }
-
-    /// As [`QueryRequest::salvage_json`] for what [`QueryRequest::from_pairs`] refuses.
-    #[must_use]
-    pub fn salvage_pairs(pairs: &[(String, String)], limit_max: u64) -> QueryRequest {
-        let texts = json_texts(pairs);
-        let members =
-            texts.iter().filter_map(|(name, text)| Some((name.clone(), Json::parse(text.as_bytes()).ok()?)));
-        salvaged(members.collect(), limit_max)
+        match Json::parse(body) {
+            Ok(json) => {
+                if let Some(members) = json.members(MEMBERS_MAX) {
+                    reader.read(members);
+                } else {
+                    let message = format!("expected a JSON object, found {}", json.type_name());
+                    let hint = "send an object such as {\"limit\": 100}";
+                    reader.faults.push(Fault::new(Reason::MalformedJson, "", message, hint));
+                }
+            }
+            Err(error) => reader.faults.push(malformed("", &error)),
+        }
+        reader.end()
     }
 
     /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
@@ -81,15 +77,24 @@ impl QueryRequest {
     /// # Errors
     /// As [`QueryRequest::from_json`]; pointers are parameter names.
     pub fn from_pairs(pairs: &[(String, String)], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
+        sound(QueryRequest::read_pairs(pairs, limit_max))
+    }
+
+    /// As [`QueryRequest::read_json`] for query parameters.
+    #[must_use]
+    pub fn read_pairs(pairs: &[(String, String)], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
         let texts = json_texts(pairs);
+        let mut reader = Reader::new(limit_max);
         let mut members = Vec::with_capacity(texts.len());
         for (name, text) in &texts {
-            let json =
-                Json::parse(text.as_bytes()).map_err(|error| vec![malformed(&pointer_to("", name), &error)]);
-            members.push((name.clone(), json?));
+            match Json::parse(text.as_bytes()) {
+                Ok(json) => members.push((name.clone(), json)),
+                Err(error) => reader.faults.push(malformed(&pointer_to("", name), &error)),
+            }
         }
-        sound(Reader::new(limit_max).read(members))
-            .map_err(|faults| faults.into_iter().map(parameter_fault).collect())
+        reader.read(members);
+        let (request, faults) = reader.end();
+        (request, faults.into_iter().map(parameter_fault).collect())
     }
 
     /// Rows asked for.
@@ -119,11 +124,6 @@ fn sound((request, faults): (QueryRequest, Vec<Fault>)) -> Result<QueryRequest, 
     if faults.is_empty() { Ok(request) } else { Err(faults) }
 }
 
-fn salvaged(members: Vec<(String, Json<'_>)>, limit_max: u64) -> QueryRequest {
-    let (request, _) = Reader::new(limit_max).read(members);
-    QueryRequest { cursor: None, ..request }
-}
-
 /// The JSON text that each parameter stands for.
 fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
@@ -147,9 +147,10 @@ fn malformed(pointer: &str, error: &serde_json::Error) -> Fault {
     Fault::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
 }
 
-/// A top-level pointer is a parameter's name; one into `filters` stays a pointer.
+/// A top-level pointer is a parameter's name; one into the JSON of `filters` or `columns` stays a pointer.
 fn parameter_fault(mut fault: Fault) -> Fault {
-    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
+    let is_inside = fault.reason == Reason::MalformedJson;
+    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !is_inside && !rest.contains('/')) {
         fault.pointer = name.into();
     }
     fault
@@ -167,7 +168,7 @@ impl Reader {
         Reader { limit_max, request, faults: Vec::new() }
     }
 
-    fn read(mut self, members: Vec<(String, Json<'_>)>) -> (QueryRequest, Vec<Fault>) {
+    fn read(&mut self, members: Vec<(String, Json<'_>)>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in members {
             if self.faults.len() >= FAULTS_MAX {
@@ -188,6 +189,10 @@ impl Reader {
             }
             seen.push(name);
         }
+    }
+
+    fn end(mut self) -> (QueryRequest, Vec<Fault>) {
+        self.request.cursor = self.request.cursor.filter(|_| self.faults.is_empty());
         (self.request, self.faults)
     }
 

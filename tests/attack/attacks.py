@@ -13,6 +13,8 @@ from wire import Gate, connect, cut, exchange, many, read_all, split, statuses
 DATASET = "tpch-lineitem"
 SAMPLE = f"GET /api/v1/datasets/{DATASET}/sample HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+# What says what is wrong with a body may not become a weapon itself.
+REFUSAL_BYTES_MAX = 64 << 10
 
 
 class Broken(Exception):
@@ -183,7 +185,7 @@ async def huge_bodies(target: Target) -> str:
 
 
 async def nested_json(target: Target) -> str:
-    """JSON as deep as a body can be."""
+    """JSON as deep and as full of faults as a body can be."""
     bodies = {
         "lists": b"[" * 1_000_000,
         "objects": b'{"a":' * 200_000,
@@ -192,11 +194,14 @@ async def nested_json(target: Target) -> str:
         "closed": b'{"filters":{"l_orderkey":' + b"[" * 400_000 + b"]" * 400_000 + b"}}",
         "strings": b'{"filters":{"l_comment":"' + b"\\u0041" * 170_000 + b'"}}',
         "members": b'{"filters":{' + b",".join(b'"a%d":1' % number for number in range(80_000)) + b"}}",
+        "operators": b'{"filters":{"l_orderkey":{' + b",".join(b'"gt%d":1' % number for number in range(60_000)) + b"}}}",
+        "a long name": b'{"filters":{"' + b"a" * 1_000_000 + b'":1}}',
     }
     met = {}
     for name, body in bodies.items():
         answer, _ = await exchange(target.port, target.query(body, "Connection: close"), 30)
         expect(statuses(answer) == [400] or (name == "strings" and statuses(answer) == [200]), f"{name}: {answer[:300]!r}")
+        expect(len(answer) < REFUSAL_BYTES_MAX, f"{name}: a refusal of {len(answer)} bytes")
         met[name] = statuses(answer)[0]
     return str(met)
 

@@ -1,6 +1,6 @@
 //! Bad requests: each kind has its reason, its pointer and a hint, and all faults of a body come at once.
 
-use mercato::query::{Fault, QueryError, QueryRequest, Reason, plan};
+use mercato::query::{FAULTS_MAX, Fault, QueryError, QueryRequest, Reason, plan};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
 
@@ -131,6 +131,49 @@ fn limits_of_filters_hold_at_their_edges() {
 }
 
 #[test]
+fn a_body_full_of_faults_is_refused_in_few_words() {
+    let filters = |members: &str| format!("{{\"filters\":{{{members}}}}}");
+    let many = |member: &dyn Fn(usize) -> String| (0..9_000).map(member).collect::<Vec<_>>().join(",");
+    let list = |item: &str| format!("[{}]", vec![item; 100].join(","));
+    let bodies = [
+        filters(&many(&|number| format!("\"a{number}\":1"))),
+        filters(&many(&|number| format!("\"a{number}\":{{}}"))),
+        filters(&many(&|number| format!("\"$a{number}\":1"))),
+        filters(&many(&|_| "\"price\":1".to_owned())),
+        filters(&format!("\"price\":{{{}}}", many(&|number| format!("\"gt{number}\":1")))),
+        filters(&format!("\"price\":{{{}}}", many(&|_| "\"gt\":1".to_owned()))),
+        filters(&format!("\"$or\":{}", list(&format!("{{\"$or\":{}}}", list("{\"$a\":1}"))))),
+        filters(&format!("\"$or\":{}", list(&format!("{{\"$or\":{}}}", list("{}"))))),
+        filters(&format!("\"$not\":{{\"$or\":{}}}", list("5"))),
+        format!("{{{}}}", many(&|number| format!("\"a{number}\":1"))),
+        format!("{{\"columns\":[{}]}}", many(&|number| number.to_string())),
+        format!("{{\"columns\":[{}]}}", many(&|number| format!("\"pric{number}\""))),
+        filters(&format!("\"{}\":1", "a".repeat(500_000))),
+        filters(&format!("\"price\":{{\"{}\":1}}", "~".repeat(500_000))),
+        format!("{{\"{}\":1}}", "/".repeat(500_000)),
+    ];
+    for body in bodies {
+        let found = faults(&body);
+        let start = &body[..60];
+        assert!((1..=FAULTS_MAX + 1).contains(&found.len()), "{} for {start}", found.len());
+        let texts = |fault: &Fault| fault.pointer.len() + fault.message.len() + fault.hint.len();
+        let longest = found.iter().map(texts).max().unwrap();
+        assert!(longest <= 3_000, "{longest} bytes for {start}");
+    }
+}
+
+#[test]
+fn empty_objects_mean_nothing_and_are_few() {
+    let filters = |count: usize| {
+        let inner = format!("{{\"$and\":[{}]}}", vec!["{}"; count].join(","));
+        format!("{{\"filters\":{{\"$and\":[{}]}}}}", vec![inner.as_str(); 10].join(","))
+    };
+    // The filter itself, ten objects in its list, and in each of these as many.
+    assert!(QueryRequest::from_json(filters(98).as_bytes(), 100).is_ok());
+    assert_eq!(faults(&filters(99))[0].reason, Reason::FilterTooLarge);
+}
+
+#[test]
 fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
     let table = table();
     let rows = |body: &str| {
@@ -236,5 +279,7 @@ fn the_get_form_takes_the_same_fields() {
     assert_eq!((faults[0].reason, faults[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
     assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
     assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "/filters");
+    let both = pairs(&[("filters", "{"), ("limit", "0")]).unwrap_err();
+    assert_eq!(both.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["/filters", "limit"]);
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
 }

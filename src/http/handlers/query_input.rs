@@ -46,18 +46,16 @@ pub(super) enum Asked {
 impl Asked {
     /// Reads a JSON body.
     pub(super) fn json(body: &[u8], limit_max: u64) -> Self {
-        match QueryRequest::from_json(body, limit_max) {
-            Ok(request) => Self::Sound(request),
-            Err(faults) => Self::Faulty(faults, QueryRequest::salvage_json(body, limit_max)),
-        }
+        Self::of(QueryRequest::read_json(body, limit_max))
     }
 
     /// Reads query parameters.
     pub(super) fn pairs(pairs: &[(String, String)], limit_max: u64) -> Self {
-        match QueryRequest::from_pairs(pairs, limit_max) {
-            Ok(request) => Self::Sound(request),
-            Err(faults) => Self::Faulty(faults, QueryRequest::salvage_pairs(pairs, limit_max)),
-        }
+        Self::of(QueryRequest::read_pairs(pairs, limit_max))
+    }
+
+    fn of((request, faults): (QueryRequest, Vec<Fault>)) -> Self {
+        if faults.is_empty() { Self::Sound(request) } else { Self::Faulty(faults, request) }
     }
 
     /// Rows that are asked for at most.
