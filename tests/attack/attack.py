@@ -35,7 +35,12 @@ SLOWEST_ANSWER_SECONDS = 15
 RESIDENT_MEBIBYTES_MAX = 700
 RESIDENT_KEPT_MEBIBYTES_MAX = 200
 THREADS_KEPT_MAX = 4
+# How long the client that behaves is watched with nothing beside it: at first, and again before every attack, because a
+# machine is not the same for minutes.
 QUIET_SECONDS = {True: 3.0, False: 10.0}
+QUIET_AGAIN_SECONDS = {True: 0.0, False: 3.0}
+# An attack goes on for so long at least, so that there are answers enough to speak of the slowest in a hundred.
+ATTACK_SECONDS_MIN = {True: 0.0, False: 10.0}
 BACK_SECONDS = 45.0
 
 
@@ -84,15 +89,24 @@ def standing_back() -> Iterator[None]:
             os.sched_setscheduler(0, before, os.sched_param(0))
 
 
-def suffer(site: Site, target: Target, customer: Customer, name: str, attack: Attack) -> Outcome:
-    """One attack, watched."""
+async def again_and_again(attack: Attack, target: Target, seconds: float) -> str:
+    """One attack, once at least, until so much time has gone; what was met at last."""
+    deadline = time.monotonic() + seconds
+    while True:
+        said = await attack(target)
+        if time.monotonic() >= deadline:
+            return said
+
+
+def suffer(site: Site, target: Target, customer: Customer, name: str, attack: Attack, seconds: float = 0) -> Outcome:
+    """One attack, watched, for so long at least."""
     before = site.footprint()
     peak = before.resident_mebibytes
     customer.phase("between")
 
     async def watched() -> str:
         nonlocal peak
-        attacking = asyncio.ensure_future(attack(target))
+        attacking = asyncio.ensure_future(again_and_again(attack, target, seconds))
         while not attacking.done():
             await asyncio.wait({attacking}, timeout=0.25)
             if not site.is_running():
@@ -131,21 +145,23 @@ def run(site: Site, short: bool, only: str | None) -> tuple[dict[str, object], l
     attacks: dict[str, Attack] = {**ATTACKS, "smuggling": smuggle}
     figures: dict[str, object] = {}
     faults: list[str] = []
+    phases: list[Phase] = []
+    quiet = Phase("quiet")
     try:
         time.sleep(1)
-        customer.phase("warm")
-        time.sleep(QUIET_SECONDS[short])
-        quiet = customer.phase("quiet")
+        watch_quiet(customer, quiet, QUIET_SECONDS[short])
         before = site.footprint()
-        report(figures, quiet, quiet, "nothing", before.resident_mebibytes, before)
+        report(figures, quiet, "nothing", before.resident_mebibytes, before)
         for name, attack in attacks.items():
             if only is not None and name != only:
                 continue
+            watch_quiet(customer, quiet, QUIET_AGAIN_SECONDS[short])
             began = time.monotonic()
             try:
-                outcome = suffer(site, target, customer, name, attack)
+                outcome = suffer(site, target, customer, name, attack, ATTACK_SECONDS_MIN[short])
                 found = faults_of(outcome, before)
-                report(figures, outcome.phase, quiet, outcome.said, outcome.peak, outcome.after)
+                report(figures, outcome.phase, outcome.said, outcome.peak, outcome.after)
+                phases.append(outcome.phase)
             except Broken as broken:
                 found = [str(broken)]
             faults += [f"{name}: {fault}" for fault in found]
@@ -156,19 +172,47 @@ def run(site: Site, short: bool, only: str | None) -> tuple[dict[str, object], l
                 return figures, [*faults, "the server is gone"]
     finally:
         customer.stop()
-    return figures, faults
+    compare(figures, quiet, phases)
+    return figures, faults + [f"quiet: {error}" for error in quiet.errors[:3]]
 
 
-def report(figures: dict[str, object], phase: Phase, quiet: Phase, said: str, peak: float, after: Footprint) -> None:
-    """Prints one line and keeps it."""
-    line = {"p50ms": round(phase.quantile(0.5), 2), "p99ms": round(phase.quantile(0.99), 2),
-            "p99ToQuiet": round(phase.quantile(0.99) / quiet.quantile(0.99), 2), "answers": len(phase.latencies),
-            "errors": len(phase.errors), "peakMebibytes": round(peak), "threadsAfter": after.threads,
+def watch_quiet(customer: Customer, quiet: Phase, seconds: float) -> None:
+    """Adds what the client that behaves meets with nothing beside it."""
+    customer.phase("between")
+    time.sleep(seconds)
+    seen = customer.phase("quiet")
+    quiet.latencies += seen.latencies
+    quiet.errors += seen.errors
+
+
+def report(figures: dict[str, object], phase: Phase, said: str, peak: float, after: Footprint) -> None:
+    """Prints what came of one attack, and keeps it."""
+    line = {**answers_of(phase), "errors": len(phase.errors), "peakMebibytes": round(peak), "threadsAfter": after.threads,
             "descriptorsAfter": after.descriptors, "mebibytesAfter": round(after.resident_mebibytes), "said": said}
     figures[phase.name] = line
     print(f"{phase.name}: {said}\n  customer: {line['answers']} answers, {line['errors']} errors, p50 {line['p50ms']} ms, "
-          f"p99 {line['p99ms']} ms ({line['p99ToQuiet']} × quiet); server: peak {line['peakMebibytes']} MiB, then "
+          f"p99 {line['p99ms']} ms; server: peak {line['peakMebibytes']} MiB, then "
           f"{line['mebibytesAfter']} MiB, {after.threads} threads, {after.descriptors} descriptors", flush=True)
+
+
+def answers_of(phase: Phase) -> dict[str, object]:
+    """How long the answers of one phase took."""
+    return {"p50ms": round(phase.quantile(0.5), 2), "p99ms": round(phase.quantile(0.99), 2),
+            "answers": len(phase.latencies)}
+
+
+def compare(figures: dict[str, object], quiet: Phase, phases: list[Phase]) -> None:
+    """Prints how long the answers beside every attack took, next to all that were taken with nothing beside them."""
+    figures["all quiet"] = answers_of(quiet)
+    print(f"\n{'answers':>8} {'p50 ms':>8} {'p99 ms':>8} {'× quiet':>8}")
+    for phase in (quiet, *phases):
+        p50, p99 = phase.quantile(0.5), phase.quantile(0.99)
+        ratio = p99 / quiet.quantile(0.99)
+        line = figures.get(phase.name)
+        if isinstance(line, dict):
+            line["p99ToQuiet"] = round(ratio, 2)
+        print(f"{len(phase.latencies):>8} {p50:>8.2f} {p99:>8.2f} {ratio:>8.2f}  {phase.name}")
+    print(flush=True)
 
 
 def few_descriptors(binaries: Path, folder: Path, prepared: Site) -> list[str]:
