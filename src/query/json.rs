@@ -1,4 +1,4 @@
-//! A request body taken apart lazily: numbers keep their text, repeated names are seen, nothing is parsed twice.
+//! A request body taken apart lazily, one level at a time: numbers keep their text, and repeated names are seen.
 
 use std::thread;
 
