@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Faults of one list or object that are reported; reading stops there.
+/// Faults of one list or object, or of a whole body, that are reported; reading stops there.
 pub const FAULTS_MAX: usize = 100;
 
 /// Why a field is refused.

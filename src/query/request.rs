@@ -48,7 +48,7 @@ impl QueryRequest {
         sound(QueryRequest::read_json(body, limit_max))
     }
 
-    /// What is sound in a JSON body, and its faults, as [`QueryRequest::from_json`] finds them. If there are any, the
+    /// What is sound in a JSON body, and its faults, the first [`FAULTS_MAX`] of them. If there are any, the
     /// request is without its cursor, and a plan of it finds those that need a schema, so that all can be told at once.
     #[must_use]
     pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
@@ -193,6 +193,7 @@ impl Reader {
 
     fn end(mut self) -> (QueryRequest, Vec<Fault>) {
         self.request.cursor = self.request.cursor.filter(|_| self.faults.is_empty());
+        self.faults.truncate(FAULTS_MAX);
         (self.request, self.faults)
     }
 
