@@ -211,6 +211,8 @@ pub mod http {
     /// Answers of one kind of work that are computed at one time, for each processor; of quick ones there may be twice as
     /// many. Others wait for their turn. What waits for the books does not count, nor do streams.
     pub const TURNS_PER_PROCESSOR: usize = 1;
+    /// Bytes of the faults that one refusal tells, at most, but for the first fault.
+    pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
     /// A page of more rows is never taken for quick.
     pub const SMALL_PAGE_ROWS_MAX: u64 = 2_000;
     /// A body is read before it is known how much it asks for; a longer one is never taken for quick.

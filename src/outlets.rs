@@ -130,9 +130,9 @@ impl Outlet {
         self.state.load(Ordering::Acquire) & PHASES == CLAIMED
     }
 
-    /// Whether somebody who answered knew who asks.
-    pub fn is_vouched_for(&self) -> bool {
-        self.is_vouched_for.load(Ordering::Relaxed)
+    /// Whether somebody who answered since the last call knew who asks.
+    pub fn take_voucher(&self) -> bool {
+        self.is_vouched_for.swap(false, Ordering::Relaxed)
     }
 
     /// Bytes that went out through claims since the connection was opened.

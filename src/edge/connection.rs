@@ -31,7 +31,7 @@ pub(super) struct Connection {
     assembly: Assembly,
     phase: Phase,
     since: Instant,
-    /// Answers to a valid key.
+    /// Answers to requests with a valid key.
     known_answers: u32,
 }
 
@@ -77,7 +77,7 @@ impl Connection {
                 }
             }
         }
-        // Its socket and its buffers are given back before it no longer counts as open.
+        // Its buffers are given back before it no longer counts as open.
         drop(self);
         drop(open);
     }
@@ -119,7 +119,7 @@ impl Connection {
     /// Whether it is time to go on as the connection of a customer: once, not for one request alone, and not where there
     /// is no difference.
     fn rises(&mut self) -> bool {
-        if self.shared.riser.is_none() || !self.client.outlet.is_vouched_for() {
+        if self.shared.riser.is_none() || !self.client.outlet.take_voucher() {
             return false;
         }
         self.known_answers = self.known_answers.saturating_add(1);

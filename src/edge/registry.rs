@@ -137,9 +137,12 @@ pub(super) struct Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut state = self.registry.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.clients.remove(&self.number);
+        let client = state.clients.remove(&self.number);
         if state.clients.is_empty() {
             self.registry.changed.notify_all();
         }
+        drop(state);
+        // This may close the socket, for which nobody else has to wait.
+        drop(client);
     }
 }

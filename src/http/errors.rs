@@ -5,6 +5,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::limits::http::FAULTS_BYTES_MAX;
+use crate::query::FAULTS_MAX;
+
 /// What went wrong, as the wire names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -154,7 +157,7 @@ impl FaultBody {
     }
 }
 
-/// `error.details`: the first fault spread out, facts of the case, then every fault.
+/// `error.details`: the first fault spread out, facts of the case, then the faults.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Details {
     reason: String,
@@ -168,6 +171,17 @@ pub struct Details {
     #[serde(flatten)]
     facts: Map<String, Value>,
     errors: Vec<FaultBody>,
+}
+
+/// How many of the faults are told: the first one, and those behind it that fit.
+fn told_at_most(faults: &[FaultBody]) -> usize {
+    let mut bytes = 0_usize;
+    let fits = |fault: &&FaultBody| {
+        let length = serde_json::to_vec(fault).map_or(0, |text| text.len());
+        bytes = bytes.saturating_add(length);
+        bytes <= FAULTS_BYTES_MAX
+    };
+    faults.iter().take(FAULTS_MAX).take_while(fits).count().max(1)
 }
 
 /// A refusal on its way to the client.
@@ -187,8 +201,9 @@ impl ApiError {
         Self { kind, message: message.into(), details: None, headers: Vec::new(), cause: None }
     }
 
-    /// A 400 that carries every fault of the request.
-    pub fn bad_request(faults: Vec<FaultBody>) -> Self {
+    /// A 400 that carries the faults of the request: the first ones, so that a refusal stays small.
+    pub fn bad_request(mut faults: Vec<FaultBody>) -> Self {
+        faults.truncate(told_at_most(&faults));
         let first = faults.first().cloned().unwrap_or_default();
         let message = match faults.len() {
             0 | 1 => first.message,

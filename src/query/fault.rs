@@ -97,8 +97,10 @@ pub struct Fault {
 const ALLOWED_NAMES_MAX: usize = 64;
 /// Bytes of client text repeated in a message, at most.
 const QUOTED_BYTES_MAX: usize = 100;
-/// Bytes of a name repeated in a pointer, at most: no column has a longer one.
-const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX;
+/// Bytes of a name repeated in a pointer, at most: no key of a filter that means a column is longer, be it with `_min`.
+const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX + 4;
+/// Names among which the nearest is looked for, at most.
+const NAMES_COMPARED_MAX: usize = 1_000;
 
 impl Fault {
     /// A fault without list and suggestion.
@@ -137,9 +139,13 @@ impl Fault {
 /// The name nearest to `found` by Damerau-Levenshtein distance, if it is near at all.
 fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = found.get(..found.len().min(QUOTED_BYTES_MAX)).unwrap_or_default().to_lowercase();
-    let most = (found.chars().count() / 3).max(1);
+    let length = found.chars().count();
+    let most = (length / 3).max(1);
     names
         .iter()
+        .take(NAMES_COMPARED_MAX)
+        // The distance is at least the difference of the lengths, which is found sooner.
+        .filter(|name| name.chars().count().abs_diff(length) <= most)
         .map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), *name))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)

@@ -148,7 +148,7 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 /// Reads the `filters` of a request; `None` when it has no condition.
 ///
 /// # Errors
-/// All faults that can be found without a schema.
+/// The faults that can be found without a schema: the first [`FAULTS_MAX`], and what is too large.
 pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression>, Vec<Fault>> {
     let mut parser = Parser { conditions: 0, objects: 0, faults: Vec::new() };
     let expression = parser.object(pointer, value, 0);

@@ -121,3 +121,20 @@ fn let_others_go_first(text_bytes: usize) {
         thread::yield_now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_members_are_given_with_repeated_names_and_the_others_are_left() {
+        let json = Json::parse(br#"{"a": 1, "a": [2], "b": {"c": 3}}"#).unwrap();
+        let names =
+            |most: usize| json.members(most).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(0), [] as [&str; 0]);
+        assert_eq!(names(2), ["a", "a"]);
+        assert_eq!(names(3), ["a", "a", "b"]);
+        assert_eq!(names(usize::MAX), names(3));
+        assert!(Json::parse(b"[1]").unwrap().members(9).is_none());
+    }
+}

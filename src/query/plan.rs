@@ -74,7 +74,7 @@ pub struct Plan<'t> {
 /// Plans a request. `identity` names the dataset and its version; cursors are bound to it.
 ///
 /// # Errors
-/// [`QueryError::Faults`] with all faults of the request, or [`QueryError::Format`] when the file is damaged.
+/// [`QueryError::Faults`] with the first [`FAULTS_MAX`] faults of the request, or [`QueryError::Format`] when the file is damaged.
 pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Result<Plan<'t>, QueryError> {
     let mut faults = Vec::new();
     let columns = keep(named_columns(request, table), &mut faults);
@@ -89,6 +89,7 @@ pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Res
         }
     };
     if !faults.is_empty() {
+        faults.truncate(FAULTS_MAX);
         return Err(QueryError::Faults(faults));
     }
     let filter_text = request.filters.as_ref().map_or_else(String::new, Expression::canonical);

@@ -1,4 +1,4 @@
-//! What a client asks for, as far as it can be read without a schema. All faults of a body are found at once.
+//! What a client asks for, as far as it can be read without a schema. The faults of a body are found at once.
 
 use mercato_format::Fingerprint;
 
@@ -43,7 +43,7 @@ impl QueryRequest {
     /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
     ///
     /// # Errors
-    /// All faults of the body that can be found without a schema.
+    /// The faults of the body that can be found without a schema, the first [`FAULTS_MAX`] of them.
     pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
         sound(QueryRequest::read_json(body, limit_max))
     }
@@ -147,10 +147,9 @@ fn malformed(pointer: &str, error: &serde_json::Error) -> Fault {
     Fault::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
 }
 
-/// A top-level pointer is a parameter's name; one into the JSON of `filters` or `columns` stays a pointer.
+/// A top-level pointer is a parameter's name; one into `filters` stays a pointer.
 fn parameter_fault(mut fault: Fault) -> Fault {
-    let is_inside = fault.reason == Reason::MalformedJson;
-    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !is_inside && !rest.contains('/')) {
+    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
         fault.pointer = name.into();
     }
     fault

@@ -24,10 +24,11 @@ pub enum ResolveError {
 /// Resolves a filter.
 ///
 /// # Errors
-/// All faults of the filter at once, or the damage of the file.
+/// The faults of the filter, the first [`FAULTS_MAX`] of them, or the damage of the file.
 pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, ResolveError> {
     let mut resolver = Resolver { table, faults: Vec::new() };
     let filter = resolver.expression(expression, false)?;
+    resolver.faults.truncate(FAULTS_MAX);
     if resolver.faults.is_empty() { Ok(filter) } else { Err(ResolveError::Faults(resolver.faults)) }
 }
 
@@ -68,6 +69,9 @@ impl Resolver<'_> {
     }
 
     fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Filter, FormatError> {
+        if self.faults.len() >= FAULTS_MAX {
+            return Ok(Filter::Nothing);
+        }
         let (name, operator) = self.target(condition);
         match column_named(self.table, name, &condition.pointer) {
             Err(fault) => {

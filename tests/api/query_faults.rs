@@ -1,5 +1,7 @@
 //! Requests that are refused, and what they are told.
 
+use mercato::limits::http::FAULTS_BYTES_MAX;
+
 use crate::harness::{Answer, Ask, Site};
 
 #[track_caller]
@@ -73,6 +75,34 @@ fn a_flood_of_faults_is_cut() {
     let names: Vec<String> = (0..10_000).map(|number| format!("\"q{number}\"")).collect();
     let body = format!("{{\"columns\": [{}]}}", names.join(","));
     assert_eq!(faults(&site.query("cities", &key, &body)).len(), 100);
+}
+
+#[test]
+fn a_refusal_is_small_whatever_was_asked() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let list =
+        |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<Vec<_>>().join(",");
+    let wrong_types = format!("{{\"id\": [{}]}}", list(100, &|_| "\"a\"".to_owned()));
+    let operators = list(100, &|number| format!("\"x{number}\": 1"));
+    let posts = [
+        format!("{{\"filters\": {{\"$or\": [{}]}}}}", list(100, &|_| wrong_types.clone())),
+        format!("{{\"filters\": {{\"{}\": {{{operators}}}}}}}", "\\u0001".repeat(1_000)),
+        format!("{{\"filters\": {{\"{}\": 1}}}}", "~".repeat(1_000_000)),
+        format!("{{\"columns\": [{}]}}", list(16_000, &|_| "\"\"".to_owned())),
+    ];
+    let parameters = list(2_000, &|number| format!("p{number}=")).replace(',', "&");
+    let gets = [format!("columns={}", ",".repeat(5_000)), parameters[..7_000].to_owned()];
+    let asks = posts.iter().map(|body| site.query("cities", &key, body)).chain(gets.iter().map(|query| {
+        let target = format!("/api/v1/datasets/cities/query?{query}");
+        site.send(&Ask::get(&target).header("X-Api-Key", &key))
+    }));
+    for (number, answer) in asks.enumerate() {
+        assert!((1..=100).contains(&faults(&answer).len()), "{number}");
+        // What is told of all faults, the first of them once more, and what every answer has.
+        let most = FAULTS_BYTES_MAX + 20_000;
+        assert!(answer.text().len() <= most, "{number}: {} bytes", answer.text().len());
+    }
 }
 
 #[test]

@@ -173,16 +173,16 @@ def run(site: Site, short: bool, only: str | None) -> tuple[dict[str, object], l
     finally:
         customer.stop()
     compare(figures, quiet, phases)
-    return figures, faults + [f"quiet: {error}" for error in quiet.errors[:3]]
+    return figures, faults + [f"between attacks: {error}" for error in quiet.errors[:3]]
 
 
 def watch_quiet(customer: Customer, quiet: Phase, seconds: float) -> None:
-    """Adds what the client that behaves meets with nothing beside it."""
-    customer.phase("between")
+    """Adds what the client that behaves meets with nothing beside it, and its errors since it was asked last."""
+    between = customer.phase("between")
     time.sleep(seconds)
     seen = customer.phase("quiet")
     quiet.latencies += seen.latencies
-    quiet.errors += seen.errors
+    quiet.errors += between.errors + seen.errors
 
 
 def report(figures: dict[str, object], phase: Phase, said: str, peak: float, after: Footprint) -> None:

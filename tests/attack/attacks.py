@@ -14,7 +14,11 @@ DATASET = "tpch-lineitem"
 SAMPLE = f"GET /api/v1/datasets/{DATASET}/sample HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 # What says what is wrong with a body may not become a weapon itself.
-REFUSAL_BYTES_MAX = 64 << 10
+REFUSAL_BYTES_MAX = 100 << 10
+
+
+# Goes on where the same attack ended before.
+CHANCE = random.Random(7)
 
 
 class Broken(Exception):
@@ -195,6 +199,8 @@ async def nested_json(target: Target) -> str:
         "strings": b'{"filters":{"l_comment":"' + b"\\u0041" * 170_000 + b'"}}',
         "members": b'{"filters":{' + b",".join(b'"a%d":1' % number for number in range(80_000)) + b"}}",
         "operators": b'{"filters":{"l_orderkey":{' + b",".join(b'"gt%d":1' % number for number in range(60_000)) + b"}}}",
+        "types": b'{"filters":{"$or":[' + b",".join([b'{"l_orderkey":[' + b",".join([b'"a"'] * 100) + b"]}"] * 100) + b"]}}",
+        "columns": b'{"columns":[' + b",".join(b'"a%d"' % number for number in range(16_000)) + b"]}",
         "a long name": b'{"filters":{"' + b"a" * 1_000_000 + b'":1}}',
     }
     met = {}
@@ -226,17 +232,16 @@ async def pipelined(target: Target) -> str:
 
 async def random_bytes(target: Target) -> str:
     """Bytes that mean nothing, and requests with some bytes changed."""
-    chance = random.Random(7)
     met: Counter[str] = Counter()
     gate = Gate()
 
     async def one(number: int) -> None:
         if number % 2 == 0:
-            request = chance.randbytes(chance.randrange(1, 3000))
+            request = CHANCE.randbytes(CHANCE.randrange(1, 3000))
         else:
             changed = bytearray(target.query(b'{"limit":1}') + HEALTH)
-            for _ in range(chance.randrange(1, 6)):
-                changed[chance.randrange(len(changed))] = chance.randrange(256)
+            for _ in range(CHANCE.randrange(1, 6)):
+                changed[CHANCE.randrange(len(changed))] = CHANCE.randrange(256)
             request = bytes(changed)
         reader, writer = await gate.connect(target.port, number)
         writer.write(request)

@@ -167,8 +167,8 @@ class Phase:
 
 def come_first() -> None:
     """The client that behaves has a machine of its own, too: what it does itself waits for nobody, so that its figures
-    are the server's. Where that is not allowed, its own waiting for a processor is in them."""
-    with contextlib.suppress(PermissionError):
+    are the server's. Where that cannot be had, its own waiting for a processor is in them."""
+    with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
 
 

@@ -65,7 +65,7 @@ impl Asked {
         }
     }
 
-    /// The sound request; of a faulty one every fault, also those that only the columns of the dataset show.
+    /// The sound request; of a faulty one the faults, also those that only the columns of the dataset show.
     pub(super) fn or_all_faults(self, dataset: &Dataset) -> Result<QueryRequest, ApiError> {
         match self {
             Self::Sound(request) => Ok(request),
@@ -81,7 +81,7 @@ impl Asked {
     }
 }
 
-/// Every fault of a body in one answer.
+/// The faults of a body in one answer.
 pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
     let body = |fault: Fault| FaultBody {
         reason: fault.reason.as_str().to_owned(),

@@ -48,7 +48,7 @@ const MEANINGS: &[Meaning] = &[
     meaning(
         ErrorKind::BadRequest,
         "BadRequest",
-        "A parameter, a slug or a field of the body is wrong. `details.errors` has every fault.",
+        "A parameter, a slug or a field of the body is wrong. `details.errors` has the faults.",
         "parameter `limit` is outside 1 to 100",
     )
     .because("OUT_OF_RANGE", "give a number from 1 to 100"),
@@ -243,7 +243,7 @@ fn example(meaning: &Meaning, code: &str) -> Value {
 
 /// The shape of `error.details`.
 pub(super) fn details() -> Node {
-    with_fault_fields(Fields::closed("The first fault spread out, facts of the case, then every fault."))
+    with_fault_fields(Fields::closed("The first fault spread out, facts of the case, then the faults."))
         .may("limit", count("The limit that was exceeded."))
         .may("required", count("Credits that the request needs."))
         .may("available", count("Credits that the account has."))
@@ -252,7 +252,7 @@ pub(super) fn details() -> Node {
         .may("resetAt", moment("When the limit or the free plan begins anew."))
         .may("retryAfterSeconds", count("As the header `Retry-After`."))
         .may("scope", word("Whose limit it is.", &["key", "address"]))
-        .has("errors", list("One object for every fault; empty where there is nothing to point at.", fault()))
+        .has("errors", list("One object for each fault, of at most 100 in at most 64 KiB; empty where there is nothing to point at.", fault()))
         .node()
 }
 
