@@ -40,14 +40,16 @@ class Footprint:
 
     threads: int
     descriptors: int
+    # With the pages of files that are mapped, and without them.
     resident_mebibytes: float
+    own_mebibytes: float
 
     @staticmethod
     def of(process: int) -> "Footprint":
         """As the system counts it now."""
         status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
         return Footprint(int(status["Threads"]), len(os.listdir(f"/proc/{process}/fd")),
-                         int(status["VmRSS"].split()[0]) / 1024)
+                         int(status["VmRSS"].split()[0]) / 1024, int(status["RssAnon"].split()[0]) / 1024)
 
 
 class Site:

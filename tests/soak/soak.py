@@ -310,11 +310,12 @@ def growth(samples: list[tuple[float, Footprint]]) -> tuple[dict[str, float], li
     faults = []
     for name, of, allowed in (
             ("mebibytes", lambda one: one.resident_mebibytes, GROWTH_MEBIBYTES_MAX),
+            ("mebibytesWithoutFiles", lambda one: one.own_mebibytes, GROWTH_MEBIBYTES_MAX),
             ("descriptors", lambda one: one.descriptors, DESCRIPTORS_GROWTH_MAX),
             ("threads", lambda one: one.threads, THREADS_GROWTH_MAX)):
         first, last = middle(samples[:fifth], of), middle(samples[-fifth:], of)
         figures[f"{name}First"], figures[f"{name}Last"] = first, last
-        spare = max(allowed, first * GROWTH_SHARE_MAX) if name == "mebibytes" else allowed
+        spare = max(allowed, first * GROWTH_SHARE_MAX) if name.startswith("mebibytes") else allowed
         if last > first + spare:
             faults.append(f"{name} grew from {first} to {last}")
     return figures, faults
