@@ -284,6 +284,9 @@ pub mod edge {
     pub const WRITE_TIME: Duration = Duration::from_secs(30);
     /// The piece of an answer that has to be accepted within `WRITE_TIME`.
     pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
+    /// How long the thread of a connection looks at the worker and at the client at once. Longer means that more of those
+    /// that wait look at the same private connection; shorter, that slower clients cost one waking more.
+    pub const STANDBY_TIME: Duration = Duration::from_millis(50);
     /// Answers after which the connection of somebody who is known goes on as that of a customer: whoever asks once does
     /// not make another thread begin.
     pub const RISES_AFTER_ANSWERS: u32 = 2;

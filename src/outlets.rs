@@ -1,10 +1,12 @@
 //! Short ways out: an answer goes from the thread that made it straight to the socket of its client.
 //!
-//! Whoever owns the socket offers the way for one answer, under a name that travels with the request, and waits for word.
+//! Whoever owns the socket offers the way for one answer, under a name that travels with the request, and waits for word,
+//! unless it prefers to be told by a call ([`Owner`]).
 //! Whoever answers claims it, once. An offer that was taken back cannot be claimed any more, so that an answer which comes
 //! too late never reaches a connection that has gone on. Knows sockets and time-outs; knows nothing of requests.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -26,6 +28,9 @@ const PHASES: u64 = (1 << PHASE_BITS) - 1;
 /// The end of the name of an offer whose answer is the last one.
 const CLOSES: &str = "-last";
 
+/// How the word begins that an answer is out.
+pub const WORD: &[u8] = b"HTTP/1.1 200 Sent\r\n";
+
 /// How sending failed.
 const SOUND: u8 = 0;
 const GONE: u8 = 1;
@@ -45,7 +50,12 @@ struct Open {
 
 impl Outlets {
     /// Takes a socket in. `total` counts what is sent through all of them.
-    pub fn open(self: &Arc<Self>, socket: Socket, total: Arc<AtomicU64>) -> Arc<Outlet> {
+    pub fn open(
+        self: &Arc<Self>,
+        socket: Socket,
+        total: Arc<AtomicU64>,
+        owner: Option<Arc<dyn Owner>>,
+    ) -> Arc<Outlet> {
         let mut open = self.lock();
         let number = open.next;
         open.next = number.wrapping_add(1);
@@ -54,6 +64,7 @@ impl Outlets {
             number,
             socket,
             total,
+            owner,
             state: AtomicU64::new(CLOSED),
             sent: AtomicU64::new(0),
             failure: AtomicU8::new(SOUND),
@@ -71,12 +82,18 @@ impl Outlets {
         let outlet = self.lock().outlets.get(&number)?.upgrade()?;
         let (offered, claimed) = ((turn << PHASE_BITS) | OFFERED, (turn << PHASE_BITS) | CLAIMED);
         let taken = outlet.state.compare_exchange(offered, claimed, Ordering::AcqRel, Ordering::Acquire);
-        taken.is_ok().then_some(Claim { outlet, closes })
+        taken.is_ok().then_some(Claim { outlet, claimed, closes })
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Who owns a socket that is offered.
+pub trait Owner: Debug + Send + Sync {
+    /// Called by whoever has sent an answer whole. Says whether the owner needs no word of it on the way back.
+    fn answered(&self) -> bool;
 }
 
 /// The way out of one connection, as the owner of the socket sees it.
@@ -86,6 +103,7 @@ pub struct Outlet {
     number: u64,
     socket: Socket,
     total: Arc<AtomicU64>,
+    owner: Option<Arc<dyn Owner>>,
     state: AtomicU64,
     sent: AtomicU64,
     failure: AtomicU8,
@@ -216,6 +234,8 @@ impl Drop for Outlet {
 #[derive(Debug)]
 pub struct Claim {
     outlet: Arc<Outlet>,
+    /// The state of the outlet while this is in force.
+    claimed: u64,
     closes: bool,
 }
 
@@ -229,6 +249,12 @@ impl Claim {
     pub fn vouch(&self) {
         self.outlet.is_vouched_for.store(true, Ordering::Relaxed);
     }
+
+    /// Tells the owner that the answer is out whole. Says whether that was all the owner wants to hear.
+    fn is_enough(&self) -> bool {
+        self.outlet.state.load(Ordering::Acquire) == self.claimed
+            && self.outlet.owner.as_ref().is_some_and(|owner| owner.answered())
+    }
 }
 
 /// Sends a whole answer. What the client does not take at once goes to `back`, so that a slow client holds whoever reads
@@ -239,6 +265,9 @@ pub fn put_out(claim: Option<Claim>, answer: &[u8], back: &mut dyn Write) -> io:
         return back.flush();
     };
     let sent = claim.outlet.send_what_is_taken(answer);
+    if sent.as_ref().is_ok_and(|sent| *sent == answer.len()) && claim.is_enough() {
+        return Ok(());
+    }
     // Of an answer to somebody who is gone nothing is left.
     let rest = sent.as_ref().map_or(&[][..], |sent| answer.get(*sent..).unwrap_or_default());
     give_word(rest.len(), back)?;
@@ -252,7 +281,9 @@ pub fn put_out(claim: Option<Claim>, answer: &[u8], back: &mut dyn Write) -> io:
 
 /// Tells the owner of a claimed socket that the answer is out but for so many bytes, which follow.
 fn give_word(rest: usize, back: &mut dyn Write) -> io::Result<()> {
-    back.write_all(format!("HTTP/1.1 200 Sent\r\nContent-Length: {rest}\r\n\r\n").as_bytes())
+    let mut word = WORD.to_vec();
+    word.extend_from_slice(format!("Content-Length: {rest}\r\n\r\n").as_bytes());
+    back.write_all(&word)
 }
 
 /// Tells whoever reads at `back` that an answer broke off: what follows is no head and no chunk, so that nobody takes the
@@ -279,6 +310,9 @@ impl ClaimWriter {
     /// Says that the answer is out, whole or broken off.
     pub fn finish(mut self, whole: bool) -> io::Result<()> {
         let flushed = self.flush();
+        if whole && flushed.is_ok() && self.claim.is_enough() {
+            return Ok(());
+        }
         // Where it was the client that failed, its owner sees that of the socket, and this side is sound.
         if (whole && flushed.is_ok()) || self.claim.outlet.broken().is_some() {
             give_word(0, self.back.as_mut())?;
@@ -347,7 +381,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let outlets = Arc::<Outlets>::default();
-        let outlet = outlets.open(listener.accept().unwrap().0.into(), Arc::default());
+        let outlet = outlets.open(listener.accept().unwrap().0.into(), Arc::default(), None);
         (outlets, outlet, client)
     }
 
@@ -390,6 +424,51 @@ mod tests {
         put_out(outlets.claim(&offer(&outlet, false)), b"answer", &mut back).unwrap();
         assert_eq!(back.text(), "HTTP/1.1 200 Sent\r\nContent-Length: 0\r\n\r\n");
         assert_eq!((outlet.sent(), outlet.broken()), (6, None));
+    }
+
+    #[derive(Debug, Default)]
+    struct Content(AtomicBool, AtomicU64);
+
+    impl Owner for Content {
+        fn answered(&self) -> bool {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+
+    #[test]
+    fn an_owner_that_needs_no_word_gets_none_unless_something_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (outlets, owner) = (Arc::<Outlets>::default(), Arc::<Content>::default());
+        let same: Arc<dyn Owner> = Arc::clone(&owner) as _;
+        let outlet = outlets.open(listener.accept().unwrap().0.into(), Arc::default(), Some(same));
+        let said = |answer: &[u8]| {
+            let mut back = Back::default();
+            put_out(outlets.claim(&offer(&outlet, false)), answer, &mut back).unwrap();
+            back.text()
+        };
+        let streamed = |whole: bool| {
+            let back = Back::default();
+            let claim = outlets.claim(&offer(&outlet, false)).unwrap();
+            ClaimWriter::new(claim, Box::new(back.clone())).finish(whole).unwrap();
+            back.text()
+        };
+        assert_eq!(said(b"answer"), "HTTP/1.1 200 Sent\r\nContent-Length: 0\r\n\r\n");
+        owner.0.store(true, Ordering::SeqCst);
+        assert_eq!((said(b"answer"), streamed(true)), (String::new(), String::new()));
+        assert_eq!(owner.1.load(Ordering::SeqCst), 3);
+        assert_eq!(streamed(false), "cut\r\n\r\n");
+        let mut back = Back::default();
+        let late = outlets.claim(&offer(&outlet, false));
+        let _next = (outlet.withdraw(), offer(&outlet, false));
+        put_out(late, b"answer", &mut back).unwrap();
+        assert!(back.text().starts_with("HTTP/1.1 200 Sent"), "this answer is no longer waited for");
+        assert!(
+            said(&vec![7; PROMPT_PIECE_BYTES * 200]).starts_with("HTTP/1.1 200 Sent"),
+            "some did not go out"
+        );
+        assert_eq!(owner.1.load(Ordering::SeqCst), 3, "nobody was told anything else");
     }
 
     #[test]

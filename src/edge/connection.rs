@@ -19,7 +19,7 @@ use super::refusal::Refusal;
 use super::registry::Client;
 use super::relay::{Served, relay, send_answer};
 use super::riser::Known;
-use crate::limits::edge::{LINGER_BYTES_MAX, LINGER_TIME, RISES_AFTER_ANSWERS};
+use crate::limits::edge::{BODY_BYTES_FREE, LINGER_BYTES_MAX, LINGER_TIME, RISES_AFTER_ANSWERS};
 
 /// Waits shorter than this are not told to the workers.
 const WAIT_TOLD_FROM: Duration = Duration::from_millis(1);
@@ -126,6 +126,11 @@ impl Connection {
         self.known_answers == RISES_AFTER_ANSWERS
     }
 
+    /// Whether the answer to the next request may make it time for that.
+    fn may_rise(&self) -> bool {
+        self.shared.riser.is_some() && self.known_answers.saturating_add(1) == RISES_AFTER_ANSWERS
+    }
+
     /// Reads once, within the time of the phase.
     fn fill(&mut self, phase: Phase) -> Filled {
         if phase == Phase::Idle {
@@ -145,12 +150,13 @@ impl Connection {
 
     /// Between requests somebody else keeps the time, which saves a system call for each request.
     fn fill_idle(&mut self) -> Filled {
-        self.client.idle.begin(self.shared.registry.now());
+        self.client.idle().begin(self.shared.registry.now());
         if self.shared.registry.is_stopping() {
-            return Filled::Ended;
+            // What has come is still read, and nothing is waited for.
+            self.client.stop_reading();
         }
         let filled = self.receive();
-        let was_ended = self.client.idle.leave();
+        let was_ended = self.client.idle().leave();
         if was_ended && matches!(filled, Filled::Ended) { Filled::TooLate } else { filled }
     }
 
@@ -178,6 +184,7 @@ impl Connection {
 
     /// Has the request answered. Says whether the connection goes on.
     fn answer(&mut self, place: &Arc<Place>) -> bool {
+        let has_more = self.assembly.has_bytes();
         let Some(request) = self.assembly.request() else { return false };
         let facts = *request.facts;
         let keep = facts.fields.keep_alive;
@@ -192,7 +199,8 @@ impl Connection {
         }
         let keep = keep && !self.shared.registry.is_stopping();
         // Where an old client needs another form, or no body follows the head, the answer comes through the guard.
-        if facts.fields.is_http_1_1 && !facts.is_head {
+        let is_offered = facts.fields.is_http_1_1 && !facts.is_head;
+        if is_offered {
             add_offer(&self.client.outlet, !keep, request.head);
         }
         count(&self.shared.counters.requests);
@@ -200,7 +208,14 @@ impl Connection {
             drop(lease);
             return self.unanswered(keep);
         }
-        match relay(lease, &self.client, &facts, keep, pool.is_long, &self.shared) {
+        // Not where something is to be done, or to be given back, as soon as the answer is out.
+        let is_due = has_more || request.body.len() > BODY_BYTES_FREE || self.may_rise();
+        let stands_by = is_offered && keep && !is_due;
+        let lease = if stands_by { self.client.standby.wait(lease, &self.client) } else { Some(lease) };
+        let served = lease.map_or(Served::Whole, |lease| {
+            relay(lease, &self.client, &facts, keep, pool.is_long, &self.shared)
+        });
+        match served {
             Served::Whole => {
                 self.client.outlet.withdraw();
                 keep

@@ -16,7 +16,7 @@ use super::budget::Budget;
 use super::buffers::Shelf;
 use super::connection::Connection;
 use super::counters::{Counters, Sample, count};
-use super::idle::{self, Idle};
+use super::idle;
 use super::limits::EdgeLimits;
 use super::listener::{ListenAddress, listen};
 use super::pool::{Pool, QueueLimits};
@@ -24,11 +24,12 @@ use super::private::PrivateDoor;
 use super::refusal::Refusal;
 use super::registry::{Client, Registered, Registry};
 use super::riser::Riser;
+use super::standby::Standby;
 use crate::fairness::step_back;
 use crate::limits::edge::{
     ACCEPT_PAUSE, ANSWER_BYTES_HELD_MAX, BODY_BYTES_HELD_MAX, CONNECTION_STACK_BYTES, DESCRIPTORS_RESERVED,
 };
-use crate::outlets::Outlets;
+use crate::outlets::{Outlets, Owner};
 
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
@@ -162,7 +163,7 @@ impl Guard {
         move || shared.samples()
     }
 
-    /// Accepts no further connection, and no further request of those that wait for one.
+    /// Accepts no further connection, and of those that are open no request that was not sent before.
     pub fn stop_accepting(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         // Wakes the acceptor; a listener that is shut down already is no fault.
@@ -275,8 +276,10 @@ fn accept(listener: &Socket, shared: &Arc<Shared>) {
 fn admit(socket: Socket, peer: &SockAddr, shared: &Arc<Shared>) {
     count(&shared.counters.accepted);
     let address = peer.as_socket().map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |peer| peer.ip());
-    let outlet = shared.outlets.open(socket, Arc::clone(&shared.counters.bytes_out));
-    let client = Arc::new(Client { outlet, address, idle: Idle::default() });
+    let standby = Standby::new(&shared.registry);
+    let owner: Arc<dyn Owner> = Arc::clone(&standby) as _;
+    let outlet = shared.outlets.open(socket, Arc::clone(&shared.counters.bytes_out), Some(owner));
+    let client = Client::new(outlet, address, standby);
     if shared.registry.count() >= shared.limits.connections {
         return turn_away(&client, &Refusal::ConnectionsFull, shared);
     }

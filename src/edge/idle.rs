@@ -22,9 +22,10 @@ pub(super) struct Idle {
 }
 
 impl Idle {
-    /// Begins to wait. `now` is not zero.
+    /// Begins to wait, unless it does already. `now` is not zero.
     pub(super) fn begin(&self, now: u64) {
-        self.since.store(now, Ordering::SeqCst);
+        // Where it waits or was ended, that stands.
+        let _ = self.since.compare_exchange(BUSY, now, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// Stops to wait. Says whether the connection was ended meanwhile: what it sent before can still be answered.
@@ -57,7 +58,7 @@ pub(super) fn watch(registry: &Registry, limit: Duration) {
         let expired = registry.expired(limit);
         for some in expired.clients.chunks(IDLE_ENDED_AT_ONCE) {
             for (client, since) in some {
-                if client.idle.end(*since) {
+                if client.idle().end(*since) {
                     client.stop_reading();
                 }
             }
@@ -80,6 +81,7 @@ mod tests {
         let idle = Idle::default();
         assert_eq!(idle.since(), None);
         idle.begin(5);
+        idle.begin(6);
         assert_eq!(idle.since(), Some(5));
         assert!(!idle.leave());
         assert!(!idle.end(5), "it is busy");
@@ -88,6 +90,8 @@ mod tests {
         assert!(idle.end(9));
         assert_eq!(idle.since(), None);
         assert!(!idle.end(9), "once is enough");
+        idle.begin(10);
+        assert_eq!(idle.since(), None, "its end stands");
         assert!(idle.leave());
         assert!(!idle.leave());
     }

@@ -25,6 +25,7 @@ mod refusal;
 mod registry;
 mod relay;
 mod riser;
+mod standby;
 
 pub use assembly::{Assembly, Phase, Request, Step};
 pub use budget::Budget;

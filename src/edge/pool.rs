@@ -4,7 +4,7 @@
 //! line, where addresses share by time, for a bounded time. Knows no request.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Shutdown};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -38,7 +38,7 @@ pub(super) struct Pool {
 }
 
 struct State {
-    free: Vec<UnixStream>,
+    free: Vec<Arc<UnixStream>>,
     waiting: Line<Arc<Place>>,
     /// Connections that the start left to the keeper, or that broke.
     missing: usize,
@@ -46,7 +46,7 @@ struct State {
 }
 
 /// A place in line.
-pub(super) type Place = Waiter<(UnixStream, Advance)>;
+pub(super) type Place = Waiter<(Arc<UnixStream>, Advance)>;
 
 /// Nothing became free in time, too many wait, or the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Pool {
         size: usize,
         queue: QueueLimits,
     ) -> io::Result<(Arc<Self>, JoinHandle<()>)> {
-        let free = vec![door.connect(queue.answer_wait)?];
+        let free = vec![Arc::new(door.connect(queue.answer_wait)?)];
         let missing = size.saturating_sub(free.len());
         let state = State { free, waiting: Line::new(queue.length), missing, closed: false };
         let pool = Arc::new(Self {
@@ -133,11 +133,11 @@ impl Pool {
         self.work.notify_all();
     }
 
-    fn lease(self: &Arc<Self>, address: IpAddr, (stream, advance): (UnixStream, Advance)) -> Lease {
+    fn lease(self: &Arc<Self>, address: IpAddr, (stream, advance): (Arc<UnixStream>, Advance)) -> Lease {
         Lease { pool: Arc::clone(self), stream: Some(stream), address, advance, since: Instant::now() }
     }
 
-    fn give(&self, mut state: MutexGuard<'_, State>, stream: UnixStream) {
+    fn give(&self, mut state: MutexGuard<'_, State>, stream: Arc<UnixStream>) {
         if state.closed {
             return;
         }
@@ -177,7 +177,7 @@ impl Pool {
                     self.opened.fetch_add(1, Ordering::Relaxed);
                     let mut state = self.lock();
                     state.missing = state.missing.saturating_sub(1);
-                    self.give(state, stream);
+                    self.give(state, Arc::new(stream));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a private connection cannot be opened yet");
@@ -200,7 +200,7 @@ fn has_none(standing: Standing) -> bool {
 /// A connection that is taken. Dropped without [`Lease::done`] it is closed and replaced.
 pub(super) struct Lease {
     pool: Arc<Pool>,
-    stream: Option<UnixStream>,
+    stream: Option<Arc<UnixStream>>,
     address: IpAddr,
     advance: Advance,
     since: Instant,
@@ -209,7 +209,12 @@ pub(super) struct Lease {
 impl Lease {
     /// The connection.
     pub(super) fn stream(&self) -> Option<&UnixStream> {
-        self.stream.as_ref()
+        self.stream.as_deref()
+    }
+
+    /// The connection, to look at it while the lease may end.
+    pub(super) fn watched(&self) -> Option<Arc<UnixStream>> {
+        self.stream.clone()
     }
 
     /// Gives the connection back: everything that was asked was answered, and nothing else is in it.
@@ -230,7 +235,9 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        if self.stream.take().is_some() {
+        if let Some(stream) = self.stream.take() {
+            // Others may look at it for a moment longer; it may be gone already.
+            drop(stream.shutdown(Shutdown::Both));
             self.pool.lose(self.end());
         }
     }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
+use rustix::event::PollFlags;
 use socket2::Socket;
 
 use super::idle::{Expired, Idle};
+use super::standby::Standby;
 use crate::outlets::Outlet;
 
 /// One client.
@@ -17,19 +19,37 @@ pub(super) struct Client {
     /// The socket, and the way from workers to it.
     pub(super) outlet: Arc<Outlet>,
     pub(super) address: IpAddr,
-    /// Since when it waits for the first byte of a request.
-    pub(super) idle: Idle,
+    /// What it waits for, and since when.
+    pub(super) standby: Arc<Standby>,
+    /// Whether nothing more is read from it because this side wants so.
+    is_read_out: AtomicBool,
 }
 
 impl Client {
+    pub(super) fn new(outlet: Arc<Outlet>, address: IpAddr, standby: Arc<Standby>) -> Arc<Self> {
+        Arc::new(Self { outlet, address, standby, is_read_out: AtomicBool::new(false) })
+    }
+
     pub(super) fn socket(&self) -> &Socket {
         self.outlet.socket()
     }
 
+    /// Since when it waits for the first byte of a request.
+    pub(super) fn idle(&self) -> &Idle {
+        self.standby.idle()
+    }
+
     /// It finds what was sent so far, then the end.
     pub(super) fn stop_reading(&self) {
+        self.is_read_out.store(true, Ordering::SeqCst);
         // It may be gone already.
         drop(self.socket().shutdown(Shutdown::Read));
+    }
+
+    /// What the socket shows when the client leaves. Its last word is no sign of that once this side has stopped to read,
+    /// for then the system says the same.
+    pub(super) fn signs_of_leaving(&self) -> PollFlags {
+        if self.is_read_out.load(Ordering::SeqCst) { PollFlags::empty() } else { PollFlags::RDHUP }
     }
 }
 
@@ -85,7 +105,7 @@ impl Registry {
         let mut expired = Expired { clients: Vec::new(), next: now.saturating_add(limit) };
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         for client in state.clients.values() {
-            match client.idle.since() {
+            match client.idle().since() {
                 Some(since) if since.saturating_add(limit) <= now => {
                     expired.clients.push((Arc::clone(client), since));
                 }
@@ -101,11 +121,11 @@ impl Registry {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins the end: connections that wait for a request see no further one.
+    /// Begins the end: connections that wait for a request see only what was sent before.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for client in state.clients.values().filter(|client| client.idle.since().is_some()) {
+        for client in state.clients.values().filter(|client| client.idle().since().is_some()) {
             client.stop_reading();
         }
     }

@@ -20,7 +20,7 @@ use crate::limits::edge::{
     ANSWER_BYTES_HELD_EACH, ANSWER_HEAD_BYTES_MAX, CHUNK_LINE_READ_BYTES, HURRIED_WRITE_TIME,
     PASSED_BYTES_MIN, WORD_BYTES_MAX,
 };
-use crate::outlets;
+use crate::outlets::{self, WORD};
 
 /// How an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +126,10 @@ impl Relay<'_> {
         loop {
             let bytes = buffer.get(..filled).unwrap_or_default();
             match AnswerHead::read(bytes, searched, self.facts) {
+                // Behind a claim there is only word of it; anything else is somebody else's answer to a failure.
+                Ok(Some(_)) if self.client.outlet.is_claimed() && !bytes.starts_with(WORD) => {
+                    return Err(Broken::Worker);
+                }
                 Ok(Some(head)) => return Ok((head, filled)),
                 Ok(None) if filled < ANSWER_HEAD_BYTES_MAX => {}
                 _ => return Err(Broken::Worker),
@@ -334,20 +338,29 @@ impl Relay<'_> {
 
     fn wait(&self, stream: &std::os::unix::net::UnixStream) -> Result<(), Broken> {
         let timeout = Timespec::try_from(self.shared.limits.answer_wait).map_err(|_| Broken::Worker)?;
-        let mut sockets =
-            [PollFd::new(stream, PollFlags::IN), PollFd::new(self.client.socket(), PollFlags::RDHUP)];
         loop {
+            let signs = self.client.signs_of_leaving();
+            let mut sockets = [PollFd::new(stream, PollFlags::IN), PollFd::new(self.client.socket(), signs)];
             let sent = self.client.outlet.sent();
             match poll(&mut sockets, Some(&timeout)) {
-                Ok(0) if self.client.outlet.sent() != sent => {}
+                Ok(0) if self.client.outlet.sent() != sent => continue,
                 Ok(0) => return Err(Broken::Worker),
-                Ok(_) => break,
-                Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
                 Err(_) => return Err(Broken::Worker),
             }
+            let [worker, client] = &sockets;
+            if client.revents().is_empty() {
+                return Ok(());
+            }
+            // While this waited, this side may have stopped to read, which looks the same.
+            if signs == self.client.signs_of_leaving() {
+                return Err(Broken::Client);
+            }
+            if !worker.revents().is_empty() {
+                return Ok(());
+            }
         }
-        let [_, client] = &sockets;
-        if client.revents().is_empty() { Ok(()) } else { Err(Broken::Client) }
     }
 
     fn send_first(&mut self, bytes: &[u8], head_length: usize) -> Result<(), Broken> {
@@ -365,7 +378,8 @@ impl Relay<'_> {
 /// Whether a worker says that it has sent everything.
 fn is_last_word(bytes: &[u8], facts: &Facts) -> bool {
     let head = AnswerHead::read(bytes, 0, facts);
-    head.is_ok_and(|head| head == Some(AnswerHead { length: bytes.len(), body: AnswerBody::Sized(0) }))
+    bytes.starts_with(WORD)
+        && head.is_ok_and(|head| head == Some(AnswerHead { length: bytes.len(), body: AnswerBody::Sized(0) }))
 }
 
 /// Sends an answer that was made here.

@@ -8,3 +8,4 @@ mod limits;
 pub mod raw;
 mod refusals;
 mod short_ways;
+mod standby;

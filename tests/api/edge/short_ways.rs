@@ -61,6 +61,11 @@ fn act(asked: &Asked, back: &mut UnixStream) -> std::io::Result<()> {
             writer.flush()?;
             Err(broken())
         }
+        "/panics" => {
+            drop(asked.claim().ok_or_else(broken)?);
+            // What tiny_http says for a request that was dropped.
+            back.write_all(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n")
+        }
         "/endless" => {
             let mut writer = writer(asked.claim(), back)?;
             let sent = (0..1_000_000).try_for_each(|_| writer.write_all(&[b'x'; 65_536]));
@@ -119,6 +124,14 @@ fn an_answer_that_breaks_off_ends_the_connection() {
         assert_eq!(bytes, page(1_000)[..500], "{target}");
         assert_eq!(fake.get("/page").answer().body.len(), 100, "another worker takes its place");
     }
+}
+
+/// A claim without an answer is no answer, whatever is said in its place; the client must not wait for one.
+#[test]
+fn a_worker_that_claims_and_says_nothing_ends_the_connection() {
+    let fake = Fake::start(1, EdgeLimits::default(), act);
+    assert_eq!(fake.get("/panics").rest(), b"");
+    assert_eq!(fake.get("/page").answer().body.len(), 100);
 }
 
 #[test]
