@@ -4,6 +4,7 @@
     python tests/attack/attack.py --binaries target/release            the full form, some minutes
     python tests/attack/attack.py --binaries target/debug --short      about a minute
     … --only "slow heads"        one attack;   --json FILE   the figures for a report
+    … --reconnect                the client that behaves opens a connection for every request
 
 Exit code 0 only if every attack is borne: the server lives, the client that behaves has no error, memory stays under
 its bound, and threads, descriptors and memory come back to where they were. Latencies are reported; only a very slow
@@ -138,10 +139,10 @@ def faults_of(outcome: Outcome, before: Footprint) -> list[str]:
     return faults
 
 
-def run(site: Site, short: bool, only: str | None) -> tuple[dict[str, object], list[str]]:
+def run(site: Site, short: bool, only: str | None, reconnects: bool) -> tuple[dict[str, object], list[str]]:
     """Every attack, one after the other; figures and faults."""
     target = target_of(site, short)
-    customer = Customer(site.port, site.key)
+    customer = Customer(site.port, site.key, reconnects)
     attacks: dict[str, Attack] = {**ATTACKS, "smuggling": smuggle}
     figures: dict[str, object] = {}
     faults: list[str] = []
@@ -227,7 +228,7 @@ def few_descriptors(binaries: Path, folder: Path, prepared: Site) -> list[str]:
             pass
         if not site.is_running():
             return ["few descriptors: the server is gone"]
-        customer = Customer(site.port, site.key)
+        customer = Customer(site.port, site.key, reconnects=False)
         time.sleep(3)
         phase = customer.phase("few descriptors")
         customer.stop()
@@ -243,6 +244,7 @@ def main() -> int:
     parser.add_argument("--binaries", type=Path, required=True)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--only")
+    parser.add_argument("--reconnect", action="store_true")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     raise_descriptor_limit()
@@ -252,7 +254,7 @@ def main() -> int:
         site = Site(arguments.binaries.resolve(), folder, FLAGS)
         site.prepare()
         with site:
-            figures, faults = run(site, arguments.short, arguments.only)
+            figures, faults = run(site, arguments.short, arguments.only, arguments.reconnect)
             running = site.is_running()
         code = site.stop() if running else -1
         if code != 0:

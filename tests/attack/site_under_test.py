@@ -177,9 +177,9 @@ def come_first() -> None:
 class Customer:
     """A client that behaves, in a process of its own: a page of 100 rows with a key, again and again."""
 
-    def __init__(self, port: int, key: str) -> None:
+    def __init__(self, port: int, key: str, reconnects: bool) -> None:
         self.pipe, other = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=shop, args=(port, key, other), daemon=True)
+        self.process = multiprocessing.Process(target=shop, args=(port, key, reconnects, other), daemon=True)
         self.process.start()
         other.close()
 
@@ -196,7 +196,7 @@ class Customer:
         self.process.kill()
 
 
-def shop(port: int, key: str, orders: Connection) -> None:
+def shop(port: int, key: str, reconnects: bool, orders: Connection) -> None:
     """The loop of the customer's process."""
     come_first()
     latencies: list[float] = []
@@ -220,4 +220,6 @@ def shop(port: int, key: str, orders: Connection) -> None:
             errors.append(repr(error))
             connection.close()
         latencies.append(time.perf_counter() - began)
+        if reconnects:
+            connection.close()
         time.sleep(CLIENT_PAUSE_SECONDS)
