@@ -123,8 +123,8 @@ pub enum Order {
         /// A sentence about it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// How strong it is; 1 when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// How strong it is: 0 to 1,000,000; 1 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "finite")]
         weight: Option<f64>,
     },
     /// Removes the relations from one dataset to another.
@@ -341,6 +341,27 @@ fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderEr
     Err(OrderError::Range { field, expected: format!("1 to {most}"), found })
 }
 
+/// A number that JSON can carry: NaN and infinity would arrive as `null`, which is taken for no number at all.
+mod finite {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(number: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) if !number.is_finite() => {
+                Err(S::Error::custom(format!("expected a finite number, found {number}")))
+            }
+            number => number.serialize(out),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        let number = Option::<f64>::deserialize(from)?;
+        number.map(Some).ok_or_else(|| D::Error::custom("expected a number, found null; leave the field out"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -369,8 +390,26 @@ mod tests {
             r#"{"order":"dropEverything"}"#,
             r#"{"order":"buyCredits","account":"acc_1","credits":-5}"#,
             r#"{"order":"buyCredits","account":"acc_1","credits":5,"cent":1}"#,
+            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":null}"#,
+            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":1e999}"#,
+            r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":"nan"}"#,
         ] {
             assert!(serde_json::from_str::<Order>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_weight_that_json_cannot_carry_is_not_written() {
+        for weight in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let [from, to, relation_type] = ["a", "b", "x"].map(str::to_owned);
+            let order = Order::AddRelation {
+                from,
+                to,
+                relation_type,
+                description: String::new(),
+                weight: Some(weight),
+            };
+            assert!(serde_json::to_string(&order).unwrap_err().to_string().contains("finite"), "{weight}");
         }
     }
 }

@@ -27,8 +27,12 @@ fn site() -> Site {
 }
 
 fn order(site: &Site, order: &Value) -> Answer {
+    send_order(site, &order.to_string())
+}
+
+fn send_order(site: &Site, body: &str) -> Answer {
     let token = format!("Bearer {}", site.admin_token());
-    let ask = Ask::post("/admin/v1/orders", &order.to_string()).header("Authorization", &token);
+    let ask = Ask::post("/admin/v1/orders", body).header("Authorization", &token);
     exchange(site.admin_address(), &ask)
 }
 
@@ -156,8 +160,18 @@ fn an_order_about_relations_is_checked() {
     assert_eq!(refused(add("a", "a", "x")), (400, "/to".into()));
     assert_eq!(refused(add("a", "b", "")), (400, "/type".into()));
     let mut heavy = add("a", "b", "x");
-    heavy["weight"] = json!(-1);
-    assert_eq!(refused(heavy), (400, "/weight".into()));
+    for weight in [json!(-1), json!(1_000_000.5)] {
+        heavy["weight"] = weight;
+        assert_eq!(refused(heavy.clone()), (400, "/weight".into()));
+    }
+    for weight in [Value::Null, json!("nan"), json!(true)] {
+        heavy["weight"] = weight;
+        assert_eq!(refused(heavy.clone()), (400, "".into()));
+    }
+    for weight in ["NaN", "Infinity", "1e999"] {
+        let body = heavy.to_string().replace("true", weight);
+        assert_eq!(send_order(&site, &body).status, 400, "{body}");
+    }
     assert_eq!(
         refused(json!({"order": "removeRelation", "from": "a", "to": "b"})),
         (400, "/relation".into())

@@ -71,6 +71,25 @@ fn a_rotated_key_lives_on_until_its_grace_is_over() {
 }
 
 #[test]
+fn rejects_the_rotation_of_a_key_that_lives_no_more() {
+    let (desk, now) = (Desk::new(), noon());
+    let ledger = Arc::new(desk.open());
+    let account = customer(&ledger, 0);
+    let old = ledger.create_key(account.id(), "", [1; 32], now).unwrap().view.id;
+    let new = ledger.rotate_key(old, "", 60, [2; 32], now).unwrap().view.id;
+    let refusal =
+        |id, random: u8, at| ledger.rotate_key(id, "", 60, [random; 32], at).err().unwrap().to_string();
+    let over = now.plus_seconds(60);
+    assert!(refusal(old, 3, over).contains("has expired"), "{}", refusal(old, 3, over));
+    ledger.rotate_key(new, "", 0, [4; 32], over).unwrap();
+    assert!(refusal(new, 5, over).contains("has expired"));
+    let revoked = ledger.create_key(account.id(), "", [6; 32], now).unwrap().view.id;
+    ledger.revoke_key(revoked, now).unwrap();
+    assert!(refusal(revoked, 7, over).contains("is revoked"));
+    assert_eq!(ledger.keys(account.id()).len(), 4, "a refused rotation leaves no key");
+}
+
+#[test]
 fn the_last_use_is_kept_lazily() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());

@@ -396,7 +396,8 @@ impl World {
         let Some(place) = place_of(self.model.keys.len(), which) else { return };
         let (id, account) = (self.model.keys[place].id, self.model.keys[place].account);
         let rotated = self.ledger().rotate_key(id, "", grace_seconds, self.random(), self.now);
-        if self.model.keys[place].revoked {
+        let is_dead = |key: &ModelKey| key.revoked || key.end.is_some_and(|end| end <= self.now);
+        if is_dead(&self.model.keys[place]) {
             assert!(rotated.is_err());
             return;
         }

@@ -179,6 +179,9 @@ impl Books {
         if old.revoked_at.is_some() {
             return Err(invalid("key", format!("{id} is revoked; create a new key instead")));
         }
+        if old.expires_at.is_some_and(|end| end <= now) {
+            return Err(invalid("key", format!("{id} has expired; create a new key instead")));
+        }
         let end = now.plus_seconds(i64::try_from(grace_seconds).unwrap_or(0));
         let end = old.expires_at.map_or(end, |earlier| earlier.min(end));
         let label = if new.label.is_empty() { old.label.clone() } else { new.label.clone() };

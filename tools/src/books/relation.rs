@@ -5,6 +5,7 @@
 
 use clap::Subcommand;
 use mercato::catalog::{DataDirectory, Slug};
+use mercato::limits::ledger::RELATION_WEIGHT_MAX;
 use mercato::operator::Order;
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ pub enum RelationCommand {
         #[arg(long, default_value = "")]
         description: String,
         /// How strong it is, 0 to 1,000,000; stronger ones come first. Default: 1.
-        #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+        #[arg(long, value_name = "WEIGHT", allow_hyphen_values = true, value_parser = parse_weight)]
         weight: Option<f64>,
         /// Where the books are.
         #[command(flatten)]
@@ -63,6 +64,11 @@ pub enum RelationCommand {
         #[command(flatten)]
         place: Place,
     },
+}
+
+fn parse_weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse().ok().filter(|weight| (0.0..=RELATION_WEIGHT_MAX).contains(weight));
+    weight.ok_or_else(|| format!("expected a number from 0 to {RELATION_WEIGHT_MAX}"))
 }
 
 pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> {

@@ -77,6 +77,10 @@ fn relate(folder: &Path) {
     assert_eq!(json(folder, &removed)["removed"][0]["to"], "parts");
     refused(folder, &["relation", "remove", "orders", "parts", "--data", "."], 1, &["orders", "parts"]);
     refused(folder, &["relation", "add", "a", "a", "--type", "x", "--data", "."], 1, &["itself"]);
+    for weight in ["nan", "NaN", "inf", "-inf", "1e999", "-1", "-0.001", "1000000.1", "much", ""] {
+        let typed = ["relation", "add", "a", "b", "--type", "x", "--weight", weight, "--data", "."];
+        refused(folder, &typed, 2, &["--weight", "0 to 1000000"]);
+    }
     let listed = json(folder, &["relation", "list", "--data", ".", "--json"]);
     assert_eq!((&listed["total"], &listed["relations"][0]["weight"]), (&1.into(), &0.75.into()));
     assert_eq!(json(folder, &["relation", "list", "parts", "--data", ".", "--json"])["total"], 0);
