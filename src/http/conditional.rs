@@ -1,4 +1,4 @@
-//! Entity tags and dates: does the client already hold what we would send?
+//! Entity tags and dates: does the client already hold what we would send, and is it what the client expects?
 //!
 //! Knows RFC 9110, section 13; knows nothing of where a tag comes from.
 
@@ -7,6 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::coding::Coding;
+use super::errors::{ApiError, ErrorKind};
+use super::incoming::Incoming;
 use crate::clock::Moment;
 use crate::limits::http::ENTITY_TAG_COUNT_MAX;
 
@@ -40,27 +42,109 @@ impl Validators {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
     }
 
-    /// Whether a 304 answers the request. `If-None-Match` decides alone where it is given.
-    pub fn satisfied_by(&self, if_none_match: Option<&str>, if_modified_since: Option<&str>) -> bool {
-        if let Some(list) = if_none_match {
-            return self.matches_any(list);
+    /// What the conditions of a request come to, in the order of RFC 9110, section 13.2.2.
+    pub fn judge(&self, conditions: &Conditions) -> Verdict {
+        if !self.is_expected_by(conditions) {
+            Verdict::Failed
+        } else if self.is_held_by(conditions) {
+            Verdict::Held
+        } else {
+            Verdict::Send
         }
-        if_modified_since
-            .and_then(|text| httpdate::parse_http_date(text.trim()).ok())
-            .and_then(|since| since.duration_since(UNIX_EPOCH).ok())
-            .and_then(|since| i64::try_from(since.as_secs()).ok())
-            .is_some_and(|since| self.last_modified.unix_seconds() <= since)
     }
 
-    /// Weak comparison, as `If-None-Match` asks for.
-    fn matches_any(&self, list: &str) -> bool {
-        list.trim() == "*"
-            || list
-                .split(',')
-                .take(ENTITY_TAG_COUNT_MAX)
-                .map(str::trim)
-                .any(|tag| tag.strip_prefix("W/").unwrap_or(tag) == self.entity_tag)
+    /// The coding whose answer is expected: the wanted one, else none. A client that read a tag off `HEAD` holds that of
+    /// the plain form, and may still take codings.
+    pub fn expected_coding(&self, wanted: Option<Coding>, conditions: &Conditions) -> Option<Coding> {
+        wanted.filter(|coding| self.clone().encoded(Some(*coding)).is_expected_by(conditions))
     }
+
+    /// `If-Match` decides alone where it is given, by strong comparison.
+    fn is_expected_by(&self, conditions: &Conditions) -> bool {
+        match &conditions.if_match {
+            Some(list) => is_listed(list, |tag| tag == self.entity_tag),
+            None => {
+                conditions.if_unmodified_since.is_none_or(|since| self.last_modified.unix_seconds() <= since)
+            }
+        }
+    }
+
+    /// `If-None-Match` decides alone where it is given, by weak comparison.
+    fn is_held_by(&self, conditions: &Conditions) -> bool {
+        match &conditions.if_none_match {
+            Some(list) => is_listed(list, |tag| tag.strip_prefix("W/").unwrap_or(tag) == self.entity_tag),
+            None => {
+                conditions.if_modified_since.is_some_and(|since| self.last_modified.unix_seconds() <= since)
+            }
+        }
+    }
+}
+
+/// What a request says of the answer that its client holds or expects. A date that is none counts as absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions {
+    if_match: Option<String>,
+    if_unmodified_since: Option<i64>,
+    if_none_match: Option<String>,
+    if_modified_since: Option<i64>,
+}
+
+impl Conditions {
+    /// Reads the four headers.
+    pub fn of(request: &Incoming) -> Self {
+        let date = |name| request.header(name).and_then(unix_seconds);
+        Self {
+            if_match: request.list("If-Match"),
+            if_unmodified_since: date("If-Unmodified-Since"),
+            if_none_match: request.list("If-None-Match"),
+            if_modified_since: date("If-Modified-Since"),
+        }
+    }
+}
+
+/// What conditions come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The answer is to be sent.
+    Send,
+    /// The client holds it: 304.
+    Held,
+    /// It is not the one that the client expects: 412.
+    Failed,
+}
+
+/// The refusal of an answer that is not the one that was expected; it says which one there is.
+pub fn not_expected(validators: &Validators) -> ApiError {
+    ApiError::new(
+        ErrorKind::PreconditionFailed,
+        "there is another content now than If-Match or If-Unmodified-Since names",
+    )
+    .with_reason("PRECONDITION_FAILED", "ask anew without the condition, or with the ETag of this answer")
+    .with_header("ETag", validators.entity_tag.clone())
+    .with_header("Last-Modified", validators.last_modified_text())
+}
+
+/// Refuses `If-Match` where answers have no tag, so that none can be the one that is expected. `*` matches any answer.
+pub fn refuse_tags(request: &Incoming) -> Result<(), ApiError> {
+    match request.list("If-Match") {
+        Some(list) if list.trim() != "*" => {
+            let message = "If-Match names a tag, and this answer has none";
+            Err(ApiError::new(ErrorKind::PreconditionFailed, message).with_reason(
+                "PRECONDITION_FAILED",
+                "leave If-Match out; X-Dataset-Version names the version that is read",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_listed(list: &str, is_meant: impl Fn(&str) -> bool) -> bool {
+    list.trim() == "*" || list.split(',').take(ENTITY_TAG_COUNT_MAX).map(str::trim).any(is_meant)
+}
+
+fn unix_seconds(date: &str) -> Option<i64> {
+    let since = httpdate::parse_http_date(date.trim()).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
 }
 
 #[cfg(test)]
@@ -74,25 +158,71 @@ mod tests {
         }
     }
 
+    const SAME: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+    const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
+
+    fn conditions(headers: &[(&str, &str)]) -> Conditions {
+        let value = |name: &str| headers.iter().find(|(given, _)| *given == name).map(|(_, value)| *value);
+        Conditions {
+            if_match: value("If-Match").map(str::to_owned),
+            if_unmodified_since: value("If-Unmodified-Since").and_then(unix_seconds),
+            if_none_match: value("If-None-Match").map(str::to_owned),
+            if_modified_since: value("If-Modified-Since").and_then(unix_seconds),
+        }
+    }
+
     #[track_caller]
-    fn check(if_none_match: Option<&str>, if_modified_since: Option<&str>, expected: bool) {
-        assert_eq!(validators().satisfied_by(if_none_match, if_modified_since), expected);
+    fn check(headers: &[(&str, &str)], expected: Verdict) {
+        assert_eq!(validators().judge(&conditions(headers)), expected, "{headers:?}");
     }
 
     #[test]
     fn a_tag_or_a_date_that_still_holds_is_answered_with_304() {
-        let same = "Tue, 14 Nov 2023 22:13:20 GMT";
-        let before = "Tue, 14 Nov 2023 22:13:19 GMT";
-        check(None, None, false);
-        check(Some("\"abc\""), None, true);
-        check(Some("W/\"abc\""), None, true);
-        check(Some("\"x\", \"abc\""), None, true);
-        check(Some("*"), None, true);
-        check(Some("\"x\""), None, false);
-        check(Some("\"x\""), Some(same), false);
-        check(None, Some(same), true);
-        check(None, Some(before), false);
-        check(None, Some("yesterday"), false);
+        let (tag, since) = ("If-None-Match", "If-Modified-Since");
+        check(&[], Verdict::Send);
+        for held in ["\"abc\"", "W/\"abc\"", "\"x\", \"abc\"", "*"] {
+            check(&[(tag, held)], Verdict::Held);
+        }
+        check(&[(tag, "\"x\"")], Verdict::Send);
+        check(&[(tag, "\"x\""), (since, SAME)], Verdict::Send);
+        check(&[(since, SAME)], Verdict::Held);
+        check(&[(since, BEFORE)], Verdict::Send);
+        check(&[(since, "yesterday")], Verdict::Send);
+    }
+
+    #[test]
+    fn a_tag_or_a_date_that_does_not_hold_any_more_fails() {
+        let (tag, since) = ("If-Match", "If-Unmodified-Since");
+        for expected in ["\"abc\"", "\"x\", \"abc\"", "*"] {
+            check(&[(tag, expected)], Verdict::Send);
+        }
+        for other in ["\"x\"", "W/\"abc\"", "abc", ""] {
+            check(&[(tag, other)], Verdict::Failed);
+        }
+        check(&[(since, SAME)], Verdict::Send);
+        check(&[(since, BEFORE)], Verdict::Failed);
+        check(&[(since, "yesterday")], Verdict::Send);
+        // The tag decides alone where it is given.
+        check(&[(tag, "\"abc\""), (since, BEFORE)], Verdict::Send);
+        check(&[(tag, "\"x\""), (since, SAME)], Verdict::Failed);
+    }
+
+    #[test]
+    fn what_is_expected_is_looked_at_before_what_is_held() {
+        check(&[("If-Match", "\"x\""), ("If-None-Match", "\"abc\"")], Verdict::Failed);
+        check(&[("If-Match", "\"abc\""), ("If-None-Match", "\"abc\"")], Verdict::Held);
+        check(&[("If-Unmodified-Since", BEFORE), ("If-Modified-Since", SAME)], Verdict::Failed);
+    }
+
+    #[test]
+    fn the_expected_tag_decides_between_coded_and_plain() {
+        let coding =
+            |tag| validators().expected_coding(Some(Coding::Gzip), &conditions(&[("If-Match", tag)]));
+        assert_eq!(coding("\"abc-gzip\""), Some(Coding::Gzip));
+        assert_eq!(coding("*"), Some(Coding::Gzip));
+        assert_eq!(coding("\"abc\""), None);
+        assert_eq!(coding("\"abc-zstd\""), None);
+        assert_eq!(validators().expected_coding(Some(Coding::Zstd), &conditions(&[])), Some(Coding::Zstd));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub enum ErrorKind {
     RequestTimeout,
     /// The request contradicts the present state.
     Conflict,
+    /// The content is not the one that the client expects.
+    PreconditionFailed,
     /// A body without a length: refused as one that could be of any size.
     LengthRequired,
     /// A body above its limit.
@@ -71,6 +73,7 @@ impl ErrorKind {
             Self::RequestTimeout => (408, "REQUEST_TIMEOUT"),
             Self::Conflict => (409, "CONFLICT"),
             Self::LengthRequired => (411, "PAYLOAD_TOO_LARGE"),
+            Self::PreconditionFailed => (412, "PRECONDITION_FAILED"),
             Self::PayloadTooLarge => (413, "PAYLOAD_TOO_LARGE"),
             Self::TargetTooLong => (414, "URI_TOO_LONG"),
             Self::UnsupportedMediaType => (415, "UNSUPPORTED_MEDIA_TYPE"),
@@ -110,6 +113,7 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         408 => "Request Timeout",
         409 => "Conflict",
         411 => "Length Required",
+        412 => "Precondition Failed",
         413 => "Content Too Large",
         414 => "URI Too Long",
         415 => "Unsupported Media Type",

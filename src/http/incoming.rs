@@ -19,6 +19,19 @@ use crate::fairness::{Size, Turn, Turns};
 use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 
+/// Headers that say one thing. One that stands twice says two, so the request is refused.
+const SINGLE_HEADERS: [&str; 9] = [
+    "X-Api-Key",
+    "Authorization",
+    "Idempotency-Key",
+    "Last-Event-ID",
+    "Range",
+    "If-Range",
+    "If-Modified-Since",
+    "If-Unmodified-Since",
+    "Content-Type",
+];
+
 /// The methods that routes may answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -166,6 +179,15 @@ impl Incoming {
         header_of(&self.raw, name)
     }
 
+    /// The header that stands twice and may not.
+    pub(super) fn repeated_header(&self) -> Option<&'static str> {
+        let is_repeated = |name: &&'static str| {
+            let mut found = self.raw.headers().iter().filter(|header| header.field.equiv(name));
+            found.nth(1).is_some()
+        };
+        SINGLE_HEADERS.into_iter().find(is_repeated)
+    }
+
     /// Whether the target is `*`.
     pub(super) fn is_for_the_whole_server(&self) -> bool {
         self.raw.url() == "*"
@@ -173,27 +195,24 @@ impl Incoming {
 
     /// All `Accept` headers as one list.
     pub fn accept(&self) -> String {
-        self.list("Accept")
+        self.list("Accept").unwrap_or_default()
     }
 
     /// All `Accept-Encoding` headers as one list.
     pub fn accept_encoding(&self) -> String {
-        self.list("Accept-Encoding")
+        self.list("Accept-Encoding").unwrap_or_default()
     }
 
-    fn list(&self, name: &'static str) -> String {
-        let mut values = self
-            .raw
-            .headers()
-            .iter()
-            .filter(|header| header.field.equiv(name))
-            .map(|header| header.value.as_str());
-        let mut list = values.next().unwrap_or_default().to_owned();
+    /// All headers of that name as one list; nothing when there is none.
+    pub fn list(&self, name: &'static str) -> Option<String> {
+        let headers = self.raw.headers().iter().filter(|header| header.field.equiv(name));
+        let mut values = headers.map(|header| header.value.as_str());
+        let mut list = values.next()?.to_owned();
         for value in values {
             list.push(',');
             list.push_str(value);
         }
-        list
+        Some(list)
     }
 
     /// UUID of this request.

@@ -3,7 +3,7 @@
 //! Knows no route and no content.
 
 use super::buffer::AnswerBuffer;
-use super::conditional::Validators;
+use super::conditional::{Conditions, Validators, Verdict, not_expected};
 use super::incoming::Incoming;
 use super::response::Response;
 use crate::clock::Moment;
@@ -23,13 +23,12 @@ impl Prepared {
         Self { content_type, body, validators }
     }
 
-    /// The answer, or 304 for a client that holds it.
+    /// The answer, 304 for a client that holds it, or 412 for one that expects another.
     pub fn answer(&self, request: &Incoming, cache_control: &'static str) -> Response {
-        let (tag, since) = (request.header("If-None-Match"), request.header("If-Modified-Since"));
-        let response = if self.validators.satisfied_by(tag, since) {
-            Response::empty(304)
-        } else {
-            Response::raw(self.content_type, AnswerBuffer::from_body(&self.body))
+        let response = match self.validators.judge(&Conditions::of(request)) {
+            Verdict::Failed => return Response::error(&not_expected(&self.validators)),
+            Verdict::Held => Response::empty(304),
+            Verdict::Send => Response::raw(self.content_type, AnswerBuffer::from_body(&self.body)),
         };
         response
             .with_header("ETag", self.validators.entity_tag.clone())

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::buffer::AnswerBuffer;
 use super::coding::{self, Coding};
-use super::conditional::Validators;
+use super::conditional::{Conditions, Validators, Verdict, not_expected};
 use super::errors::ApiError;
 use super::incoming::Incoming;
 use super::stream_body::StreamBody;
@@ -182,15 +182,21 @@ impl Response {
         self
     }
 
-    /// Lets caches keep the answer: adds validators over the body so far, and becomes a 304 where the client holds it.
+    /// Lets caches keep the answer: adds validators over the body so far. Becomes a 304 where the client holds it, and a
+    /// 412 where the client expects another one.
     #[must_use]
     pub fn public(self, request: &Incoming, last_modified: Moment, cache_control: &'static str) -> Self {
-        let encoded = self.encoded_for(request);
+        let mut encoded = self.encoded_for(request);
         let (Body::Envelope(buffer) | Body::Raw(buffer)) = &encoded.body else { return encoded };
-        let validators = Validators::of(buffer.body(), last_modified).encoded(encoded.coding);
-        let held =
-            validators.satisfied_by(request.header("If-None-Match"), request.header("If-Modified-Since"));
-        let response = if held { Self::empty(304) } else { encoded };
+        let conditions = Conditions::of(request);
+        let plain = Validators::of(buffer.body(), last_modified);
+        encoded.coding = plain.expected_coding(encoded.coding, &conditions);
+        let validators = plain.encoded(encoded.coding);
+        let response = match validators.judge(&conditions) {
+            Verdict::Failed => return Self::error(&not_expected(&validators)),
+            Verdict::Held => Self::empty(304),
+            Verdict::Send => encoded,
+        };
         response
             .with_header("ETag", validators.entity_tag.clone())
             .with_header("Last-Modified", validators.last_modified_text())

@@ -117,8 +117,10 @@ impl Service {
 
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
     fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
+        let repeated = request.repeated_header();
         if self.surface == Surface::Operator {
             return match guard {
+                Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
                 Guard::Operator if !self.app.admin_token.admits(request.header("Authorization")) => {
                     Err(operator_unknown())
                 }
@@ -126,7 +128,8 @@ impl Service {
             };
         }
         let now = request.now();
-        let presented = request.header("X-Api-Key");
+        // Of two keys none is the caller's.
+        let presented = request.header("X-Api-Key").filter(|_| repeated != Some("X-Api-Key"));
         let identity = self.app.gate.authenticate(presented, now);
         let address = self.client_address(request);
         request.set_client(address);
@@ -143,6 +146,9 @@ impl Service {
                 request.set_admission(refusal.admission);
                 return Err(error);
             }
+        }
+        if repeated.is_some() {
+            return Err(header_repeated(repeated));
         }
         match identity {
             Ok(caller) => request.set_caller(Some(caller)),
@@ -186,8 +192,8 @@ impl Service {
             .with_header("Access-Control-Allow-Methods", allow)
             .with_header(
                 "Access-Control-Allow-Headers",
-                "X-Api-Key, Content-Type, Accept, Idempotency-Key, If-None-Match, If-Modified-Since, If-Range, Range, \
-                 Last-Event-ID",
+                "X-Api-Key, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, If-Modified-Since, \
+                 If-Unmodified-Since, If-Range, Range, Last-Event-ID",
             )
             .with_header("Access-Control-Max-Age", "86400")
             .with_header("Cache-Control", "public, max-age=86400"))
@@ -250,6 +256,11 @@ fn operator_unknown() -> ApiError {
     ApiError::new(ErrorKind::Unauthorized, "the admin listener needs the operator's token")
         .with_reason("OPERATOR_TOKEN", "send `Authorization: Bearer <content of admin.token>`")
         .with_header("WWW-Authenticate", "Bearer realm=\"mercato-admin\"")
+}
+
+fn header_repeated(name: Option<&str>) -> ApiError {
+    let name = name.unwrap_or_default();
+    one_fault("DUPLICATE_HEADER", name, format!("{name}: the header is given more than once"), "give it once")
 }
 
 fn unreadable_target(error: &TargetError) -> ApiError {

@@ -58,3 +58,76 @@ fn answers_with_a_key_are_not_kept_by_caches() {
     assert_eq!(answer.header("ETag"), None);
     assert_eq!(site.get("/nowhere").header("Cache-Control"), Some("no-store"));
 }
+
+#[test]
+fn a_client_that_expects_another_content_gets_412() {
+    let site = Site::with_cities();
+    for target in PUBLIC.into_iter().chain(["/api/v1/openapi.json", "/docs", "/sitemap.xml"]) {
+        let first = site.get(target);
+        let (tag, date) = (first.header("ETag").unwrap(), first.header("Last-Modified").unwrap());
+        let status = |name: &str, value: &str| site.send(&Ask::get(target).header(name, value)).status;
+        assert_eq!(status("If-Match", tag), 200, "{target}");
+        assert_eq!(status("If-Match", "*"), 200, "{target}");
+        assert_eq!(status("If-Unmodified-Since", date), 200, "{target}");
+        assert_eq!(status("If-Match", &format!("W/{tag}")), 412, "{target}");
+        let other = Ask::get(target).header("If-Match", "\"other\"").header("If-None-Match", tag);
+        let refused = site.send(&other);
+        assert_eq!(
+            refused.refusal(),
+            (412, "PRECONDITION_FAILED".into(), "PRECONDITION_FAILED".into()),
+            "{target}"
+        );
+        assert_eq!((refused.header("ETag"), refused.header("Last-Modified")), (Some(tag), Some(date)));
+        assert_eq!(refused.header("Cache-Control"), Some("no-store"));
+    }
+    let long_ago = Ask::get("/api/v1/datasets/cities/sample");
+    let long_ago = long_ago.header("If-Unmodified-Since", "Tue, 14 Nov 2000 22:13:20 GMT");
+    assert_eq!(site.send(&long_ago).status, 412);
+}
+
+#[test]
+fn several_headers_with_tags_are_one_list() {
+    let site = Site::with_cities();
+    let target = "/api/v1/datasets/cities";
+    let tag = site.get(target).header("ETag").unwrap().to_owned();
+    for (name, status) in [("If-Match", 200), ("If-None-Match", 304)] {
+        let ask = Ask::get(target).header(name, "\"other\"").header(name, &tag);
+        assert_eq!(site.send(&ask).status, status, "{name}");
+    }
+}
+
+/// `HEAD` and a client without codings hold the tag of the plain form.
+#[test]
+fn the_plain_tag_is_expected_from_a_client_that_takes_codings() {
+    let site = Site::with_cities();
+    let target = "/api/v1/datasets/cities/stats";
+    let plain = site.get(target);
+    let tag = plain.header("ETag").unwrap();
+    let zstd = Ask::get(target).header("Accept-Encoding", "zstd");
+    let encoded = site.send(&zstd);
+    assert_eq!(encoded.header("Content-Encoding"), Some("zstd"));
+    let expected = site.send(&zstd.clone().header("If-Match", tag));
+    assert_eq!((expected.status, expected.header("Content-Encoding")), (200, None));
+    assert_eq!(expected.json()["data"], plain.json()["data"]);
+    let expected = site.send(&zstd.header("If-Match", encoded.header("ETag").unwrap()));
+    assert_eq!((expected.status, expected.header("Content-Encoding")), (200, Some("zstd")));
+}
+
+#[test]
+fn a_query_has_no_tag_that_could_be_expected() {
+    let site = Site::with_cities();
+    let key = site.paying_key(10);
+    let target = "/api/v1/datasets/cities/query";
+    let asks = [
+        Ask::post(target, r#"{"limit": 1}"#),
+        Ask::get(&format!("{target}?limit=1")),
+        Ask::post(&format!("{target}/stream"), r#"{"limit": 1}"#),
+    ];
+    for ask in asks {
+        let ask = ask.header("X-Api-Key", &key);
+        let refused = site.send(&ask.clone().header("If-Match", "\"x\""));
+        assert_eq!(refused.refusal().1, "PRECONDITION_FAILED");
+        assert_eq!(refused.header("X-Credits-Charged"), Some("0"));
+        assert_eq!(site.send(&ask.header("If-Match", "*")).status, 200);
+    }
+}

@@ -186,6 +186,80 @@ fn asking_costs_nothing_and_neither_does_what_the_client_holds() {
 }
 
 #[test]
+fn rejects_a_download_of_another_content_than_the_client_expects() {
+    let site = site_with_rows(1_000);
+    let key = site.paying_key(10_000);
+    let head = site.send(&Ask::new("HEAD", TARGET).header("X-Api-Key", &key));
+    let (tag, date) = (head.header("ETag").unwrap(), head.header("Last-Modified").unwrap());
+    let long_ago = "Tue, 14 Nov 2000 22:13:20 GMT";
+    let refuses = |ask: Ask| {
+        let refused = site.send(&ask);
+        assert_eq!(refused.refusal().1, "PRECONDITION_FAILED", "{ask:?}");
+        assert_eq!(refused.status, 412);
+        assert_eq!(refused.header("ETag"), Some(tag));
+        assert_eq!((charged(&refused), refused.header("X-Credits-Remaining")), (0, Some("10000")));
+    };
+    for (name, value) in
+        [("If-Match", "\"other\""), ("If-Match", &format!("W/{tag}")), ("If-Unmodified-Since", long_ago)]
+    {
+        refuses(ask(&key, "csv").header(name, value));
+        refuses(ask(&key, "csv").header(name, value).header("Range", "bytes=5-9"));
+        refuses(ask(&key, "csv").header(name, value).header("Range", "bytes=9999999-"));
+        refuses(ask(&key, "csv").header(name, value).header("If-None-Match", tag));
+    }
+    let unread = site.send(&Ask::new("HEAD", TARGET).header("X-Api-Key", &key).header("If-Match", "\"x\""));
+    assert_eq!(unread.status, 412);
+    let expected = ask(&key, "csv").header("If-Match", tag).header("If-Unmodified-Since", long_ago);
+    let part = site.send(&expected.clone().header("Range", "bytes=5-9"));
+    assert_eq!((part.status, charged(&part)), (206, 1_000));
+    let whole = site.send(&ask(&key, "csv").header("If-Unmodified-Since", date));
+    assert_eq!((whole.status, whole.body), (200, expected_csv(&site)));
+    let plain = site.send(&expected.header("Accept-Encoding", "zstd, gzip"));
+    assert_eq!((plain.status, plain.header("Content-Encoding")), (200, None));
+    assert_eq!(site.send(&ask(&key, "csv").header("If-Match", "\"x\", *")).status, 412);
+    site.publish("cities", MANIFEST, "1.2.0", &city_columns(900));
+    assert_eq!(site.send(&ask(&key, "csv").header("If-Match", tag)).status, 412);
+}
+
+fn expected_csv(site: &Site) -> Vec<u8> {
+    expected(site, Format::Csv)
+}
+
+#[test]
+fn a_refused_download_says_what_it_cost_and_what_is_left() {
+    let site = site_with_rows(1_000);
+    let key = site.paying_key(10);
+    let unknown = Ask::get("/api/v1/datasets/nothing/download").header("X-Api-Key", &key);
+    let asks = [
+        (402, ask(&key, "csv")),
+        (402, ask(&key, "csv").header("Range", "bytes=1-2")),
+        (400, ask(&key, "parquet")),
+        (404, unknown),
+        (406, Ask::get(TARGET).header("X-Api-Key", &key).header("Accept", "image/png")),
+        (416, ask(&key, "csv").header("Range", "bytes=9999999-")),
+    ];
+    for (status, ask) in asks {
+        let refused = site.send(&ask);
+        assert_eq!(refused.status, status, "{ask:?}");
+        let told = |name: &str| {
+            refused
+                .headers
+                .iter()
+                .filter(|(found, _)| found == name)
+                .map(|(_, value)| value.clone())
+                .collect()
+        };
+        let (charged, left): (Vec<String>, Vec<String>) =
+            (told("X-Credits-Charged"), told("X-Credits-Remaining"));
+        assert_eq!((charged, left), (vec!["0".to_owned()], vec!["10".to_owned()]), "{ask:?}");
+        if status == 402 {
+            let hint = refused.json()["error"]["details"]["hint"].as_str().unwrap().to_owned();
+            assert!(!hint.contains("limit") && hint.contains("buy credits"), "{hint}");
+        }
+    }
+}
+
+#[test]
 fn a_part_is_only_given_of_the_file_that_the_client_has_begun() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(10_000);

@@ -1,5 +1,7 @@
 //! Keys, credits and limits as a client meets them.
 
+use mercato::ledger::AccountHandle;
+
 use crate::harness::{Ask, Site};
 
 #[test]
@@ -15,6 +17,45 @@ fn a_query_without_a_valid_key_is_unauthorized() {
     let mut guessed = site.paying_key(1);
     guessed.replace_range(10..11, if guessed.as_bytes()[10] == b'a' { "b" } else { "a" });
     assert_eq!(site.query("cities", &guessed, "{}").refusal().0, 401);
+}
+
+#[test]
+fn rejects_a_header_that_says_two_things() {
+    let site = Site::with_cities();
+    let (one, other) = (site.paying_key(10), site.paying_key(10));
+    let query = || Ask::post("/api/v1/datasets/cities/query", r#"{"limit": 1}"#);
+    let download = || Ask::get("/api/v1/datasets/cities/download").header("X-Api-Key", &one);
+    let stream = || Ask::post("/api/v1/datasets/cities/query/stream", "{}").header("X-Api-Key", &one);
+    let twice = |ask: Ask, name: &str, values: [&str; 2]| {
+        (name.to_owned(), ask.header(name, values[0]).header(name, values[1]))
+    };
+    let date = "Tue, 14 Nov 2023 22:13:20 GMT";
+    let keyed = query().header("X-Api-Key", &one);
+    let asks = [
+        twice(query(), "X-Api-Key", [&one, &other]),
+        twice(query(), "X-Api-Key", [&one, &one]),
+        twice(query(), "x-api-key", ["mk_wrong", &one]),
+        twice(Ask::get("/api/v1/datasets"), "X-Api-Key", [&one, &other]),
+        twice(keyed.clone(), "Idempotency-Key", ["a", "b"]),
+        twice(keyed, "Content-Type", ["application/json", "application/json"]),
+        twice(stream(), "Last-Event-ID", ["a", "b"]),
+        twice(download(), "Range", ["bytes=0-1", "bytes=2-3"]),
+        twice(download().header("Range", "bytes=0-1"), "If-Range", ["\"a\"", "\"b\""]),
+        twice(download(), "If-Unmodified-Since", [date, date]),
+    ];
+    for (name, ask) in asks {
+        let refused = site.send(&ask);
+        assert_eq!(refused.refusal(), (400, "BAD_REQUEST".into(), "DUPLICATE_HEADER".into()), "{ask:?}");
+        let pointer = refused.json()["error"]["details"]["pointer"].as_str().unwrap().to_owned();
+        assert!(pointer.eq_ignore_ascii_case(&name), "{pointer} for {name}");
+    }
+    let spent: Vec<u64> = site.running().app().ledger.accounts().iter().map(AccountHandle::credits).collect();
+    assert_eq!(spent, [10, 10]);
+    let orders = Ask::post("/admin/v1/orders", r#"{"order": "verify"}"#);
+    let token = format!("Bearer {}", site.admin_token());
+    let (_, orders) = twice(orders, "Authorization", [&token, "Bearer x"]);
+    let refused = crate::harness::exchange(site.admin_address(), &orders);
+    assert_eq!(refused.refusal().2, "DUPLICATE_HEADER");
 }
 
 #[test]

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use super::dataset_answer::{damaged, find};
 use super::download_body::{DownloadBody, Paid};
+use super::query::uncharged;
 use super::query_input::none_acceptable;
 use crate::catalog::{Dataset, FormatError};
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
-use crate::http::conditional::Validators;
+use crate::http::conditional::{Conditions, Validators, Verdict, not_expected};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
 use crate::http::range::{self, Asked};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
-use crate::ledger::DownloadOrder;
+use crate::ledger::{ChargeError, DownloadOrder, Ticket};
 use crate::render::{Document, Format, RENDERER_VERSION};
 
 /// Paths of this file.
@@ -30,8 +31,13 @@ const OFFERS: [&[&str]; 3] = [
 const FORMATS: [(&str, Format); 3] =
     [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)];
 
-/// The stops of a download: dataset, format, what the client holds, which part it wants, payment, bytes.
 fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = downloaded(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+/// The stops of a download: dataset, format, what the client holds, which part it wants, payment, bytes.
+fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut parameters = request.query();
     let named = parameters.choice("format", &FORMATS);
     parameters.finish()?;
@@ -74,13 +80,21 @@ impl File<'_> {
         let is_head = request.method() == Method::Head;
         let encodes = asked == Asked::Whole && !is_head;
         let coding = if encodes { coding::wanted(&request.accept_encoding()).coding } else { None };
+        let conditions = Conditions::of(request);
+        let coding = plain.expected_coding(coding, &conditions);
         let validators = plain.encoded(coding);
-        if validators.satisfied_by(request.header("If-None-Match"), request.header("If-Modified-Since")) {
-            return Ok(self.labelled(Response::empty(304), &validators).with_credits(0, credits(request)?));
+        match validators.judge(&conditions) {
+            Verdict::Failed => return Err(not_expected(&validators).with_header("Vary", "Accept")),
+            Verdict::Held => {
+                return Ok(self
+                    .labelled(Response::empty(304), &validators)
+                    .with_credits(0, credits(request)?));
+            }
+            Verdict::Send => {}
         }
         let length = self.document.bytes();
         let (status, part) = match asked {
-            Asked::NotSatisfiable => return Err(not_satisfiable(length, credits(request)?)),
+            Asked::NotSatisfiable => return Err(not_satisfiable(length)),
             Asked::Whole => (200, 0..length),
             Asked::FromTheFirst => (206, 0..length),
             Asked::Part(ref part) => (206, part.clone()),
@@ -124,11 +138,11 @@ impl File<'_> {
             at: request.now(),
         };
         let (paid, charged, remaining) = if is_part {
-            let receipt = self.app.ledger.submit_part(order)?.wait()?;
+            let receipt = self.app.ledger.submit_part(order).and_then(Ticket::wait).map_err(not_paid)?;
             let (charged, remaining) = (receipt.charged, receipt.remaining);
             (Paid::InAdvance(receipt), charged, remaining)
         } else {
-            let reservation = self.app.ledger.reserve_download(order)?;
+            let reservation = self.app.ledger.reserve_download(order).map_err(not_paid)?;
             let (charged, remaining) = (reservation.reserved(), reservation.remaining());
             (Paid::AsItGoes(reservation), charged, remaining)
         };
@@ -191,13 +205,22 @@ fn credits(request: &Incoming) -> Result<u64, ApiError> {
     Ok(request.caller()?.account.credits())
 }
 
-fn not_satisfiable(length: u64, credits: u64) -> ApiError {
+/// A download has no `limit` that could be lowered.
+fn not_paid(error: ChargeError) -> ApiError {
+    let lacks_credits = matches!(error, ChargeError::InsufficientCredits { .. });
+    let refusal = ApiError::from(error);
+    if lacks_credits {
+        refusal.with_reason("INSUFFICIENT_CREDITS", "buy credits, or query the rows that you need")
+    } else {
+        refusal
+    }
+}
+
+fn not_satisfiable(length: u64) -> ApiError {
     ApiError::new(ErrorKind::RangeNotSatisfiable, format!("the file has {length} bytes and no such part"))
         .with_reason("RANGE_NOT_SATISFIABLE", "ask for one range of bytes inside the file")
         .with_fact("bytes", length)
         .with_header("Content-Range", format!("bytes */{length}"))
         .with_header("Accept-Ranges", "bytes")
-        .with_header("X-Credits-Charged", "0")
-        .with_header("X-Credits-Remaining", credits.to_string())
         .with_header("Vary", "Accept")
 }

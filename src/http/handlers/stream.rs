@@ -7,6 +7,7 @@ use super::row_stream::{RowEvents, StreamFormat};
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
+use crate::http::conditional::refuse_tags;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
@@ -36,6 +37,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
     let format = stream_format(request, summary)?;
+    refuse_tags(request)?;
     let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
     if let Some(last_event) = request.header("Last-Event-ID") {
         asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;

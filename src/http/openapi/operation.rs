@@ -91,7 +91,7 @@ impl Op {
         self
     }
 
-    /// Answers 200 with that, carries validators, and answers 304 to whoever holds it.
+    /// Answers 200 with that, carries validators, answers 304 to whoever holds it and 412 to whoever expects another.
     pub(super) fn holding(self, answer: Answer) -> Self {
         let answer = headers::HELD.iter().fold(answer, |answer, name| answer.header(name));
         let held =
@@ -101,8 +101,19 @@ impl Op {
             "Entity tags that the client holds; decides alone where it is given.",
         ))
         .taking(conditional("If-Modified-Since", "Date of what the client holds."))
+        .expecting()
         .answering("200", answer)
         .answering("304", held)
+    }
+
+    /// Can be bound to the content that the client expects: refuses with 412 where there is another.
+    pub(super) fn expecting(self) -> Self {
+        self.taking(conditional(
+            "If-Match",
+            "Entity tags that the client expects; decides alone where it is given.",
+        ))
+        .taking(conditional("If-Unmodified-Since", "Date of what the client expects."))
+        .refusing(&[ErrorKind::PreconditionFailed])
     }
 
     /// Can refuse in these ways.

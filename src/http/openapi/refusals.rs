@@ -96,6 +96,13 @@ const MEANINGS: &[Meaning] = &[
         "the request has neither Content-Length nor Transfer-Encoding",
     ),
     meaning(
+        ErrorKind::PreconditionFailed,
+        "PreconditionFailed",
+        "The content is not the one that `If-Match` or `If-Unmodified-Since` names. Nothing was charged.",
+        "there is another content now than If-Match or If-Unmodified-Since names",
+    )
+    .because("PRECONDITION_FAILED", "ask anew without the condition, or with the ETag of this answer"),
+    meaning(
         ErrorKind::PayloadTooLarge,
         "PayloadTooLarge",
         "The body is larger than 1 MiB.",
@@ -120,10 +127,13 @@ const MEANINGS: &[Meaning] = &[
     meaning(
         ErrorKind::Unprocessable,
         "Unprocessable",
-        "The `Idempotency-Key` was used with another request within 24 hours.",
+        "The `Idempotency-Key` was used with another request within 24 hours, or the version that it paid for is gone.",
         "this Idempotency-Key was used with another request within the last 24 hours",
     )
-    .because("IDEMPOTENCY_KEY_REUSED", "use a new key for each distinct request"),
+    .because(
+        "IDEMPOTENCY_KEY_REUSED",
+        "use a new key for each distinct request, and for the same one once the version that it read is gone",
+    ),
     meaning(
         ErrorKind::RateLimited,
         "RateLimited",

@@ -30,7 +30,7 @@ pub(super) fn all() -> Vec<Entry> {
             .saying(
                 "Costs as many credits as the dataset has rows. A download that breaks off costs the rows that were sent; the \
                  first range afterwards pays the rest, and further ranges of the same version and format are free for 24 \
-                 hours. `HEAD`, 304 and 416 are free.",
+                 hours. `HEAD`, 304, 412 and 416 are free.",
             )
             .of_dataset()
             .with_key()
@@ -39,6 +39,7 @@ pub(super) fn all() -> Vec<Entry> {
             .taking(request_header("If-Range", condition, text("As the answer carried it.")))
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
             .taking(request_header("If-Modified-Since", "Date of what the client holds.", text("As the answer carried it.")))
+            .expecting()
             .answering("200", file("The whole file.", list("Every row.", named("Row")), rows))
             .answering("206", part.header("Content-Range"))
             .answering("304", held.headers(&headers::CREDITS))

@@ -38,7 +38,7 @@ fn get() -> Entry {
         .content("application/json", ContentBuilder::new().schema(Some(named("Filter"))).build());
     let limit = bounded("Number", 1, whole(QUERY_LIMIT_MAX), whole(LIMIT_DEFAULT));
     asking(Op::get(PATH, "queryDatasetByUrl", QUERY, "Read a page of rows with a URL alone"))
-        .saying("The same as `POST`, for clients that can only `GET`. `HEAD` costs nothing.")
+        .saying("The same as `POST`, for clients that can only `GET`. `HEAD` costs nothing and tells nothing of the rows.")
         .taking(filters)
         .taking(parameter("columns", "Names as a JSON list, or separated by commas.", text("Names")))
         .taking(parameter("limit", "Rows at most.", limit))
@@ -80,7 +80,12 @@ fn asking(op: Op) -> Op {
     .with_key()
     .taking(request_header("Idempotency-Key", description, key))
     .answering("200", page)
-    .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::Unprocessable])
+    .refusing(&[
+        ErrorKind::NoCredits,
+        ErrorKind::NotAcceptable,
+        ErrorKind::PreconditionFailed,
+        ErrorKind::Unprocessable,
+    ])
 }
 
 fn estimate() -> Entry {
@@ -116,7 +121,7 @@ fn stream() -> Entry {
         .taking(request_header("Last-Event-ID", "The last `id:` that was received; resumes behind it.", text("Base64")))
         .reading(json_body("What to read. An empty body is an empty object.", "StreamBody", examples()))
         .answering("200", rows)
-        .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable])
+        .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::PreconditionFailed])
         .entry()
 }
 
