@@ -43,7 +43,10 @@ impl From<ChargeError> for ApiError {
             ChargeError::IdempotencyMismatch => {
                 let message = "this Idempotency-Key was used with another request within the last 24 hours";
                 Self::new(ErrorKind::Unprocessable, message)
-                    .with_reason("IDEMPOTENCY_KEY_REUSED", "use a new key for each distinct request")
+                    .with_reason(
+                        "IDEMPOTENCY_KEY_REUSED",
+                        "use a new key for each distinct request, and for the same one once the version that it read is gone",
+                    )
             }
             ChargeError::Unavailable { reason } => {
                 let message = format!("the books cannot be kept right now: {reason}");

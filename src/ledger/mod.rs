@@ -252,6 +252,18 @@ impl Ledger {
         }
     }
 
+    /// The place of the request that one idempotency key has paid for, among claims of that key: of the same body on
+    /// several versions of a dataset. Refused when the key has paid for another request.
+    pub fn paid_among(
+        &self,
+        account: &AccountHandle,
+        claims: Vec<IdempotencyClaim>,
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        let id = account.id();
+        self.queue.submit(move |books| books.paid_among(id, &claims, now))?.wait()
+    }
+
     /// Hands in a sale of rows. Await the ticket when the answer is ready to be sent.
     pub fn submit_charge(&self, order: ChargeOrder) -> Result<Ticket<Receipt>, ChargeError> {
         self.queue.submit(move |books| books.charge(&order))

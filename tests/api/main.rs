@@ -16,6 +16,7 @@ mod download;
 mod edge;
 mod envelope;
 mod faults;
+mod free_answers;
 mod harness;
 mod metadata;
 mod observability;

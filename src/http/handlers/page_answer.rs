@@ -38,7 +38,8 @@ fn row_size(table: &Table, columns: &[usize]) -> usize {
     names.map(|length| length.saturating_add(CELL_SIZE_BYTES_GUESS)).sum()
 }
 
-const fn content_type(format: Format) -> &'static str {
+/// What `Content-Type` says of a page.
+pub(super) const fn content_type(format: Format) -> &'static str {
     match format {
         Format::Json => "application/json; charset=utf-8",
         Format::Csv => "text/csv; charset=utf-8; header=present",

@@ -6,14 +6,15 @@ use super::dataset_answer::{damaged, find, no_parameters};
 use super::page_answer;
 use super::pending_charge::PendingCharge;
 use super::query_input::{Asked, claim, format, not_planned, version};
-use crate::catalog::FormatError;
+use crate::catalog::{DatasetVersion, FormatError};
 use crate::fairness::Size;
 use crate::http::app::App;
+use crate::http::conditional::refuse_tags;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
-use crate::ledger::{AccountHandle, ChargeOrder, IdempotencyClaim, Receipt, Spending};
+use crate::ledger::{ChargeOrder, Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, SMALL_BODY_BYTES_MAX, SMALL_PAGE_ROWS_MAX};
 use crate::query;
 use crate::render::Format;
@@ -67,67 +68,56 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     request.begin_turn(if asked.limit() > SMALL_PAGE_ROWS_MAX { Size::Large } else { Size::Small });
     let dataset = find(app, request)?;
     let format = format(request)?;
+    refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = version(&dataset, &asked, request.now());
+    let (version, claim) = claim(app, request, &dataset, version, content)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    let claim = claim(request, dataset.slug(), content)?;
     let account = request.caller()?.account.clone();
     app.ledger.can_afford_anything(&account, Spending::Query, claim.as_ref(), request.now())?;
+    if request.method() == Method::Head {
+        return Ok(described(format, &version).with_credits(0, account.credits()));
+    }
     let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
-    let charge = Charge { app, request, dataset: dataset.slug(), rows, claim };
-    let mut pending = charge.submit(&account)?;
+    let order = ChargeOrder {
+        account,
+        rows,
+        dataset: dataset.slug().to_owned(),
+        request_id: request.request_id().to_owned(),
+        claim,
+        at: request.now(),
+    };
+    let mut pending = PendingCharge::submit(&app.ledger, order)?;
     // With more pages at a time than processors, those that wait for one charge side by side and are written together.
     let is_crowded = app.in_flight.pages() > app.turns.at_once();
     if is_crowded {
-        pending.iter_mut().for_each(PendingCharge::leave);
+        pending.leave();
     }
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
     if is_crowded || app.ledger.waits_for_the_disk() {
         request.end_turn();
     }
-    let receipt = pending.map(PendingCharge::complete).transpose()?;
+    let receipt = pending.complete()?;
     // Not before the charge: those that come next would take the processor from whoever is writing.
     request.end_turn();
-    let response = match &receipt {
-        Some(receipt) => with_receipt(response, receipt),
-        None => response.with_credits(0, account.credits()),
-    };
     request.log.rows = Some(rows);
-    request.log.credits = receipt.map(|receipt| receipt.charged);
-    let response =
-        response.with_header("X-Dataset-Version", version.version.to_string()).with_header("Vary", "Accept");
+    request.log.credits = Some(receipt.charged);
+    let response = labelled(with_receipt(response, &receipt), &version);
     Ok(if format == Format::Json { page_answer::with_notes(response, &notes) } else { response })
 }
 
-/// What is known when the rows of an answer are counted.
-struct Charge<'a> {
-    app: &'a App,
-    request: &'a Incoming,
-    dataset: &'a str,
-    rows: u64,
-    claim: Option<IdempotencyClaim>,
+/// What `HEAD` is told: it costs nothing, so it says nothing of the rows, not even how long they are.
+fn described(format: Format, version: &DatasetVersion) -> Response {
+    let response = Response::empty(200).with_header("Content-Type", page_answer::content_type(format));
+    labelled(response, version)
 }
 
-impl Charge<'_> {
-    /// `HEAD` returns no rows and costs nothing.
-    fn submit(self, account: &AccountHandle) -> Result<Option<PendingCharge>, ApiError> {
-        if self.request.method() == Method::Head {
-            return Ok(None);
-        }
-        let order = ChargeOrder {
-            account: account.clone(),
-            rows: self.rows,
-            dataset: self.dataset.to_owned(),
-            request_id: self.request.request_id().to_owned(),
-            claim: self.claim,
-            at: self.request.now(),
-        };
-        PendingCharge::submit(&self.app.ledger, order).map(Some)
-    }
+fn labelled(response: Response, version: &DatasetVersion) -> Response {
+    response.with_header("X-Dataset-Version", version.version.to_string()).with_header("Vary", "Accept")
 }
 
 fn with_receipt(response: Response, receipt: &Receipt) -> Response {

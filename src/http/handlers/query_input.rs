@@ -2,6 +2,7 @@
 
 use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::clock::Moment;
+use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
@@ -111,20 +112,35 @@ pub(super) fn version(dataset: &Dataset, query: &QueryRequest, now: Moment) -> D
     walked.unwrap_or(&dataset.current).clone()
 }
 
-/// The claim of an `Idempotency-Key`, when one is sent. `content` is what must not differ under one key.
+/// The claim of an `Idempotency-Key` on a version, when one is sent, and the version to be read. A request that was paid
+/// is answered again from the version that it was paid for: rows of a newer one were not. `content` is what must not
+/// differ under one key.
 pub(super) fn claim(
+    app: &App,
     request: &Incoming,
-    slug: &str,
+    dataset: &Dataset,
+    version: DatasetVersion,
     content: &[u8],
-) -> Result<Option<IdempotencyClaim>, ApiError> {
-    let Some(key) = request.header("Idempotency-Key") else { return Ok(None) };
-    let scope = format!("query {slug}");
-    IdempotencyClaim::new(key, &scope, content).map(Some).map_err(|error: ClaimError| {
-        ApiError::bad_request(vec![FaultBody::parameter(
-            "IDEMPOTENCY_KEY_INVALID",
-            "Idempotency-Key",
-            error.to_string(),
-            "use 1 to 255 visible ASCII characters",
-        )])
-    })
+) -> Result<(DatasetVersion, Option<IdempotencyClaim>), ApiError> {
+    let Some(key) = request.header("Idempotency-Key") else { return Ok((version, None)) };
+    let others = dataset.versions.iter().chain(&dataset.held);
+    let mut versions: Vec<DatasetVersion> = std::iter::once(&version).chain(others).cloned().collect();
+    let of_version = |version: &DatasetVersion| {
+        let scope = format!("query {} {}", dataset.slug(), version.table.fingerprint());
+        IdempotencyClaim::new(key, &scope, content)
+    };
+    let claims: Vec<_> =
+        versions.iter().map(of_version).collect::<Result<_, ClaimError>>().map_err(invalid_key)?;
+    let paid = app.ledger.paid_among(&request.caller()?.account, claims.clone(), request.now())?;
+    let place = paid.unwrap_or(0);
+    Ok((versions.swap_remove(place), claims.get(place).copied()))
+}
+
+fn invalid_key(error: ClaimError) -> ApiError {
+    ApiError::bad_request(vec![FaultBody::parameter(
+        "IDEMPOTENCY_KEY_INVALID",
+        "Idempotency-Key",
+        error.to_string(),
+        "use 1 to 255 visible ASCII characters",
+    )])
 }

@@ -106,11 +106,24 @@ impl Books {
         claim: &IdempotencyClaim,
         now: Moment,
     ) -> Result<Claimed, ChargeError> {
-        match self.remembered(&key_space::claim(account, &claim.key), now)? {
-            None => Ok(Claimed::No),
-            Some(body) if body == claim.body => Ok(Claimed::Yes),
-            Some(_) => Err(ChargeError::IdempotencyMismatch),
-        }
+        let paid = self.paid_among(account, std::slice::from_ref(claim), now)?;
+        Ok(if paid.is_some() { Claimed::Yes } else { Claimed::No })
+    }
+
+    /// The place of the request that the key of these claims has paid for; refused when it has paid for none of them
+    /// but for another one.
+    pub(in super::super) fn paid_among(
+        &mut self,
+        account: AccountId,
+        claims: &[IdempotencyClaim],
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        let Some(first) = claims.first() else { return Ok(None) };
+        let Some(body) = self.remembered(&key_space::claim(account, &first.key), now)? else {
+            return Ok(None);
+        };
+        let place = claims.iter().position(|claim| claim.key == first.key && claim.body == body);
+        place.map(Some).ok_or(ChargeError::IdempotencyMismatch)
     }
 
     /// Takes the payment, or nothing when it was made earlier, and counts the answer.
