@@ -50,7 +50,8 @@ pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Boun
             Ok(Bound::Integer(number.scaled_floor(scale)))
         }
         (ColumnKind::Float, Scalar::Number(text)) => {
-            text.parse().map(Bound::Float).map_err(|_| refuse("doubles", "send a number such as 1.5"))
+            let value = meta.float_width().parse(text);
+            value.map(Bound::Float).ok_or_else(|| refuse("doubles", "send a number such as 1.5"))
         }
         (ColumnKind::Date | ColumnKind::Timestamp { .. }, Scalar::Text(text)) => {
             let unit = match meta.kind {

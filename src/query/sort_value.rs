@@ -1,8 +1,8 @@
 //! The value of a row as a literal, for cursors.
 
-use mercato_format::print::{push_date, push_decimal, push_float_csv, push_timestamp};
+use mercato_format::print::{push_date, push_decimal, push_timestamp};
 use mercato_format::text::json_string_text;
-use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
+use mercato_format::{ColumnData, ColumnKind, FloatWidth, FormatError, Table};
 
 use crate::query::cursor::SORT_VALUE_BYTES_MAX;
 use crate::query::filter::Scalar;
@@ -13,7 +13,8 @@ use crate::query::filter::Scalar;
 /// [`FormatError::Corrupt`] when it points outside its section.
 pub(crate) fn sort_value(table: &Table, column: usize, row: u32) -> Result<Scalar, FormatError> {
     let damaged = || table.damaged(column);
-    let kind = table.columns().get(column).ok_or_else(damaged)?.kind;
+    let meta = table.columns().get(column).ok_or_else(damaged)?;
+    let (kind, width) = (meta.kind, meta.float_width());
     let scalar = match table.column(column)? {
         ColumnData::Texts(texts) => texts.json(row).map(text_scalar),
         ColumnData::Dictionary(dictionary) => dictionary.codes.get(row as usize).and_then(|code| {
@@ -22,7 +23,7 @@ pub(crate) fn sort_value(table: &Table, column: usize, row: u32) -> Result<Scala
             }
             match kind {
                 ColumnKind::Text => dictionary.json.get(code).map(text_scalar),
-                ColumnKind::Float => dictionary.float(code).map(float_scalar),
+                ColumnKind::Float => dictionary.float(code).map(|value| float_scalar(width, value)),
                 _ => dictionary.integer(code).map(|value| integer_scalar(kind, value)),
             }
         }),
@@ -30,7 +31,7 @@ pub(crate) fn sort_value(table: &Table, column: usize, row: u32) -> Result<Scala
         ColumnData::Numbers(numbers) if numbers.is_float() => numbers
             .values
             .get(row as usize)
-            .map(|stored| float_scalar(f64::from_bits(stored.cast_unsigned()))),
+            .map(|stored| float_scalar(width, f64::from_bits(stored.cast_unsigned()))),
         ColumnData::Numbers(numbers) if numbers.width == 16 => {
             numbers.values.get_wide(row as usize).map(|value| integer_scalar(kind, value))
         }
@@ -56,9 +57,9 @@ fn text_scalar(json: &[u8]) -> Scalar {
     Scalar::Text(text)
 }
 
-fn float_scalar(value: f64) -> Scalar {
+fn float_scalar(width: FloatWidth, value: f64) -> Scalar {
     let mut out = Vec::new();
-    push_float_csv(&mut out, value);
+    width.push_csv(&mut out, value);
     let text = String::from_utf8_lossy(&out).into_owned();
     if value.is_finite() { Scalar::Number(text) } else { Scalar::Text(text) }
 }

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use mercato_format::print::{
-    date_len, decimal_len, integer_len, push_finite, push_float_csv, timestamp_len, wide_len,
-};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Numbers, Table, Texts};
+use mercato_format::print::{date_len, decimal_len, integer_len, timestamp_len, wide_len};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Numbers, Table, Texts};
 
 use crate::render::cells::{csv_text_len, entry_span};
 use crate::render::row_writer::CellText;
@@ -18,6 +16,7 @@ pub(crate) struct ColumnLengths<'t> {
     table: &'t Table,
     column: usize,
     kind: ColumnKind,
+    width: FloatWidth,
     text: CellText,
     data: ColumnData<'t>,
     /// The length of every entry of a dictionary, with that of null.
@@ -39,14 +38,15 @@ impl<'t> ColumnLengths<'t> {
         text: CellText,
     ) -> Result<ColumnLengths<'t>, FormatError> {
         let data = table.column(column)?;
-        let kind = table.columns().get(column).map_or(ColumnKind::Text, |meta| meta.kind);
+        let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
+        let (kind, width) = (meta.kind, meta.float_width());
         let entries = match &data {
             ColumnData::Dictionary(dictionary) => {
                 entry_lengths(dictionary, kind, text).ok_or_else(|| table.damaged(column))?
             }
             _ => Vec::new(),
         };
-        Ok(ColumnLengths { table, column, kind, text, data, entries })
+        Ok(ColumnLengths { table, column, kind, width, text, data, entries })
     }
 
     pub(crate) fn scratch(&self) -> Scratch {
@@ -114,8 +114,8 @@ impl<'t> ColumnLengths<'t> {
         let value = f64::from_bits(value.cast_unsigned());
         text.clear();
         match self.text {
-            CellText::Csv => push_float_csv(text, value),
-            CellText::Json if !push_finite(text, value) => return NULL_IN_JSON,
+            CellText::Csv => self.width.push_csv(text, value),
+            CellText::Json if !self.width.push_finite(text, value) => return NULL_IN_JSON,
             CellText::Json => {}
         }
         text.len() as u64

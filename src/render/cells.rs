@@ -3,7 +3,7 @@
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
-use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table, Texts};
+use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table, Texts};
 
 use crate::render::numbers::{gather_numbers, print_numbers, print_wide};
 use crate::render::row_writer::CellText;
@@ -13,6 +13,7 @@ pub(crate) struct Printer<'t> {
     table: &'t Table,
     column: usize,
     kind: ColumnKind,
+    width: FloatWidth,
     text: CellText,
     data: ColumnData<'t>,
 }
@@ -35,8 +36,8 @@ pub(crate) type Spans = Vec<(usize, usize)>;
 impl<'t> Printer<'t> {
     pub(crate) fn new(table: &'t Table, column: usize, text: CellText) -> Result<Printer<'t>, FormatError> {
         let data = table.column(column)?;
-        let kind = table.columns().get(column).map_or(ColumnKind::Text, |meta| meta.kind);
-        Ok(Printer { table, column, kind, text, data })
+        let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
+        Ok(Printer { table, column, kind: meta.kind, width: meta.float_width(), text, data })
     }
 
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
@@ -97,7 +98,7 @@ impl<'t> Printer<'t> {
                     return print_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
                 }
                 gather_numbers(column, rows, values, valid)?;
-                print_numbers(self.kind, self.text, values, valid, made, spans);
+                print_numbers(self.kind, self.width, self.text, values, valid, made, spans);
                 Some(self.non_finite(values, valid))
             }
             _ => None,

@@ -2,16 +2,26 @@
 //! column by column, and of what stands around them. Its twin in the tests is the printer itself.
 
 use mercato_format::rendered_lengths::{ExportFormat, RenderedLengths};
-use mercato_format::{FormatError, Table, TableWriter};
+use mercato_format::{ColumnMeta, FormatError, Table, TableWriter};
 use rayon::prelude::*;
 
 use crate::render::Format;
 use crate::render::cell_lengths::ColumnLengths;
 use crate::render::row_writer::{CellText, Layout};
 
-/// Grows whenever any byte that this folder prints for any table changes. Lengths that a store file keeps for another
-/// version are not used.
-pub const RENDERER_VERSION: u32 = 1;
+/// The first way of printing. Tables without narrow floats have not changed since.
+const FIRST_VERSION: u32 = 1;
+/// Before it, narrow floats were printed as doubles.
+const NARROW_FLOATS_VERSION: u32 = 2;
+
+/// The version in which the bytes of this table last changed. Lengths that a store file keeps for another one are not
+/// used, and the tags of downloads carry it. It grows for a table whenever any byte that this folder prints for it changes.
+#[must_use]
+pub fn renderer_version(table: &Table) -> u32 {
+    let narrow = table.columns().iter().any(ColumnMeta::is_narrow_float);
+    if narrow { NARROW_FLOATS_VERSION } else { FIRST_VERSION }
+}
+
 /// Rows whose bytes are counted together: about 400 KB of JSON for sixteen columns.
 pub const RENDER_CHUNK_ROWS: u32 = 1_024;
 /// Chunks that one task counts.
@@ -21,7 +31,7 @@ const CHUNKS_PER_TASK: u32 = 64;
 #[must_use]
 pub fn stored_lengths(table: &Table, format: Format) -> Option<RenderedLengths<'_>> {
     let lengths = table.rendered_lengths(export_format(format)?)?;
-    (lengths.renderer_version() == RENDERER_VERSION).then_some(lengths)
+    (lengths.renderer_version() == renderer_version(table)).then_some(lengths)
 }
 
 /// Counts the lengths of the table in a format, on all cores.
@@ -111,6 +121,6 @@ fn assemble(table: &Table, format: Format, cells: &[u64]) -> Result<RenderedLeng
         offsets.push(offset);
     }
     let total = offset.saturating_add(layout.end.len() as u64);
-    RenderedLengths::new(RENDERER_VERSION, RENDER_CHUNK_ROWS, rows, &offsets, total)
+    RenderedLengths::new(renderer_version(table), RENDER_CHUNK_ROWS, rows, &offsets, total)
         .ok_or_else(|| table.damaged(0))
 }

@@ -20,7 +20,7 @@ use mercato_format::{FormatError, Table};
 
 pub use document::{Document, DocumentUnit, Units, print_some};
 pub use joined::Combinations;
-pub use lengths::{RENDER_CHUNK_ROWS, RENDERER_VERSION, append_lengths, count_lengths, stored_lengths};
+pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
 /// Lengths of a whole table in a format, stored or counted.
 pub use mercato_format::RenderedLengths;
 pub use press::{Next, Press, Progress, Unit, Work};

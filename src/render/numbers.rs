@@ -4,10 +4,10 @@
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::print::{
-    SLOT_BYTES, SLOT_SCALE_MAX, decimal_at_end, integer_at_end, push_date, push_decimal, push_finite,
-    push_float_csv, push_timestamp, push_wide,
+    SLOT_BYTES, SLOT_SCALE_MAX, decimal_at_end, integer_at_end, push_date, push_decimal, push_timestamp,
+    push_wide,
 };
-use mercato_format::{ColumnKind, Numbers};
+use mercato_format::{ColumnKind, FloatWidth, Numbers};
 
 use crate::render::cells::{Spans, is_contiguous};
 use crate::render::row_writer::CellText;
@@ -35,6 +35,7 @@ pub(crate) fn gather_numbers(
 /// Prints numbers of a kind, one loop each.
 pub(crate) fn print_numbers(
     kind: ColumnKind,
+    width: FloatWidth,
     text: CellText,
     values: &[i64],
     valid: &[bool],
@@ -53,7 +54,7 @@ pub(crate) fn print_numbers(
             cells.each(|out, value| out.extend_from_slice(if value == 0 { b"false" } else { b"true" }));
         }
         ColumnKind::Float => {
-            cells.each(|out, value| print_float(text, f64::from_bits(value.cast_unsigned()), out))
+            cells.each(|out, value| print_float(width, text, f64::from_bits(value.cast_unsigned()), out))
         }
         ColumnKind::Date => cells.each(|out, value| {
             out.extend_from_slice(quote);
@@ -139,11 +140,11 @@ pub(crate) fn print_wide(
     Some(())
 }
 
-fn print_float(text: CellText, value: f64, out: &mut Vec<u8>) {
+fn print_float(width: FloatWidth, text: CellText, value: f64, out: &mut Vec<u8>) {
     match text {
-        CellText::Csv => push_float_csv(out, value),
+        CellText::Csv => width.push_csv(out, value),
         CellText::Json => {
-            if !push_finite(out, value) {
+            if !width.push_finite(out, value) {
                 out.extend_from_slice(b"null");
             }
         }

@@ -1,9 +1,9 @@
 //! The statistics of the columns as JSON, every value printed as the rows print it. Knows no dataset.
 
-use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp, push_wide};
+use mercato_format::print::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
-use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FormatError, Table};
+use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FloatWidth, FormatError, Table};
 
 use crate::limits::render::STATISTICS_TEXT_CHARACTERS_MAX;
 
@@ -31,6 +31,16 @@ pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, Format
     Ok(all_complete)
 }
 
+/// How the numbers of a column are printed.
+#[derive(Clone, Copy)]
+struct Form {
+    kind: ColumnKind,
+    width: FloatWidth,
+}
+
+/// How lengths of texts are printed.
+const WHOLE: Form = Form { kind: ColumnKind::Integer, width: FloatWidth::Double };
+
 struct ColumnWriter<'a> {
     table: &'a Table,
     column: usize,
@@ -45,6 +55,7 @@ impl ColumnWriter<'_> {
         let text = self.meta.kind == ColumnKind::Text;
         let values = numbers.filter(|_| !text);
         let kind = self.meta.kind;
+        let form = self.form();
         out.extend_from_slice(b"{\"name\":");
         push_json_string(out, self.meta.name.as_bytes());
         member(out, "type", |out| push_json_string(out, kind.logical().name().as_bytes()));
@@ -62,7 +73,7 @@ impl ColumnWriter<'_> {
         let mean = values.filter(|_| self.complete && kind != ColumnKind::Boolean);
         member(out, "mean", |out| or_null(out, mean, |out, numbers| self.push_mean(out, numbers)));
         let quantiles = values.filter(|_| kind != ColumnKind::Boolean);
-        member(out, "quantiles", |out| push_quantiles(out, kind, quantiles));
+        member(out, "quantiles", |out| push_quantiles(out, form, quantiles));
         if text {
             member(out, "lengths", |out| {
                 or_null(out, numbers.filter(|_| self.complete), |out, numbers| {
@@ -70,15 +81,19 @@ impl ColumnWriter<'_> {
                 });
             });
         }
-        let binned = if text { ColumnKind::Integer } else { kind };
+        let binned = if text { WHOLE } else { form };
         member(out, "histogram", |out| push_histogram(out, binned, text, numbers));
         self.write_frequent(out)?;
         out.push(b'}');
         Ok(())
     }
 
+    fn form(&self) -> Form {
+        Form { kind: self.meta.kind, width: self.meta.float_width() }
+    }
+
     fn write_extremes(&self, out: &mut Vec<u8>, values: Option<&NumberSummary>) -> Result<(), FormatError> {
-        let kind = self.meta.kind;
+        let form = self.form();
         let texts = self.statistics.texts;
         for (name, number, text) in [
             ("min", values.map(|numbers| numbers.smallest), texts.map(|(first, _)| first)),
@@ -86,7 +101,7 @@ impl ColumnWriter<'_> {
         ] {
             key(out, name);
             match (number, text) {
-                (Some(number), _) => push_number(out, kind, number),
+                (Some(number), _) => push_number(out, form, number),
                 (None, Some(text)) => self.push_text(out, text)?,
                 (None, None) => out.extend_from_slice(b"null"),
             }
@@ -105,7 +120,7 @@ impl ColumnWriter<'_> {
             out.extend_from_slice(if number == 0 { b"{\"value\":" } else { b",{\"value\":" });
             match u32::try_from(frequent.value) {
                 Ok(reference) if self.meta.kind == ColumnKind::Text => self.push_text(out, reference)?,
-                _ => push_number(out, self.meta.kind, frequent.value),
+                _ => push_number(out, self.form(), frequent.value),
             }
             member(out, "count", |out| push_wide(out, frequent.count.into()));
             out.push(b'}');
@@ -143,7 +158,7 @@ impl ColumnWriter<'_> {
         push_wide(out, numbers.smallest);
         member(out, "max", |out| push_wide(out, numbers.largest));
         member(out, "mean", |out| or_null(out, numbers.sum, |out, sum| self.push_quotient(out, sum, 0)));
-        member(out, "quantiles", |out| push_quantiles(out, ColumnKind::Integer, Some(numbers)));
+        member(out, "quantiles", |out| push_quantiles(out, WHOLE, Some(numbers)));
         out.push(b'}');
     }
 
@@ -154,12 +169,12 @@ impl ColumnWriter<'_> {
         match self.meta.kind {
             ColumnKind::Float => {
                 let mean = float_of(sum).map_or(f64::NAN, |sum| sum / count as f64);
-                push_double(out, mean);
+                push_float(out, FloatWidth::Double, mean);
             }
             ColumnKind::Decimal { scale, .. } => self.push_quotient(out, sum, scale),
             ColumnKind::Date | ColumnKind::Timestamp { .. } => {
                 let twice = sum.saturating_mul(2).saturating_add(count);
-                push_number(out, self.meta.kind, twice.div_euclid(count.saturating_mul(2)));
+                push_number(out, self.form(), twice.div_euclid(count.saturating_mul(2)));
             }
             _ => self.push_quotient(out, sum, 0),
         }
@@ -167,22 +182,22 @@ impl ColumnWriter<'_> {
 
     fn push_quotient(&self, out: &mut Vec<u8>, sum: i128, scale: u8) {
         let divisor = self.statistics.summarised.max(1) as f64 * 10f64.powi(scale.into());
-        push_double(out, sum as f64 / divisor);
+        push_float(out, FloatWidth::Double, sum as f64 / divisor);
     }
 }
 
-fn push_quantiles(out: &mut Vec<u8>, kind: ColumnKind, numbers: Option<&NumberSummary>) {
+fn push_quantiles(out: &mut Vec<u8>, form: Form, numbers: Option<&NumberSummary>) {
     or_null(out, numbers.and_then(|numbers| numbers.quantiles), |out, quantiles| {
         for (number, (hundredths, quantile)) in QUANTILES.iter().zip(quantiles).enumerate() {
             let open = if number == 0 { '{' } else { ',' };
             out.extend_from_slice(format!("{open}\"p{hundredths}\":").as_bytes());
-            push_number(out, kind, quantile);
+            push_number(out, form, quantile);
         }
         out.push(b'}');
     });
 }
 
-fn push_histogram(out: &mut Vec<u8>, kind: ColumnKind, lengths: bool, numbers: Option<&NumberSummary>) {
+fn push_histogram(out: &mut Vec<u8>, form: Form, lengths: bool, numbers: Option<&NumberSummary>) {
     let binned = numbers.filter(|numbers| !numbers.counts.is_empty());
     or_null(out, binned, |out, numbers| {
         let of: &[u8] = if lengths { b"lengths" } else { b"values" };
@@ -192,8 +207,8 @@ fn push_histogram(out: &mut Vec<u8>, kind: ColumnKind, lengths: bool, numbers: O
         let bounds = numbers.edges.iter().zip(numbers.edges.iter().skip(1));
         for (number, ((from, to), count)) in bounds.zip(&numbers.counts).enumerate() {
             out.extend_from_slice(if number == 0 { b"{\"from\":" } else { b",{\"from\":" });
-            push_number(out, kind, *from);
-            member(out, "to", |out| push_number(out, kind, *to));
+            push_bound(out, form, *from);
+            member(out, "to", |out| push_bound(out, form, *to));
             member(out, "count", |out| push_wide(out, (*count).into()));
             out.push(b'}');
         }
@@ -201,12 +216,20 @@ fn push_histogram(out: &mut Vec<u8>, kind: ColumnKind, lengths: bool, numbers: O
     });
 }
 
+/// A bound of a bin. Between narrow floats it is the next of them, so that read as one it leaves every value in its bin.
+fn push_bound(out: &mut Vec<u8>, form: Form, bound: i128) {
+    match float_of(bound).filter(|_| form.kind == ColumnKind::Float) {
+        Some(value) => push_float(out, form.width, form.width.at_least(value)),
+        None => push_number(out, form, bound),
+    }
+}
+
 /// A stored number as the rows print it in JSON.
-fn push_number(out: &mut Vec<u8>, kind: ColumnKind, number: i128) {
+fn push_number(out: &mut Vec<u8>, form: Form, number: i128) {
     let narrow = i64::try_from(number).unwrap_or(i64::MAX);
-    match kind {
+    match form.kind {
         ColumnKind::Decimal { scale, .. } => push_decimal(out, number, scale),
-        ColumnKind::Float => push_double(out, float_of(number).unwrap_or(f64::NAN)),
+        ColumnKind::Float => push_float(out, form.width, float_of(number).unwrap_or(f64::NAN)),
         ColumnKind::Boolean => push_flag(out, number != 0),
         ColumnKind::Date => quoted(out, |out| push_date(out, narrow)),
         ColumnKind::Timestamp { unit } => quoted(out, |out| push_timestamp(out, narrow, unit)),
@@ -214,8 +237,8 @@ fn push_number(out: &mut Vec<u8>, kind: ColumnKind, number: i128) {
     }
 }
 
-fn push_double(out: &mut Vec<u8>, value: f64) {
-    if !push_finite(out, value) {
+fn push_float(out: &mut Vec<u8>, width: FloatWidth, value: f64) {
+    if !width.push_finite(out, value) {
         out.extend_from_slice(b"null");
     }
 }

@@ -1,6 +1,7 @@
 //! The 128-byte record of a column, and the names it points into. FORMAT.md chapter "Column records" is normative.
 
 use crate::error::{FormatError, Place, corrupt};
+use crate::float_width::FloatWidth;
 use crate::layout::{put, u32_at, u64_at};
 use crate::limits::NAME_BYTES_MAX;
 use crate::schema::{ColumnKind, TimeUnit};
@@ -85,6 +86,18 @@ pub struct ColumnMeta {
 }
 
 impl ColumnMeta {
+    /// How wide the floats of the column are in the source.
+    #[must_use]
+    pub fn float_width(&self) -> FloatWidth {
+        FloatWidth::of_source(&self.source_type)
+    }
+
+    /// Whether the column holds floats that are narrower than doubles.
+    #[must_use]
+    pub fn is_narrow_float(&self) -> bool {
+        self.kind == ColumnKind::Float && self.float_width() != FloatWidth::Double
+    }
+
     /// The record; names are appended to `strings`.
     pub(crate) fn encode(&self, strings: &mut Vec<u8>) -> [u8; COLUMN_RECORD_SIZE] {
         let mut out = [0u8; COLUMN_RECORD_SIZE];

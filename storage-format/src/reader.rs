@@ -1,6 +1,7 @@
 //! Opening a store file: O(columns), nothing parsed that grows with the rows. Knows no query.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
@@ -9,8 +10,9 @@ use crate::column_view::{ColumnSections, ColumnView};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
 use crate::layout::Header;
-use crate::limits::SOURCE_SCHEMA_BYTES_MAX;
+use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::mapped_file::MappedFile;
+use crate::narrow_texts::NarrowTexts;
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
 
 pub(crate) enum Bytes {
@@ -34,6 +36,8 @@ pub struct Table {
     pub(crate) records: Vec<SectionRecord>,
     columns: Vec<ColumnMeta>,
     sections: Vec<ColumnSections>,
+    /// For each column, the texts of narrow floats, once they were asked for.
+    narrow_texts: Vec<OnceLock<NarrowTexts>>,
     by_name: std::collections::HashMap<String, usize>,
     rows: u32,
 }
@@ -94,10 +98,11 @@ impl Table {
         let by_name =
             columns.iter().enumerate().map(|(index, column)| (column.name.clone(), index)).collect();
         let rows = u32::try_from(header.row_count).unwrap_or(u32::MAX);
-        let table = Table { bytes, header, records, columns, sections, by_name, rows };
+        let narrow_texts = columns.iter().map(|_| OnceLock::new()).collect();
+        let table = Table { bytes, header, records, columns, sections, narrow_texts, by_name, rows };
         table.check_file_sections()?;
         for column in 0..table.columns.len() {
-            table.column(column)?;
+            table.stored_column(column)?;
         }
         Ok(table)
     }
@@ -169,11 +174,31 @@ impl Table {
         }
     }
 
-    /// The values of a column.
+    /// The values of a column. Entries of a dictionary of floats have the texts of the source's width.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when a section is missing or has the wrong length; never after a successful open.
     pub fn column(&self, column: usize) -> Result<ColumnData<'_>, FormatError> {
+        let stored = self.stored_column(column)?;
+        let (Some(meta), Some(texts)) = (self.columns.get(column), self.narrow_texts.get(column)) else {
+            return Ok(stored);
+        };
+        Ok(match stored {
+            ColumnData::Dictionary(data)
+                if meta.is_narrow_float() && data.entries as usize <= NUMBER_DICTIONARY_ENTRIES_MAX =>
+            {
+                let texts = texts.get_or_init(|| NarrowTexts::of(&data, meta.float_width()));
+                ColumnData::Dictionary(texts.shown(data))
+            }
+            other => other,
+        })
+    }
+
+    /// The values of a column with the texts that lie in the file.
+    ///
+    /// # Errors
+    /// As [`Table::column`].
+    pub(crate) fn stored_column(&self, column: usize) -> Result<ColumnData<'_>, FormatError> {
         let number = u32::try_from(column).unwrap_or(u32::MAX);
         let (Some(meta), Some(sections)) = (self.columns.get(column), self.sections.get(column)) else {
             return Err(corrupt(

@@ -178,7 +178,7 @@ impl Table {
         };
         let number = u32::try_from(column).unwrap_or(u32::MAX);
         let rows = self.row_count();
-        match self.column(column)? {
+        match self.stored_column(column)? {
             ColumnData::Dictionary(data) => dictionary::verify(&data, meta, number, rows),
             ColumnData::Numbers(data) => numbers::verify(&data, meta, number, rows),
             ColumnData::Texts(data) => texts::verify(&data, meta, number, rows),

@@ -15,6 +15,7 @@ import itertools
 import json
 import math
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,18 @@ WORDS = ["", "a", "è", "\"quoted\"", "back\\slash", "line\nbreak", "tab\t", "\u
 
 class Number(str):
     """A JSON number as it was printed."""
+
+
+class Floating(float):
+    """A finite float of 16, 32 or 64 bits: what is printed must read back as the same at its width."""
+
+    def __new__(cls, value, code):
+        made = super().__new__(cls, value)
+        made.code = code
+        return made
+
+    def reads_back_from(self, text):
+        return struct.unpack(self.code, struct.pack(self.code, float(text)))[0] == self
 
 
 # What a value that pyarrow reads must look like in the export. -----------------------------------------------
@@ -64,7 +77,8 @@ def inner(array):
     if pa.types.is_integer(kind):
         return [None if v is None else Number(v) for v in array.to_pylist()]
     if pa.types.is_floating(kind):
-        return [None if v is None or not math.isfinite(v) else float(v) for v in array.to_pylist()]
+        code = "e" if pa.types.is_float16(kind) else "f" if pa.types.is_float32(kind) else "d"
+        return [None if v is None or not math.isfinite(v) else Floating(v, code) for v in array.to_pylist()]
     if pa.types.is_decimal(kind):
         return [None if v is None else Number(scaled(v, kind.scale)) for v in array.to_pylist()]
     if pa.types.is_date(kind):
@@ -134,8 +148,8 @@ def as_json(value):
 def same(found, wanted):
     if isinstance(wanted, tuple):
         return isinstance(found, str) and same(parse(found), wanted[1])
-    if isinstance(wanted, float):
-        return isinstance(found, Number) and float(found) == wanted
+    if isinstance(wanted, Floating):
+        return isinstance(found, Number) and wanted.reads_back_from(found)
     if isinstance(wanted, list):
         return isinstance(found, list) and len(found) == len(wanted) and all(map(same, found, wanted))
     if isinstance(wanted, dict):

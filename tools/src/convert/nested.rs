@@ -8,7 +8,7 @@ use arrow::datatypes::{
     Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use mercato_format::{TimeUnit, print, text};
+use mercato_format::{FloatWidth, TimeUnit, print, text};
 
 use super::columns::{LeafTag, time_unit};
 use super::limits::VALUE_BYTES_MAX;
@@ -43,7 +43,7 @@ enum Body<'a> {
     Null,
     Boolean(Vec<bool>),
     Integer(Vec<i128>),
-    Float(Vec<f64>),
+    Float(Vec<f64>, FloatWidth),
     Decimal(Vec<i128>, u8),
     Date(Vec<i64>),
     Timestamp(Vec<i64>, TimeUnit),
@@ -171,8 +171,8 @@ fn push_scalar(body: &Body<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), Nes
             out.extend_from_slice(if *value { b"true" } else { b"false" });
         }
         Body::Integer(values) => print::push_wide(out, *values.get(row).ok_or_else(missing)?),
-        Body::Float(values) => {
-            if !print::push_finite(out, *values.get(row).ok_or_else(missing)?) {
+        Body::Float(values, width) => {
+            if !width.push_finite(out, *values.get(row).ok_or_else(missing)?) {
                 out.extend_from_slice(b"null");
             }
         }
@@ -226,9 +226,9 @@ fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Body<'a>, NestedError> 
         DataType::UInt16 => integers::<UInt16Type>(array),
         DataType::UInt32 => integers::<UInt32Type>(array),
         DataType::UInt64 => integers::<UInt64Type>(array),
-        DataType::Float16 => floats::<Float16Type>(array),
-        DataType::Float32 => floats::<Float32Type>(array),
-        DataType::Float64 => floats::<Float64Type>(array),
+        DataType::Float16 => floats::<Float16Type>(array, FloatWidth::Half),
+        DataType::Float32 => floats::<Float32Type>(array, FloatWidth::Single),
+        DataType::Float64 => floats::<Float64Type>(array, FloatWidth::Double),
         DataType::Decimal64(_, scale) => {
             let values = array.as_primitive::<Decimal64Type>().values();
             Body::Decimal(values.iter().map(|value| i128::from(*value)).collect(), scale_of(*scale)?)
@@ -267,12 +267,13 @@ where
     Body::Integer(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
 }
 
-fn floats<T>(array: &ArrayRef) -> Body<'static>
+fn floats<T>(array: &ArrayRef, width: FloatWidth) -> Body<'static>
 where
     T: arrow::datatypes::ArrowPrimitiveType,
     T::Native: Into<f64>,
 {
-    Body::Float(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
+    let values = array.as_primitive::<T>().values();
+    Body::Float(values.iter().map(|value| (*value).into()).collect(), width)
 }
 
 /// 256-bit decimals that fit 128 bits; what stands behind a null does not matter.

@@ -59,6 +59,20 @@ fn float(value: f64) -> String {
     if value.is_finite() { serde_json::to_string(&value).unwrap() } else { "null".into() }
 }
 
+fn single(value: f32) -> String {
+    if value.is_finite() { serde_json::to_string(&value).unwrap() } else { "null".into() }
+}
+
+/// The fewest digits that the crate `half` reads back as the same.
+fn shortest_half(value: half::f16) -> String {
+    if !value.is_finite() {
+        return "null".into();
+    }
+    let texts = (0..5).map(|digits| format!("{:.digits$e}", f64::from(value)));
+    let mut same = texts.filter(|text| half::f16::from_f64(text.parse().unwrap()) == value);
+    single(same.next().unwrap().parse().unwrap())
+}
+
 fn scaled(digits: &str, scale: usize) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let digits = format!("{digits:0>width$}", width = scale + 1);
@@ -117,7 +131,7 @@ fn numbers(seeds: &[Option<i64>]) -> Vec<Case> {
         primitive::<UInt64Type>("uint64", seeds, |seed| seed as u64, plain),
         primitive::<Int64Type>("few values", seeds, |seed| seed % 3, plain),
         primitive::<DurationMillisecondType>("duration", seeds, |seed| seed, plain),
-        primitive::<Float32Type>("float32", seeds, |seed| f32::from_bits(seed as u32), |v| float(v.into())),
+        primitive::<Float32Type>("float32", seeds, |seed| f32::from_bits(seed as u32), single),
         primitive::<Float64Type>("float64", seeds, |seed| f64::from_bits(seed as u64), float),
         decimal::<Decimal32Type>("decimal32", (9, 4), seeds, |seed| (seed % 1_000_000_000) as i32, plain),
         decimal::<Decimal64Type>("decimal64", (18, 0), seeds, |seed| seed % 1_000_000_000_000_000_000, plain),
@@ -143,7 +157,7 @@ fn numbers(seeds: &[Option<i64>]) -> Vec<Case> {
 fn half(seeds: &[Option<i64>]) -> Case {
     let values: Vec<_> =
         seeds.iter().map(|seed| seed.map(|seed| half::f16::from_bits(seed as u16))).collect();
-    let texts = values.iter().map(|value| value.map(|value| float(value.into()))).collect();
+    let texts = values.iter().map(|value| value.map(shortest_half)).collect();
     case("float16", Float16Array::from(values), texts)
 }
 
