@@ -130,6 +130,11 @@ fn filter(bytes: &mut Unstructured<'_>, table: &NaiveTable, depth: usize) -> Res
 fn condition(bytes: &mut Unstructured<'_>, table: &NaiveTable, column: usize) -> Result<Condition> {
     let kind = table.columns[column].kind;
     Ok(match bytes.int_in_range(0..=4)? {
+        0 if kind == ColumnKind::Float => {
+            let flag = bool::arbitrary(bytes)?;
+            let kinds = [Condition::IsNull(flag), Condition::IsNan(flag), Condition::IsFinite(flag)];
+            bytes.choose(&kinds)?.clone()
+        }
         0 => Condition::IsNull(bool::arbitrary(bytes)?),
         1 => {
             let count = bytes.int_in_range(1..=4)?;

@@ -2,7 +2,7 @@
 //! every column and once without any.
 
 use mercato_format::writer::{Column, ColumnValues, write_table};
-use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_format::{ColumnKind, FloatWidth, Table, TimeUnit};
 
 use crate::naive::{Cell, NaiveColumn, NaiveTable};
 use crate::stored::stored;
@@ -29,6 +29,7 @@ fn naive_table() -> NaiveTable {
     let column = |name: &str, kind: ColumnKind, cell: &dyn Fn(usize) -> Option<Cell>| NaiveColumn {
         name: name.to_owned(),
         kind,
+        width: FloatWidth::Double,
         cells: (0..ROWS).map(cell).collect(),
     };
     let some = |row: usize| row % 9 != 4;

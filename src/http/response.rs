@@ -175,11 +175,15 @@ impl Response {
             .with_header("X-Credits-Remaining", remaining.to_string())
     }
 
-    /// Adds a sentence to `meta.warnings`.
+    /// Adds a sentence to `meta.warnings`; to the header `X-Warnings` where the body has no `meta`.
     #[must_use]
     pub fn with_warning(mut self, warning: impl Into<String>) -> Self {
-        self.meta.warnings.push(warning.into());
-        self
+        let warning = warning.into();
+        if matches!(self.body, Body::Envelope(_)) {
+            self.meta.warnings.push(warning);
+            return self;
+        }
+        self.with_header("X-Warnings", quoted_string(&warning))
     }
 
     /// Lets caches keep the answer: adds validators over the body so far. Becomes a 304 where the client holds it, and a
@@ -221,4 +225,14 @@ impl Response {
     pub(super) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|(present, _)| present.eq_ignore_ascii_case(name))
     }
+}
+
+/// A text as a string of a structured field (RFC 9651): several lines of one header make a list.
+fn quoted_string(text: &str) -> String {
+    let letters = text.chars().flat_map(|letter| {
+        let escape = matches!(letter, '"' | '\\').then_some('\\');
+        let letter = if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' };
+        escape.into_iter().chain([letter])
+    });
+    format!("\"{}\"", letters.collect::<String>())
 }

@@ -7,7 +7,7 @@ use crate::query::fault::{Fault, Reason, quoted};
 use crate::query::filter::{Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
-use crate::query::predicate::highest_key;
+use crate::query::predicate::{highest_key, nan_key};
 
 /// Nanoseconds of a day.
 const DAY_NANOSECONDS: i128 = 86_400 * 1_000_000_000;
@@ -172,6 +172,22 @@ pub fn keys_of(data: &ColumnData<'_>, operator: Operator, bounds: &[Bound]) -> O
         }
         _ => KeySet::empty(),
     })
+}
+
+/// The keys of doubles that are NaN, or of those that are finite; with `holds` false the keys of all other values.
+/// `None` when the file is damaged.
+#[must_use]
+pub fn class_keys(data: &ColumnData<'_>, operator: Operator, holds: bool) -> Option<KeySet> {
+    let nan = nan_key(data).map_or(KeySet::empty(), |key| KeySet::range(key, key));
+    let numbers = highest_key(data).map_or(KeySet::empty(), |highest| KeySet::range(0, highest));
+    if operator == Operator::IsNan {
+        return Some(if holds { nan } else { numbers });
+    }
+    let below_infinity = keys_of(data, Operator::Lt, &[Bound::Float(f64::INFINITY)])?;
+    let above_infinity = keys_of(data, Operator::Gt, &[Bound::Float(f64::NEG_INFINITY)])?;
+    let finite = below_infinity.intersection(&above_infinity);
+    let highest = highest_key(data).unwrap_or(0);
+    Some(if holds { finite } else { finite.complement(highest).intersection(&numbers).union(&nan) })
 }
 
 /// A literal that no stored value can equal.

@@ -43,9 +43,13 @@ pub enum Operator {
     EndsWith,
     /// Is null, or is not.
     IsNull,
+    /// Is NaN, or is a value that is not.
+    IsNan,
+    /// Is neither NaN nor infinite, or is a value that is.
+    IsFinite,
 }
 
-const OPERATORS: [(&str, Operator); 13] = [
+const OPERATORS: [(&str, Operator); 15] = [
     ("eq", Operator::Eq),
     ("ne", Operator::Ne),
     ("gt", Operator::Gt),
@@ -59,6 +63,8 @@ const OPERATORS: [(&str, Operator); 13] = [
     ("startsWith", Operator::StartsWith),
     ("endsWith", Operator::EndsWith),
     ("isNull", Operator::IsNull),
+    ("isNaN", Operator::IsNan),
+    ("isFinite", Operator::IsFinite),
 ];
 
 impl Operator {
@@ -284,18 +290,26 @@ impl Parser {
                     "send for example {\"gte\": 10}",
                 );
             }
-            for (operator, value) in members {
+            let mut seen: Vec<&str> = Vec::with_capacity(OPERATORS.len());
+            for (operator, value) in &members {
                 if self.is_at_its_end() {
                     break;
                 }
-                let at = pointer_to(pointer, &operator);
-                if let Some((_, found)) = OPERATORS.iter().find(|(name, _)| *name == operator) {
-                    self.condition(&at, name, *found, value, false, parts);
+                let at = pointer_to(pointer, operator);
+                if seen.contains(&operator.as_str()) {
+                    let message = format!("the operator {} occurs more than once", quoted(operator));
+                    let hint = "keep one of them; to compare twice, put each into an object of `$and`";
+                    self.fault(Reason::DuplicateField, &at, message, hint);
+                    continue;
+                }
+                seen.push(operator);
+                if let Some((_, found)) = OPERATORS.iter().find(|(name, _)| name == operator) {
+                    self.condition(&at, name, *found, *value, false, parts);
                 } else {
-                    let message = format!("there is no operator {}", quoted(&operator));
+                    let message = format!("there is no operator {}", quoted(operator));
                     let fault =
                         Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
-                    self.push(fault.with_names(&operator, OPERATORS.iter().map(|(name, _)| *name)));
+                    self.push(fault.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
                 }
             }
         } else {
@@ -346,7 +360,7 @@ impl Parser {
                     .map(|(number, item)| self.scalar(step(number), item, false))
                     .collect()
             }
-            Operator::Eq | Operator::Ne | Operator::IsNull => {
+            Operator::Eq | Operator::Ne | Operator::IsNull | Operator::IsNan | Operator::IsFinite => {
                 Some(vec![self.scalar(|| pointer.to_owned(), value, true)?])
             }
             _ => Some(vec![self.scalar(|| pointer.to_owned(), value, false)?]),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use mercato_format::{ColumnData, FormatError, Table};
 
 use crate::query::key_set::KeySet;
-use crate::query::predicate::{Filter, Leaf, Test};
+use crate::query::predicate::{Filter, Leaf, Test, highest_key, nan_key};
 
 /// Entries of a dictionary for which a test becomes a table look-up.
 const LOOKUP_ENTRIES_MAX: u32 = 1 << 20;
@@ -31,6 +31,8 @@ pub(crate) struct LeafMatcher<'t> {
     pub(crate) lookup: Option<Vec<u8>>,
     /// The matching ranks in ascending order, where the column has a sort index and the test has keys.
     pub(crate) ranks: Option<Vec<Range<u32>>>,
+    /// Whether the test passes NaN, which zone maps only count.
+    pub(crate) takes_nan: bool,
     /// Matching rows, where the file says.
     count: Option<u64>,
 }
@@ -120,7 +122,12 @@ impl<'t> LeafMatcher<'t> {
                 .then(|| (0..=column.entries).map(|code| keys.contains(code.into()).into()).collect()),
             _ => None,
         };
-        Ok(LeafMatcher { table, column: leaf.column, data, test: leaf.test.clone(), lookup, ranks, count })
+        let takes_nan = match &leaf.test {
+            Test::Keys(keys) => nan_key(&data).is_some_and(|nan| keys.contains(nan)),
+            _ => false,
+        };
+        let test = leaf.test.clone();
+        Ok(LeafMatcher { table, column: leaf.column, data, test, lookup, ranks, takes_nan, count })
     }
 
     /// Matching rows, where the file says without a look at rows.
@@ -141,14 +148,15 @@ fn ranks_of(
     data: &ColumnData<'_>,
     test: &Test,
 ) -> Option<Option<Vec<Range<u32>>>> {
-    // The runs of a dictionary and the number of nulls are known without a sort index too.
+    let meta = table.columns().get(column)?;
+    let rows = table.row_count();
+    let valid = rows.checked_sub(u32::try_from(meta.null_count).ok()?)?;
+    // The runs of a dictionary and the numbers of nulls and NaNs are known without a sort index too.
     let counted = matches!(data, ColumnData::Dictionary(_)) || matches!(test, Test::IsNull | Test::NotNull);
     if !data.order().is_known() && !counted {
-        return Some(None);
+        let nan_start = valid.checked_sub(u32::try_from(meta.nan_count).ok()?)?;
+        return Some(ranks_by_nan(data, test, nan_start, valid).map(|ranks| vec![ranks]));
     }
-    let nulls = table.columns().get(column).map_or(0, |meta| meta.null_count);
-    let rows = table.row_count();
-    let valid = rows.checked_sub(u32::try_from(nulls).ok()?)?;
     let ranges = match test {
         Test::Text(_) => return Some(None),
         Test::IsNull => std::iter::once(valid..rows).collect(),
@@ -161,6 +169,16 @@ fn ranks_of(
             .filter(|range: &Range<u32>| range.start < range.end && range.end <= rows)
             .collect(),
     ))
+}
+
+/// The ranks of all NaNs, or of all other values, where a test asks for just these.
+fn ranks_by_nan(data: &ColumnData<'_>, test: &Test, nan_start: u32, valid: u32) -> Option<Range<u32>> {
+    let (Test::Keys(keys), Some(nan)) = (test, nan_key(data)) else { return None };
+    match keys.ranges() {
+        [(low, high)] if (*low, *high) == (nan, nan) => Some(nan_start..valid),
+        [(0, high)] if Some(*high) == highest_key(data) => Some(0..nan_start),
+        _ => None,
+    }
 }
 
 fn key_ranks(data: &ColumnData<'_>, keys: &KeySet) -> Option<Vec<Range<u32>>> {

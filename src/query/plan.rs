@@ -94,7 +94,7 @@ pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Res
     }
     let filter_text = request.filters.as_ref().map_or_else(String::new, Expression::canonical);
     let sort = sort.flatten();
-    let query_hash = hash(identity, &filter_text, request);
+    let query_hash = hash(identity, &filter_text, request, nan_moved(request, table, sort));
     let start = start(request, table, sort, query_hash).map_err(|fault| QueryError::Faults(vec![fault]))?;
     Ok(Plan {
         table,
@@ -162,9 +162,18 @@ fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, F
     Ok(Some(column))
 }
 
-/// Binds cursors to dataset, version, filter and order; `limit` and `columns` may change between pages.
-fn hash(identity: &str, filter: &str, request: &QueryRequest) -> u64 {
-    let text = format!("{identity}\n{filter}\n{:?}\n{:?}", request.sort_by, request.direction);
+/// Whether NaN stands elsewhere in this order than it did in former releases, which began with it.
+fn nan_moved(request: &QueryRequest, table: &Table, sort: Option<usize>) -> bool {
+    let holds_nan =
+        sort.and_then(|column| table.columns().get(column)).is_some_and(|meta| meta.nan_count > 0);
+    holds_nan && request.direction == SortDirection::Descending
+}
+
+/// Binds cursors to dataset, version, filter and order; `limit` and `columns` may change between pages. A cursor of a
+/// former release would leave out rows or repeat them where NaN has moved, so there it belongs to another order.
+fn hash(identity: &str, filter: &str, request: &QueryRequest, nan_moved: bool) -> u64 {
+    let order = if nan_moved { "\nNaN last" } else { "" };
+    let text = format!("{identity}\n{filter}\n{:?}\n{:?}{order}", request.sort_by, request.direction);
     xxh3_64(text.as_bytes())
 }
 

@@ -6,15 +6,38 @@ use crate::query::bounds::{Bound, bound_of, keys_of};
 use crate::query::cursor::{Cursor, invalid};
 use crate::query::fault::Fault;
 use crate::query::filter::{Operator, Scalar};
-use crate::query::predicate::highest_key;
+use crate::query::predicate::{highest_key, nan_key};
 
-/// The position of a row among the keys of the sort column.
+/// The position of a row in the order of the sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The row.
     pub(crate) row: u32,
-    /// Its place among the keys; `None` for a row without a value.
-    pub(crate) key: Option<KeyPlace>,
+    /// Where rows with its value stand.
+    pub(crate) place: Place<KeyPlace>,
+}
+
+/// Where rows stand in an order. Values go up or down; NaN and rows without a value follow them in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place<K> {
+    /// Among the values.
+    Value(K),
+    /// Behind all other values.
+    Nan,
+    /// Behind everything.
+    Null,
+}
+
+impl Place<u128> {
+    /// The place of a key. `nan` is the key of NaN in its column, where there is one.
+    #[inline]
+    pub(crate) fn of_key(key: Option<u128>, nan: Option<u128>) -> Place<u128> {
+        match key {
+            None => Place::Null,
+            Some(_) if key == nan => Place::Nan,
+            Some(key) => Place::Value(key),
+        }
+    }
 }
 
 /// A value's place among the keys of a column. It need not be the value of any row.
@@ -47,7 +70,12 @@ impl KeyPlace {
 impl Position {
     /// The place of a row by its own value; `None` when the file is damaged.
     pub(crate) fn of_row(data: &ColumnData<'_>, row: u32) -> Option<Position> {
-        Some(Position { row, key: row_key(data, row)?.map(KeyPlace::of_key) })
+        let place = match Place::of_key(row_key(data, row)?, nan_key(data)) {
+            Place::Value(key) => Place::Value(KeyPlace::of_key(key)),
+            Place::Nan => Place::Nan,
+            Place::Null => Place::Null,
+        };
+        Some(Position { row, place })
     }
 
     /// The place that a cursor names. A cursor of this service names a row, and the row its value; one with a bare row
@@ -59,27 +87,17 @@ impl Position {
             return Position::of_row(&data, cursor.row).ok_or_else(damaged);
         }
         let Some(meta) = table.columns().get(column) else { return Err(damaged()) };
-        let key = match &cursor.value {
-            Scalar::Null => None,
-            Scalar::Text(text) if text == "NaN" && meta.nan_count > 0 => {
-                Some(KeyPlace::of_key(nan_key(&data)))
-            }
+        let place = match &cursor.value {
+            Scalar::Null => Place::Null,
+            Scalar::Text(text) if text == "NaN" && meta.nan_count > 0 => Place::Nan,
             value => {
                 let value = infinite(value);
                 let bound = bound_of(meta, value.as_ref().unwrap_or(&cursor.value), "/cursor");
                 let bound = bound.map_err(|fault| invalid(fault.message))?;
-                Some(place_of(&data, bound).ok_or_else(damaged)?)
+                Place::Value(place_of(&data, bound).ok_or_else(damaged)?)
             }
         };
-        Ok(Position { row: cursor.row, key })
-    }
-}
-
-/// The key of NaN in a column that holds it.
-fn nan_key(data: &ColumnData<'_>) -> u128 {
-    match data {
-        ColumnData::Dictionary(column) => u128::from(column.entries).saturating_sub(1),
-        _ => mercato_format::order::NAN_KEY.into(),
+        Ok(Position { row: cursor.row, place })
     }
 }
 

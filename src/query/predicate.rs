@@ -1,4 +1,5 @@
-//! Predicates on columns, as sets of keys wherever the storage has keys. Nulls and NaN match none of them.
+//! Predicates on columns, as sets of keys wherever the storage has keys. Nulls match none of them, and NaN only those
+//! whose keys have its own.
 
 use std::borrow::Cow;
 
@@ -175,8 +176,7 @@ pub fn highest_key(data: &ColumnData<'_>) -> Option<u128> {
     match data {
         ColumnData::Dictionary(column) => {
             let last = column.entries.checked_sub(1)?;
-            let nan = column.value_is_nan(last);
-            if nan { last.checked_sub(1).map(u128::from) } else { Some(last.into()) }
+            if column.value_is_nan(last) { last.checked_sub(1).map(u128::from) } else { Some(last.into()) }
         }
         ColumnData::Numbers(column) if column.is_float() => {
             Some(mercato_format::order::float_key(f64::INFINITY).into())
@@ -184,5 +184,18 @@ pub fn highest_key(data: &ColumnData<'_>) -> Option<u128> {
         ColumnData::Numbers(column) if column.width == 16 => Some(u128::MAX),
         ColumnData::Numbers(_) => Some(u64::MAX.into()),
         ColumnData::Texts(column) => column.valid_ranks().checked_sub(1).map(u128::from),
+    }
+}
+
+/// The key of NaN, where the column can hold it.
+#[must_use]
+pub fn nan_key(data: &ColumnData<'_>) -> Option<u128> {
+    match data {
+        ColumnData::Dictionary(column) => {
+            let last = column.entries.checked_sub(1)?;
+            column.value_is_nan(last).then(|| last.into())
+        }
+        ColumnData::Numbers(column) if column.is_float() => Some(mercato_format::order::NAN_KEY.into()),
+        _ => None,
     }
 }

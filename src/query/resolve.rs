@@ -4,7 +4,7 @@
 use memchr::memmem::Finder;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
 
-use crate::query::bounds::{Bound, bound_of, keys_of, prefix_keys};
+use crate::query::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
 use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
 use crate::query::filter::{Condition, Expression, Operator, Scalar};
 use crate::query::key_set::KeySet;
@@ -111,9 +111,26 @@ impl Resolver<'_> {
         let Some(meta) = self.table.columns().get(column) else { return Ok(None) };
         match (operator, condition.values.first()) {
             (Operator::IsNull, Some(Scalar::Bool(flag))) => return Ok(Some(null_test(*flag != negated))),
-            (Operator::IsNull, _) => {
-                let hint = "send {\"isNull\": true} or {\"isNull\": false}";
-                self.fault(Reason::TypeMismatch, condition, "`isNull` takes true or false", hint);
+            (Operator::IsNan | Operator::IsFinite, _) if meta.kind != ColumnKind::Float => {
+                let message = format!(
+                    "`{}` works on doubles, column {} holds none",
+                    operator.name(),
+                    quoted(&meta.name)
+                );
+                let hint =
+                    "leave it out: every value of this column is a finite one; `isNull` finds rows without";
+                self.fault(Reason::OperatorNotApplicable, condition, message, hint);
+                return Ok(None);
+            }
+            (Operator::IsNan | Operator::IsFinite, Some(Scalar::Bool(flag))) => {
+                let data = self.table.column(column)?;
+                let keys = class_keys(&data, operator, *flag != negated);
+                return keys.map(|keys| Some(Test::Keys(keys))).ok_or_else(|| self.table.damaged(column));
+            }
+            (Operator::IsNull | Operator::IsNan | Operator::IsFinite, _) => {
+                let name = operator.name();
+                let hint = format!("send {{\"{name}\": true}} or {{\"{name}\": false}}");
+                self.fault(Reason::TypeMismatch, condition, format!("`{name}` takes true or false"), &hint);
                 return Ok(None);
             }
             (Operator::Eq, Some(Scalar::Null)) => return Ok(Some(null_test(!negated))),

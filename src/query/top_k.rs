@@ -2,9 +2,11 @@
 //! selection whenever it is full, and a threshold that only better rows pass (the buffer of Lucene's and tantivy's
 //! top-k collectors).
 
+use mercato_format::order::NAN_KEY;
 use mercato_format::{ColumnData, FormatError, Table};
 
-use crate::query::position::{Position, row_key};
+use crate::query::position::{Place, Position, row_key};
+use crate::query::predicate::nan_key;
 use crate::query::request::SortDirection;
 
 /// Keeps the `wanted` smallest items.
@@ -57,16 +59,17 @@ pub(crate) struct TopRows<'t> {
     table: &'t Table,
     column: usize,
     data: ColumnData<'t>,
+    nan: Option<u128>,
     direction: SortDirection,
     position: Option<Position>,
     buffer: Buffer,
 }
 
-/// Items compare as the rows stand in the order: rows without a value last, ties by row.
+/// Items compare as the rows stand in the order: NaN behind all other values, then rows without a value, ties by row.
 enum Buffer {
     /// Code or rank, then row, in one word.
     Narrow(TopBuffer<u64>),
-    /// Null flag, order key, then row, in one word.
+    /// Order key, or what stands behind all keys, then row, in one word.
     Wide(TopBuffer<u128>),
     /// The same for order keys of 128 bits.
     Widest(TopBuffer<(bool, u128, u32)>),
@@ -87,7 +90,7 @@ impl<'t> TopRows<'t> {
             ColumnData::Numbers(numbers) if numbers.width == 8 => Buffer::Wide(TopBuffer::new(wanted)),
             ColumnData::Numbers(_) => Buffer::Widest(TopBuffer::new(wanted)),
         };
-        Ok(TopRows { table, column, data, direction, position, buffer })
+        Ok(TopRows { table, column, data, nan: nan_key(&data), direction, position, buffer })
     }
 
     /// Looks at rows, in any order.
@@ -95,12 +98,13 @@ impl<'t> TopRows<'t> {
         let descending = self.direction == SortDirection::Descending;
         for row in rows {
             let key = row_key(&self.data, *row).ok_or_else(|| self.table.damaged(self.column))?;
-            if self.position.is_some_and(|position| !is_behind(&position, key, *row, descending)) {
+            let place = Place::of_key(key, self.nan);
+            if self.position.is_some_and(|position| !is_behind(&position, place, *row, descending)) {
                 continue;
             }
             match &mut self.buffer {
-                Buffer::Narrow(buffer) => buffer.push(narrow_item(key, *row, descending)),
-                Buffer::Wide(buffer) => buffer.push(wide_item(key, *row, descending)),
+                Buffer::Narrow(buffer) => buffer.push(narrow_item(place, *row, descending)),
+                Buffer::Wide(buffer) => buffer.push(wide_item(place, *row, descending)),
                 Buffer::Widest(buffer) => {
                     let directed = key.map_or(0, |key| if descending { !key } else { key });
                     buffer.push((key.is_none(), directed, *row));
@@ -127,29 +131,39 @@ impl<'t> TopRows<'t> {
     }
 }
 
-/// Codes and ranks are below the row limit, so the largest word is free for rows without a value.
+/// Codes and ranks are below the row limit, so the two largest words are free for NaN and for rows without a value.
 #[inline]
-fn narrow_item(key: Option<u128>, row: u32, descending: bool) -> u64 {
-    let key = key.map_or(u32::MAX, |key| {
-        let key = u32::try_from(key).unwrap_or(u32::MAX - 1);
-        if descending { u32::MAX - 1 - key } else { key }
-    });
-    u64::from(key) << 32 | u64::from(row)
+fn narrow_item(place: Place<u128>, row: u32, descending: bool) -> u64 {
+    let word = match place {
+        Place::Value(key) => {
+            let key = u32::try_from(key).unwrap_or(u32::MAX).min(u32::MAX - 2);
+            if descending { u32::MAX - 2 - key } else { key }
+        }
+        Place::Nan => u32::MAX - 1,
+        Place::Null => u32::MAX,
+    };
+    u64::from(word) << 32 | u64::from(row)
 }
 
+/// The key of NaN is above all others, also when these are turned round.
 #[inline]
-fn wide_item(key: Option<u128>, row: u32, descending: bool) -> u128 {
-    let directed = key.map_or(1 << 64, |key| if descending { u128::from(u64::MAX) - key } else { key });
+fn wide_item(place: Place<u128>, row: u32, descending: bool) -> u128 {
+    let directed = match place {
+        Place::Value(key) if descending => u128::from(u64::MAX) - key,
+        Place::Value(key) => key,
+        Place::Nan => u128::from(NAN_KEY),
+        Place::Null => 1 << 64,
+    };
     directed << 32 | u128::from(row)
 }
 
 /// Whether a row stands behind a position.
-fn is_behind(position: &Position, key: Option<u128>, row: u32, descending: bool) -> bool {
-    match (position.key, key) {
-        (None, None) => row > position.row,
-        (None, Some(_)) => false,
-        (Some(_), None) => true,
-        (Some(place), Some(key)) => match place.compare(key) {
+fn is_behind(position: &Position, place: Place<u128>, row: u32, descending: bool) -> bool {
+    match (position.place, place) {
+        (Place::Value(_), Place::Nan | Place::Null) | (Place::Nan, Place::Null) => true,
+        (Place::Null, Place::Value(_) | Place::Nan) | (Place::Nan, Place::Value(_)) => false,
+        (Place::Nan, Place::Nan) | (Place::Null, Place::Null) => row > position.row,
+        (Place::Value(place), Place::Value(key)) => match place.compare(key) {
             std::cmp::Ordering::Equal => row > position.row,
             std::cmp::Ordering::Greater => !descending,
             std::cmp::Ordering::Less => descending,

@@ -1,6 +1,6 @@
 //! Walks the rows of a table in the order of a sort column, along its permutation. Descending order goes through runs
-//! of equal values backwards and through the rows of a run forward, so that ties stay in row order; rows without a
-//! value come last in both directions. Starting anywhere costs a binary search.
+//! of equal values backwards and through the rows of a run forward, so that ties stay in row order; NaN, and then rows
+//! without a value, come last in both directions. Starting anywhere costs a binary search.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use mercato_format::column::partition_point;
 use mercato_format::{ColumnData, FormatError, RowOrder, Table};
 
-use crate::query::position::{KeyPlace, Position};
+use crate::query::position::{KeyPlace, Place, Position};
 use crate::query::request::SortDirection;
 
 /// Ranks still to be visited.
@@ -20,6 +20,13 @@ enum Stretch {
     RunsBackward(Range<u32>),
 }
 
+impl Stretch {
+    fn is_empty(&self) -> bool {
+        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = self;
+        ranks.start >= ranks.end
+    }
+}
+
 /// A walk that can be continued.
 #[derive(Debug, Clone)]
 pub(crate) struct RankWalk<'t> {
@@ -27,6 +34,8 @@ pub(crate) struct RankWalk<'t> {
     column: usize,
     data: ColumnData<'t>,
     order: RowOrder<'t>,
+    /// First rank of NaN, and first rank of the rows without a value.
+    nans: u32,
     valid: u32,
     ahead: VecDeque<Stretch>,
 }
@@ -40,19 +49,25 @@ impl<'t> RankWalk<'t> {
         allowed: Option<&[Range<u32>]>,
     ) -> Result<RankWalk<'t>, FormatError> {
         let data = table.column(column)?;
-        let nulls = table.columns().get(column).map_or(0, |meta| meta.null_count);
-        let valid = table.row_count().saturating_sub(u32::try_from(nulls).unwrap_or(u32::MAX));
+        let counts = table.columns().get(column).map(|meta| (meta.null_count, meta.nan_count));
+        let (nulls, nan_count) = counts.unwrap_or_default();
+        let before = |end: u32, count: u64| end.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
+        let valid = before(table.row_count(), nulls);
+        let nans = before(valid, nan_count);
         let all = [0..valid, valid..table.row_count()];
         let ranges = allowed.unwrap_or(&all).iter().filter(|range| range.start < range.end).cloned();
         let ahead = match direction {
             SortDirection::Ascending => ranges.map(Stretch::Forward).collect(),
             SortDirection::Descending => {
-                let (values, without): (Vec<_>, Vec<_>) = ranges.partition(|range| range.start < valid);
-                let values = values.into_iter().rev().map(Stretch::RunsBackward);
-                values.chain(without.into_iter().map(Stretch::Forward)).collect()
+                let ranges: Vec<Range<u32>> = ranges.collect();
+                let below = |range: &Range<u32>| range.start.min(nans)..range.end.min(nans);
+                let from = |range: &Range<u32>| range.start.max(nans)..range.end.max(nans);
+                let values = ranges.iter().rev().map(below).map(Stretch::RunsBackward);
+                let last = ranges.iter().map(from).map(Stretch::Forward);
+                values.chain(last).filter(|stretch| !stretch.is_empty()).collect()
             }
         };
-        Ok(RankWalk { table, column, data, order: data.order(), valid, ahead })
+        Ok(RankWalk { table, column, data, order: data.order(), nans, valid, ahead })
     }
 
     /// Appends up to `max` rows; fewer only at the end.
@@ -111,21 +126,20 @@ impl<'t> RankWalk<'t> {
 
     /// Leaves out everything up to and including a position.
     pub(crate) fn seek(&mut self, position: &Position) -> Result<(), FormatError> {
-        let run = match position.key {
-            None => self.valid..self.table.row_count(),
-            Some(place) => self.run_of(&place)?,
+        let run = match position.place {
+            Place::Null => self.valid..self.table.row_count(),
+            Place::Nan => self.nans..self.valid,
+            Place::Value(place) => self.run_of(&place)?,
         };
+        let is_value = matches!(position.place, Place::Value(_));
         let next = partition_point(run.clone(), |rank| Some(self.order.row_at(rank)? <= position.row));
         let next = next.ok_or_else(|| self.damaged())?;
         let trimmed = std::mem::take(&mut self.ahead);
         for stretch in trimmed {
             match stretch {
-                Stretch::Forward(ranks) => {
-                    let backward = ranks.start >= self.valid && position.key.is_some();
-                    let start = if backward { ranks.start } else { ranks.start.max(next) };
-                    self.push(Stretch::Forward(start..ranks.end));
-                }
-                Stretch::RunsBackward(_) if position.key.is_none() => (),
+                // Descending, these are NaN and the rows without a value, which stand behind every other value too.
+                Stretch::Forward(ranks) => self.push(Stretch::Forward(ranks.start.max(next)..ranks.end)),
+                Stretch::RunsBackward(_) if !is_value => (),
                 Stretch::RunsBackward(ranks) => {
                     self.push(Stretch::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
                     self.push(Stretch::RunsBackward(ranks.start..ranks.end.min(run.start)));
@@ -141,15 +155,13 @@ impl<'t> RankWalk<'t> {
     }
 
     fn put_back(&mut self, stretch: Stretch) {
-        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
-        if ranks.start < ranks.end {
+        if !stretch.is_empty() {
             self.ahead.push_front(stretch);
         }
     }
 
     fn push(&mut self, stretch: Stretch) {
-        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
-        if ranks.start < ranks.end {
+        if !stretch.is_empty() {
             self.ahead.push_back(stretch);
         }
     }

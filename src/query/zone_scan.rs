@@ -80,13 +80,18 @@ impl LeafMatcher<'_> {
     fn classify(&self, facts: &Zone, rows: usize) -> Coverage {
         let nulls = facts.null_count as usize;
         match &self.test {
-            Test::Keys(keys) if facts.smallest <= facts.largest => {
-                match keys.covers(facts.smallest, facts.largest) {
-                    Coverage::All if nulls + facts.nan_count as usize > 0 => Coverage::Some,
-                    coverage => coverage,
-                }
+            Test::Keys(keys) => {
+                let all_or_none = |all: bool| if all { Coverage::All } else { Coverage::None };
+                let numbers = facts.smallest <= facts.largest;
+                let parts = [
+                    numbers.then(|| keys.covers(facts.smallest, facts.largest)),
+                    (facts.nan_count > 0).then(|| all_or_none(self.takes_nan)),
+                    (nulls > 0).then_some(Coverage::None),
+                ];
+                let mut parts = parts.into_iter().flatten();
+                let first = parts.next().unwrap_or(Coverage::None);
+                if parts.all(|part| part == first) { first } else { Coverage::Some }
             }
-            Test::Keys(_) => Coverage::None,
             Test::Text(_) => {
                 if nulls == rows {
                     Coverage::None

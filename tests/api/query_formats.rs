@@ -77,3 +77,22 @@ fn a_fault_is_json_whatever_was_accepted() {
     let answer = ask(&site, "text/csv", r#"{"limit": 0}"#);
     assert_eq!(answer.refusal().1, "BAD_REQUEST");
 }
+
+#[test]
+fn ndjson_says_in_a_header_that_numbers_became_null() {
+    let site = Site::with_cities();
+    let sentence = "\"1 values are NaN or infinite, which JSON cannot express; they are null\"";
+    let answer = ask(&site, "application/x-ndjson", r#"{"columns": ["height"], "limit": 2}"#);
+    assert_eq!(answer.text(), "{\"height\":0.5}\n{\"height\":null}\n");
+    assert_eq!(answer.header("X-Warnings"), Some(sentence));
+    assert!(answer.header("Access-Control-Expose-Headers").unwrap().contains("X-Warnings"));
+    let none = ask(&site, "application/x-ndjson", r#"{"columns": ["height"], "limit": 1}"#);
+    assert_eq!(none.header("X-Warnings"), None);
+    let csv = ask(&site, "text/csv", r#"{"columns": ["height"], "limit": 2}"#);
+    assert_eq!((csv.text().as_str(), csv.header("X-Warnings")), ("height\r\n0.5\r\nNaN\r\n", None));
+    let key = site.paying_key(100);
+    let head = Ask::new("HEAD", "/api/v1/datasets/cities/query?limit=2&columns=height")
+        .header("X-Api-Key", &key)
+        .header("Accept", "application/x-ndjson");
+    assert_eq!(site.send(&head).header("X-Warnings"), None, "what costs nothing tells nothing of the values");
+}

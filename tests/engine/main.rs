@@ -7,6 +7,7 @@
 )]
 
 mod damage;
+mod floats;
 mod naive;
 mod rendering;
 mod requests;

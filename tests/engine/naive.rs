@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use mercato_format::ColumnKind;
+use mercato_format::{ColumnKind, FloatWidth};
 use serde_json::Value;
 
 /// A cell.
@@ -24,6 +24,8 @@ pub enum Cell {
 pub struct NaiveColumn {
     pub name: String,
     pub kind: ColumnKind,
+    /// Of doubles: `Single` where all of them are singles.
+    pub width: FloatWidth,
     pub cells: Vec<Option<Cell>>,
 }
 
@@ -45,6 +47,10 @@ pub enum Condition {
     Text(&'static str, String),
     /// `isNull`.
     IsNull(bool),
+    /// `isNaN`, of doubles.
+    IsNan(bool),
+    /// `isFinite`, of doubles.
+    IsFinite(bool),
 }
 
 /// A filter.
@@ -56,7 +62,7 @@ pub enum Filter {
     Test(usize, Condition),
 }
 
-/// Values, then NaN; `None` never gets here.
+/// Values, then NaN; rows without a value never get here.
 pub fn compare(a: &Cell, b: &Cell) -> Ordering {
     match (a, b) {
         (Cell::Number(a), Cell::Number(b)) => a.cmp(b),
@@ -71,9 +77,16 @@ fn is_nan(cell: &Cell) -> bool {
     matches!(cell, Cell::Float(value) if value.is_nan())
 }
 
+fn is_finite(cell: &Cell) -> bool {
+    matches!(cell, Cell::Float(value) if value.is_finite())
+}
+
 fn test(cell: Option<&Cell>, condition: &Condition) -> Option<bool> {
-    if let Condition::IsNull(expected) = condition {
-        return Some(cell.is_none() == *expected);
+    match condition {
+        Condition::IsNull(expected) => return Some(cell.is_none() == *expected),
+        Condition::IsNan(expected) => return cell.map(|cell| is_nan(cell) == *expected),
+        Condition::IsFinite(expected) => return cell.map(|cell| is_finite(cell) == *expected),
+        _ => (),
     }
     let cell = cell.filter(|cell| !is_nan(cell))?;
     Some(match condition {
@@ -99,7 +112,7 @@ fn test(cell: Option<&Cell>, condition: &Condition) -> Option<bool> {
                 _ => text.ends_with(pattern.as_str()),
             }
         }
-        Condition::IsNull(_) => panic!(),
+        Condition::IsNull(_) | Condition::IsNan(_) | Condition::IsFinite(_) => panic!(),
     })
 }
 
@@ -143,7 +156,7 @@ impl Filter {
             Filter::Not(inner) => serde_json::json!({"$not": inner.json(table)}),
             Filter::Test(column, condition) => {
                 let column = &table.columns[*column];
-                let literal = |cell: &Cell| literal(column.kind, cell);
+                let literal = |cell: &Cell| literal(column, cell);
                 let test = match condition {
                     Condition::Compare(operator, cell) => serde_json::json!({*operator: literal(cell)}),
                     Condition::OneOf(inside, cells) => {
@@ -152,6 +165,8 @@ impl Filter {
                     }
                     Condition::Text(operator, pattern) => serde_json::json!({*operator: pattern}),
                     Condition::IsNull(expected) => serde_json::json!({"isNull": expected}),
+                    Condition::IsNan(expected) => serde_json::json!({"isNaN": expected}),
+                    Condition::IsFinite(expected) => serde_json::json!({"isFinite": expected}),
                 };
                 serde_json::json!({column.name.as_str(): test})
             }
@@ -159,13 +174,22 @@ impl Filter {
     }
 }
 
-fn literal(kind: ColumnKind, cell: &Cell) -> Value {
+/// A double in JSON, with the digits that the column shows.
+pub fn float_json(width: FloatWidth, value: f64) -> String {
+    let shown = match width {
+        FloatWidth::Single => serde_json::to_string(&(value as f32)),
+        _ => serde_json::to_string(&value),
+    };
+    shown.unwrap()
+}
+
+fn literal(column: &NaiveColumn, cell: &Cell) -> Value {
     use mercato_format::print::{push_date, push_decimal, push_timestamp};
     let mut text = Vec::new();
-    match (kind, cell) {
+    match (column.kind, cell) {
         (_, Cell::Text(text)) => return text.as_str().into(),
         (_, Cell::Flag(flag)) => return (*flag).into(),
-        (_, Cell::Float(value)) => return (*value).into(),
+        (_, Cell::Float(value)) => return serde_json::from_str(&float_json(column.width, *value)).unwrap(),
         (ColumnKind::Date, Cell::Number(days)) => push_date(&mut text, i64::try_from(*days).unwrap()),
         (ColumnKind::Timestamp { unit }, Cell::Number(value)) => {
             push_timestamp(&mut text, i64::try_from(*value).unwrap(), unit)
@@ -177,7 +201,7 @@ fn literal(kind: ColumnKind, cell: &Cell) -> Value {
     String::from_utf8(text).unwrap().into()
 }
 
-/// All matching rows in the order asked for.
+/// All matching rows in the order asked for: numbers up or down, then NaN, then rows without a value.
 pub fn rows(table: &NaiveTable, filter: Option<&Filter>, sort: Option<usize>, descending: bool) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..u32::try_from(table.rows).unwrap())
         .filter(|row| filter.is_none_or(|filter| filter.holds(table, *row as usize) == Some(true)))
@@ -188,7 +212,7 @@ pub fn rows(table: &NaiveTable, filter: Option<&Filter>, sort: Option<usize>, de
         Some(column) => rows.sort_by(|a, b| {
             let cell = |row: &u32| table.columns[column].cells[*row as usize].as_ref();
             match (cell(a), cell(b)) {
-                (Some(a), Some(b)) if descending => compare(b, a),
+                (Some(a), Some(b)) if descending && !is_nan(a) && !is_nan(b) => compare(b, a),
                 (Some(a), Some(b)) => compare(a, b),
                 (a, b) => a.is_none().cmp(&b.is_none()),
             }

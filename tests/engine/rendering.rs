@@ -1,26 +1,27 @@
 //! Every format prints every cell as a plain printer does, and what JSON and CSV readers read is what was stored.
 
 use mercato::render::{
-    Format, RENDER_CHUNK_ROWS, RENDERER_VERSION, RenderedLengths, RowWriter, append_lengths, count_lengths,
-    render_rows, stored_lengths,
+    Format, RENDER_CHUNK_ROWS, RenderedLengths, RowWriter, append_lengths, count_lengths, render_rows,
+    renderer_version, stored_lengths,
 };
 use mercato_format::print::{push_date, push_decimal, push_timestamp};
 use mercato_format::{ColumnKind, Table};
 use proptest::prelude::*;
 
-use crate::naive::{Cell, NaiveTable};
+use crate::naive::{Cell, NaiveColumn, NaiveTable, float_json};
 use crate::stored::stored;
 use crate::tables;
 
 /// The cell in JSON, made with nothing but the standard library, `serde_json` and the printers of exact numbers.
-fn json(kind: ColumnKind, cell: Option<&Cell>) -> String {
+fn json(column: &NaiveColumn, cell: Option<&Cell>) -> String {
+    let kind = column.kind;
     let mut out = Vec::new();
     match (kind, cell) {
         (_, None) => return "null".into(),
         (_, Some(Cell::Text(text))) => return serde_json::to_string(text).unwrap(),
         (_, Some(Cell::Flag(flag))) => return flag.to_string(),
         (_, Some(Cell::Float(value))) => {
-            return if value.is_finite() { serde_json::to_string(value).unwrap() } else { "null".into() };
+            return if value.is_finite() { float_json(column.width, *value) } else { "null".into() };
         }
         (ColumnKind::Decimal { scale, .. }, Some(Cell::Number(value))) => {
             push_decimal(&mut out, *value, scale)
@@ -35,7 +36,7 @@ fn json(kind: ColumnKind, cell: Option<&Cell>) -> String {
     if matches!(kind, ColumnKind::Decimal { .. }) { text } else { format!("\"{text}\"") }
 }
 
-fn csv(kind: ColumnKind, cell: Option<&Cell>) -> String {
+fn csv(column: &NaiveColumn, cell: Option<&Cell>) -> String {
     match cell {
         None => String::new(),
         Some(Cell::Float(value)) if value.is_nan() => "NaN".into(),
@@ -46,16 +47,16 @@ fn csv(kind: ColumnKind, cell: Option<&Cell>) -> String {
             format!("\"{}\"", text.replace('"', "\"\""))
         }
         Some(Cell::Text(text)) => text.clone(),
-        cell => json(kind, cell).trim_matches('"').into(),
+        cell => json(column, cell).trim_matches('"').into(),
     }
 }
 
 fn expected(format: Format, table: &NaiveTable, columns: &[usize], rows: &[u32]) -> String {
-    let cells = |row: &u32, print: fn(ColumnKind, Option<&Cell>) -> String| -> Vec<String> {
+    let cells = |row: &u32, print: fn(&NaiveColumn, Option<&Cell>) -> String| -> Vec<String> {
         columns
             .iter()
             .map(|column| &table.columns[*column])
-            .map(|column| print(column.kind, column.cells[*row as usize].as_ref()))
+            .map(|column| print(column, column.cells[*row as usize].as_ref()))
             .collect()
     };
     let object = |row: &u32| {
@@ -142,7 +143,7 @@ fn a_file_keeps_the_lengths_of_its_export_formats() {
         with.verify(&|_| ()).unwrap();
         for format in [Format::Csv, Format::Json, Format::Ndjson] {
             let lengths = stored_lengths(&with, format).unwrap();
-            assert_eq!(lengths.renderer_version(), RENDERER_VERSION);
+            assert_eq!(lengths.renderer_version(), renderer_version(&with));
             assert_eq!(lengths, count_lengths(&with, format).unwrap());
             check_lengths(&with, format, &lengths);
             assert!(stored_lengths(&without, format).is_none());
@@ -157,7 +158,7 @@ fn lengths_of_another_printer_are_not_used() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.mcol");
     let columns = [Column::new("n", ColumnKind::Integer, ColumnValues::Integers(vec![Some(1), None]))];
-    let other = || RenderedLengths::new(RENDERER_VERSION + 1, RENDER_CHUNK_ROWS, 2, &[0, 7], 8).unwrap();
+    let other = || RenderedLengths::new(7, RENDER_CHUNK_ROWS, 2, &[0, 7], 8).unwrap();
     write_table_and(&path, &columns, |writer| writer.append_rendered_lengths(&[other(), other(), other()]))
         .unwrap();
     let table = Table::open(&path).unwrap();
@@ -189,4 +190,31 @@ fn batches_of_any_size_give_the_same_document() {
     writer.end(&mut pieces);
     assert_eq!(whole, pieces);
     assert!(serde_json::from_slice::<serde_json::Value>(&whole).unwrap().as_array().unwrap().len() == 2_000);
+}
+
+/// Files that were made when narrow floats were still printed as doubles.
+#[test]
+fn lengths_from_before_narrow_floats_were_printed_as_such_are_counted_anew() {
+    use mercato_format::writer::{Column, ColumnValues, write_table_and};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("narrow.mcol");
+    for (source, first_is_used, bytes) in
+        [("FLOAT", false, "n\r\n0.1\r\n\r\n"), ("DOUBLE", true, "n\r\n0.10000000149011612\r\n\r\n")]
+    {
+        let values = ColumnValues::Floats(vec![Some(f64::from(0.1f32)), None]);
+        let mut column = Column::new("n", ColumnKind::Float, values);
+        column.spec.source_type = source.into();
+        let first = || RenderedLengths::new(1, RENDER_CHUNK_ROWS, 2, &[0, 7], 8).unwrap();
+        write_table_and(&path, &[column], |writer| {
+            writer.append_rendered_lengths(&[first(), first(), first()])
+        })
+        .unwrap();
+        let table = Table::open(&path).unwrap();
+        table.verify(&|_| ()).unwrap();
+        assert_eq!(stored_lengths(&table, Format::Csv).is_some(), first_is_used, "{source}");
+        assert_eq!(count_lengths(&table, Format::Csv).unwrap().total_bytes(), bytes.len() as u64, "{source}");
+        let mut out = Vec::new();
+        render_rows(Format::Csv, &table, &[0], &[0, 1], &mut out).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), bytes);
+    }
 }

@@ -1,7 +1,7 @@
 //! A naive table as a store file. Knows not where its values come from: property tests and fuzz targets make them.
 
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
-use mercato_format::{ColumnKind, Table, TimeUnit};
+use mercato_format::{ColumnKind, FloatWidth, Table, TimeUnit};
 
 use crate::naive::{Cell, NaiveTable};
 
@@ -61,7 +61,12 @@ pub fn stored(table: &NaiveTable, indexed: &[bool]) -> Table {
                     numbers().map(|value| value.map(|value| i64::try_from(value).unwrap())).collect(),
                 ),
             };
-            Column { sort_index: *indexed, ..Column::new(&column.name, column.kind, values) }
+            let mut stored =
+                Column { sort_index: *indexed, ..Column::new(&column.name, column.kind, values) };
+            if column.width == FloatWidth::Single {
+                stored.spec.source_type = "FLOAT".into();
+            }
+            stored
         })
         .collect();
     temporary_table(&columns).unwrap()

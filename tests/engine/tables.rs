@@ -1,6 +1,6 @@
 //! Random tables for property tests.
 
-use mercato_format::ColumnKind;
+use mercato_format::{ColumnKind, FloatWidth};
 use proptest::prelude::*;
 
 use crate::naive::{Cell, NaiveColumn, NaiveTable};
@@ -28,7 +28,8 @@ pub fn cell(kind: ColumnKind, spread: i64) -> BoxedStrategy<Cell> {
         .boxed(),
         ColumnKind::Float => prop_oneof![
             8 => small.prop_map(|value| Cell::Float(value as f64 / 4.0)),
-            1 => prop::sample::select(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0][..]).prop_map(Cell::Float),
+            2 => Just(Cell::Float(f64::NAN)),
+            1 => prop::sample::select(&[f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, -f64::NAN][..]).prop_map(Cell::Float),
         ]
         .boxed(),
         ColumnKind::Boolean => any::<bool>().prop_map(Cell::Flag).boxed(),
@@ -36,15 +37,26 @@ pub fn cell(kind: ColumnKind, spread: i64) -> BoxedStrategy<Cell> {
     }
 }
 
+/// Makes a double one that a column of this width holds, and few singles are short as doubles.
+pub fn narrow_cell(cell: &mut Cell, width: FloatWidth) {
+    if let (Cell::Float(value), FloatWidth::Single) = (cell, width) {
+        *value = f64::from((*value / 2.5) as f32);
+    }
+}
+
 fn column(rows: usize, number: usize) -> impl Strategy<Value = (NaiveColumn, bool)> {
-    let kind = prop::sample::select(&KINDS[..]);
+    let kind = prop_oneof![3 => prop::sample::select(&KINDS[..]), 1 => Just(ColumnKind::Float)];
     let spread = prop::sample::select(&[1i64, 5, 400][..]);
     let shape = (kind, spread, prop::sample::select(&[0.0001, 0.2, 0.9999][..]), prop::bool::weighted(0.8));
     shape.prop_flat_map(move |(kind, spread, nulls, indexed)| {
         let nullable = prop::option::weighted(1.0 - nulls, cell(kind, spread));
         // A text column without sort index cannot be sorted by; all others can.
-        prop::collection::vec(nullable, rows)
-            .prop_map(move |cells| (NaiveColumn { name: format!("c{number}"), kind, cells }, indexed))
+        let cells = prop::collection::vec(nullable, rows);
+        (cells, any::<bool>()).prop_map(move |(mut cells, narrow)| {
+            let width = if narrow { FloatWidth::Single } else { FloatWidth::Double };
+            cells.iter_mut().flatten().for_each(|cell| narrow_cell(cell, width));
+            (NaiveColumn { name: format!("c{number}"), kind, width, cells }, indexed)
+        })
     })
 }
 

@@ -5,13 +5,13 @@ use mercato::query::{
     NoSelections, PaginationMode, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
 };
 use mercato::selections::SelectionCache;
-use mercato_format::{ColumnKind, Table};
+use mercato_format::{ColumnKind, FloatWidth, Table};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::naive::{Condition, Filter, NaiveTable, rows};
 use crate::stored::stored;
-use crate::tables::{self, cell};
+use crate::tables::{self, cell, narrow_cell};
 
 /// A random request against a random table.
 #[derive(Debug, Clone)]
@@ -25,18 +25,27 @@ struct Case {
     offset: usize,
 }
 
-fn condition(kind: ColumnKind) -> BoxedStrategy<Condition> {
+fn condition(kind: ColumnKind, width: FloatWidth) -> BoxedStrategy<Condition> {
     let operator = prop::sample::select(&["eq", "ne", "gt", "gte", "lt", "lte"][..]);
     let finite = move || {
-        cell(kind, 6).prop_filter(
+        let finite = cell(kind, 6).prop_filter(
             "JSON has no such number",
             |cell| !matches!(cell, crate::naive::Cell::Float(value) if !value.is_finite()),
-        )
+        );
+        finite.prop_map(move |mut cell| {
+            narrow_cell(&mut cell, width);
+            cell
+        })
     };
     let compare = (operator, finite()).prop_map(|(operator, cell)| Condition::Compare(operator, cell));
     let one_of = (any::<bool>(), prop::collection::vec(finite(), 1..4))
         .prop_map(|(inside, cells)| Condition::OneOf(inside, cells));
     let is_null = any::<bool>().prop_map(Condition::IsNull);
+    if kind == ColumnKind::Float {
+        let is_nan = any::<bool>().prop_map(Condition::IsNan);
+        let is_finite = any::<bool>().prop_map(Condition::IsFinite);
+        return prop_oneof![4 => compare, 2 => one_of, 1 => is_null, 3 => is_nan, 2 => is_finite].boxed();
+    }
     if kind != ColumnKind::Text {
         return prop_oneof![4 => compare, 2 => one_of, 1 => is_null].boxed();
     }
@@ -47,10 +56,10 @@ fn condition(kind: ColumnKind) -> BoxedStrategy<Condition> {
 }
 
 fn filter(table: &NaiveTable) -> impl Strategy<Value = Filter> + use<> {
-    let kinds: Vec<(usize, ColumnKind)> =
-        table.columns.iter().map(|column| column.kind).enumerate().collect();
-    let leaf = prop::sample::select(kinds).prop_flat_map(|(column, kind)| {
-        condition(kind).prop_map(move |condition| Filter::Test(column, condition))
+    let kinds: Vec<(usize, (ColumnKind, FloatWidth))> =
+        table.columns.iter().map(|column| (column.kind, column.width)).enumerate().collect();
+    let leaf = prop::sample::select(kinds).prop_flat_map(|(column, (kind, width))| {
+        condition(kind, width).prop_map(move |condition| Filter::Test(column, condition))
     });
     leaf.prop_recursive(3, 8, 3, |inner| {
         prop_oneof![

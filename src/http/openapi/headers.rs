@@ -11,7 +11,8 @@ pub(super) const HELD: [&str; 3] = ["ETag", "Last-Modified", "Cache-Control"];
 /// On answers that can cost credits.
 pub(super) const CREDITS: [&str; 2] = ["X-Credits-Charged", "X-Credits-Remaining"];
 /// On pages that are no JSON: what JSON says in fields.
-pub(super) const PAGE: [&str; 4] = ["X-Rows-Returned", "X-Next-Cursor", "X-Pagination-Mode", "X-Total-Rows"];
+pub(super) const PAGE: [&str; 5] =
+    ["X-Rows-Returned", "X-Next-Cursor", "X-Pagination-Mode", "X-Total-Rows", "X-Warnings"];
 
 /// A header among the components.
 pub(super) fn named(name: &str) -> Ref {
@@ -82,6 +83,11 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
             "X-Pagination-Mode",
             word("How the page was found", &["cursor", "offset"]),
             "How the page was found.",
+        ),
+        header(
+            "X-Warnings",
+            text("Strings of a structured field (RFC 9651)"),
+            "Sentences about the answer, where there is no `meta.warnings`; absent when there are none.",
         ),
         header("X-Total-Rows", count("Rows"), "Rows that match; absent where no index knows it."),
         header(
