@@ -42,6 +42,10 @@ pub enum Reason {
     CursorQueryMismatch,
     /// The version that the cursor began on is gone.
     CursorExpired,
+    /// The dataset has no such version.
+    VersionUnknown,
+    /// The version was published once and cannot be read any more.
+    VersionGone,
 }
 
 impl Reason {
@@ -66,6 +70,8 @@ impl Reason {
             Reason::CursorInvalid => "CURSOR_INVALID",
             Reason::CursorQueryMismatch => "CURSOR_QUERY_MISMATCH",
             Reason::CursorExpired => "CURSOR_EXPIRED",
+            Reason::VersionUnknown => "VERSION_UNKNOWN",
+            Reason::VersionGone => "VERSION_GONE",
         }
     }
 }

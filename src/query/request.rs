@@ -15,7 +15,8 @@ pub const COLUMNS_NAMED_MAX: usize = 16_384;
 /// Members of a body that are read: each but the first of every field is a fault, so one with more is refused for these.
 const MEMBERS_MAX: usize = 2 * FAULTS_MAX;
 
-const FIELDS: [&str; 7] = ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor"];
+const FIELDS: [&str; 8] =
+    ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version"];
 
 /// Which end of the order comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,6 +38,7 @@ pub struct QueryRequest {
     pub(crate) sort_by: Option<String>,
     pub(crate) direction: SortDirection,
     pub(crate) cursor: Option<Cursor>,
+    pub(crate) version: Option<String>,
 }
 
 impl QueryRequest {
@@ -101,6 +103,18 @@ impl QueryRequest {
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit
+    }
+
+    /// The version to read, as written; absent for the current one.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
+    /// The same from the first row on.
+    #[must_use]
+    pub fn without_cursor(self) -> QueryRequest {
+        QueryRequest { cursor: None, ..self }
     }
 
     /// Replaces the cursor, for a stream that is resumed by its last event.
@@ -207,6 +221,10 @@ impl Reader {
                 self.request.sort_by = Some(text(pointer, value, "the name of a column").map_err(one)?)
             }
             "sortDirection" => self.request.direction = direction(pointer, value).map_err(one)?,
+            "version" => {
+                let version = text(pointer, value, "a version such as \"1.0.0\"").map_err(one)?;
+                self.request.version = Some(version);
+            }
             _ => {
                 let cursor = text(pointer, value, "the `nextCursor` of an answer").map_err(one)?;
                 self.request.cursor = Some(Cursor::decode(&cursor).map_err(one)?);

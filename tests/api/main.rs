@@ -34,3 +34,4 @@ mod search_models;
 #[path = "../books/small_disk.rs"]
 mod small_disk;
 mod stats;
+mod versions;

@@ -5,8 +5,9 @@
 use serde_json::{Value, json};
 
 use super::dataset_answer::{find, language};
+use super::dataset_version;
 use super::percent::percent_encode;
-use crate::catalog::{ColumnKind, ColumnMeta, Dataset, Language, LogicalType};
+use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, Language, LogicalType};
 use crate::http::app::App;
 use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
@@ -28,14 +29,16 @@ fn describe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
     let mut query = request.query();
     let language = language(&mut query);
+    let named = query.text("version");
     query.finish()?;
+    let version = dataset_version::of_parameter(&dataset, named)?;
     let base = app.documents.base_url(request)?;
-    let text = document(&dataset, base.as_str(), language).to_string();
+    let text = document(&dataset, version, base.as_str(), language).to_string();
     let response = Response::raw("application/ld+json", AnswerBuffer::from_body(text.as_bytes()));
     Ok(response.public(request, dataset.updated_at, REVALIDATE))
 }
 
-fn document(dataset: &Dataset, base: &str, language: Option<Language>) -> Value {
+fn document(dataset: &Dataset, version: &DatasetVersion, base: &str, language: Option<Language>) -> Value {
     let manifest = &dataset.manifest;
     let url = format!("{base}/api/v1/datasets/{}", dataset.slug());
     let title = manifest.title.choose(language).unwrap_or(dataset.slug());
@@ -49,14 +52,14 @@ fn document(dataset: &Dataset, base: &str, language: Option<Language>) -> Value 
         "description": manifest.description.choose(language).unwrap_or(title),
         "url": url,
         "keywords": manifest.tags,
-        "version": dataset.current.version.to_string(),
-        "datePublished": dataset.current.published_at.rfc3339(),
+        "version": version.version.to_string(),
+        "datePublished": version.published_at.rfc3339(),
         "dateModified": dataset.updated_at.rfc3339(),
         "inLanguage": languages(dataset),
         "isAccessibleForFree": false,
         "isLiveDataset": true,
-        "distribution": FORMATS.map(|(format, media_type)| file(dataset, &url, format, media_type)),
-        "recordSet": [record_set(dataset)],
+        "distribution": FORMATS.map(|(format, media_type)| file(dataset, version, &url, format, media_type)),
+        "recordSet": [record_set(dataset, version)],
     });
     let license = manifest.license_url.as_deref().or(manifest.license.as_deref());
     if let (Some(license), Some(members)) = (license, document.as_object_mut()) {
@@ -78,24 +81,32 @@ fn languages(dataset: &Dataset) -> Vec<&'static str> {
     languages
 }
 
-fn file(dataset: &Dataset, url: &str, format: &str, media_type: &str) -> Value {
+fn file(dataset: &Dataset, version: &DatasetVersion, url: &str, format: &str, media_type: &str) -> Value {
+    let number = &version.version;
+    let (which, choice) = if *number == dataset.current.version {
+        ("current version".to_owned(), String::new())
+    } else {
+        let mut choice = "&version=".to_owned();
+        percent_encode(&number.to_string(), &mut choice);
+        (format!("version {number}"), choice)
+    };
     json!({
         "@type": "cr:FileObject",
         "@id": format,
-        "name": format!("{}-{}.{format}", dataset.slug(), dataset.current.version),
-        "description": "The whole current version. Needs an API key and costs a credit for each row.",
-        "contentUrl": format!("{url}/download?format={format}"),
+        "name": format!("{}-{number}.{format}", dataset.slug()),
+        "description": format!("The whole {which}. Needs an API key and costs a credit for each row."),
+        "contentUrl": format!("{url}/download?format={format}{choice}"),
         "encodingFormat": media_type,
     })
 }
 
-fn record_set(dataset: &Dataset) -> Value {
-    let columns = dataset.current.table.columns();
+fn record_set(dataset: &Dataset, version: &DatasetVersion) -> Value {
+    let columns = version.table.columns();
     json!({
         "@type": "cr:RecordSet",
         "@id": "rows",
         "name": "rows",
-        "description": format!("{} rows.", dataset.current.table.row_count()),
+        "description": format!("{} rows.", version.table.row_count()),
         "field": columns.iter().map(|column| field(dataset, column)).collect::<Vec<_>>(),
     })
 }

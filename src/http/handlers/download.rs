@@ -1,12 +1,11 @@
-//! The whole current version of a dataset as a file, or any part of it.
-
-use std::sync::Arc;
+//! A whole version of a dataset as a file, or any part of it.
 
 use super::dataset_answer::{damaged, find};
+use super::dataset_version;
 use super::download_body::{DownloadBody, Paid};
 use super::query::uncharged;
 use super::query_input::none_acceptable;
-use crate::catalog::{Dataset, FormatError};
+use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
 use crate::http::conditional::{Conditions, Validators, Verdict, not_expected};
@@ -17,7 +16,7 @@ use crate::http::range::{self, Asked};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{ChargeError, DownloadOrder, Ticket};
-use crate::render::{Document, Format, RENDERER_VERSION};
+use crate::render::{Document, Format, renderer_version};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -39,18 +38,19 @@ fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// The stops of a download: dataset, format, what the client holds, which part it wants, payment, bytes.
 fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut parameters = request.query();
-    let named = parameters.choice("format", &FORMATS);
+    let named_format = parameters.choice("format", &FORMATS);
+    let named_version = parameters.text("version").map(ToOwned::to_owned);
     parameters.finish()?;
     let dataset = find(app, request)?;
-    let format = match named {
+    let format = match named_format {
         Some(format) => format,
         None => accepted(request)?,
     };
-    let version = &dataset.current;
+    let version = dataset_version::of_parameter(&dataset, named_version.as_deref())?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
     let document = app.exports.open(&version.table, format).map_err(broken)?;
     let digest = app.exports.digest(&document).map_err(broken)?;
-    let file = File { app, dataset: &dataset, format, document, digest };
+    let file = File { app, slug: dataset.slug(), version, format, document, digest };
     file.answer(request)
 }
 
@@ -62,7 +62,8 @@ fn accepted(request: &Incoming) -> Result<Format, ApiError> {
 /// The file that is asked for.
 struct File<'a> {
     app: &'a App,
-    dataset: &'a Arc<Dataset>,
+    slug: &'a str,
+    version: &'a DatasetVersion,
     format: Format,
     document: Document<'a>,
     digest: Option<String>,
@@ -127,11 +128,11 @@ impl File<'_> {
         part: &std::ops::Range<u64>,
         coding: Option<Coding>,
     ) -> Result<Response, ApiError> {
-        let version = &self.dataset.current;
+        let version = self.version;
         let order = DownloadOrder {
             account: request.caller()?.account.clone(),
             rows: version.table.row_count().into(),
-            dataset: self.dataset.slug().to_owned(),
+            dataset: self.slug.to_owned(),
             version: version.version.to_string(),
             format: self.format_name().to_owned(),
             request_id: request.request_id().to_owned(),
@@ -149,7 +150,7 @@ impl File<'_> {
         request.log.credits = Some(charged);
         let body = DownloadBody {
             app: self.app.long_work(),
-            slug: self.dataset.slug().to_owned(),
+            slug: self.slug.to_owned(),
             version: version.clone(),
             format: self.format,
             part: part.clone(),
@@ -165,8 +166,8 @@ impl File<'_> {
 
     /// The headers that 200, 206 and 304 share.
     fn labelled(&self, response: Response, validators: &Validators) -> Response {
-        let version = &self.dataset.current.version;
-        let name = format!("{}-{version}.{}", self.dataset.slug(), self.format_name());
+        let version = &self.version.version;
+        let name = format!("{}-{version}.{}", self.slug, self.format_name());
         let ranges = if response.is_encoded() { "none" } else { "bytes" };
         response
             .with_header("ETag", validators.entity_tag.clone())
@@ -180,10 +181,11 @@ impl File<'_> {
 
     /// The tag changes with the content, the format and the way of printing.
     fn validators(&self) -> Validators {
-        let version = &self.dataset.current;
+        let version = self.version;
         let (content, format) = (version.table.fingerprint(), self.format_name());
+        let printer = renderer_version(&version.table);
         Validators {
-            entity_tag: format!("\"{content}-{format}-{RENDERER_VERSION}\""),
+            entity_tag: format!("\"{content}-{format}-{printer}\""),
             last_modified: version.published_at,
         }
     }

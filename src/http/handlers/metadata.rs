@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_version;
 use super::{sample, schema};
 use crate::catalog::parse_changelog;
 use crate::clock::Moment;
@@ -27,18 +28,24 @@ const FIVE_MINUTES: &str = "public, max-age=300";
 
 fn get_schema(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
-    no_parameters(request)?;
-    let document = schema::document(&dataset)
-        .map_err(|error| damaged(app, dataset.slug(), &dataset.current, &error.to_string()))?;
+    let mut query = request.query();
+    let named = query.text("version");
+    query.finish()?;
+    let version = dataset_version::of_parameter(&dataset, named)?;
+    let document = schema::document(&dataset, version)
+        .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     Ok(Response::data(&document)?.public(request, dataset.updated_at, REVALIDATE))
 }
 
 fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
-    no_parameters(request)?;
+    let mut query = request.query();
+    let named = query.text("version");
+    query.finish()?;
+    let version = dataset_version::of_parameter(&dataset, named)?;
     let mut buffer = Response::begin_envelope(32 * 1024);
-    let (rows, notes) = sample::write(&dataset.current, buffer.sink())
-        .map_err(|error| damaged(app, dataset.slug(), &dataset.current, &error.to_string()))?;
+    let (rows, notes) = sample::write(version, buffer.sink())
+        .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     request.log.rows = Some(u64::from(rows));
     let response = Response::enveloped(buffer).public(request, dataset.updated_at, FIVE_MINUTES);
     Ok(super::page_answer::with_notes(response, &notes))

@@ -6,6 +6,7 @@ pub(super) mod catalog;
 pub(super) mod console;
 pub(super) mod croissant;
 mod dataset_answer;
+mod dataset_version;
 pub(super) mod discovery;
 pub(super) mod download;
 mod download_body;

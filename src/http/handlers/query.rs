@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
-use super::query_input::{Asked, claim, format, not_planned, version};
+use super::query_input::{Asked, claim, format, not_planned};
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::fairness::Size;
 use crate::http::app::App;
@@ -70,7 +71,7 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let format = format(request)?;
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
-    let version = version(&dataset, &asked, request.now());
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let (version, claim) = claim(app, request, &dataset, version, content)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
@@ -107,7 +108,7 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &version);
-    Ok(if format == Format::Json { page_answer::with_notes(response, &notes) } else { response })
+    Ok(page_answer::with_notes(response, &notes))
 }
 
 /// What `HEAD` is told: it costs nothing, so it says nothing of the rows, not even how long they are.
@@ -145,7 +146,7 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
     let asked = Asked::json(&body, QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
-    let version = version(&dataset, &asked, request.now());
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;

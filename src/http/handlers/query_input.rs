@@ -1,7 +1,7 @@
 //! What a query asks, against which version, and in which format.
 
+use super::dataset_version;
 use crate::catalog::{Dataset, DatasetVersion, FormatError};
-use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
@@ -71,9 +71,12 @@ impl Asked {
         match self {
             Self::Sound(request) => Ok(request),
             Self::Faulty(mut faults, rest) => {
-                if let Err(QueryError::Faults(more)) =
-                    query::plan(&rest, &dataset.current.table, dataset.slug())
-                {
+                let version = rest.version().map(|name| dataset_version::named(dataset, name, "/version"));
+                let version = version.unwrap_or(Ok(&dataset.current)).unwrap_or_else(|fault| {
+                    faults.push(fault);
+                    &dataset.current
+                });
+                if let Err(QueryError::Faults(more)) = query::plan(&rest, &version.table, dataset.slug()) {
                     faults.extend(more);
                 }
                 Err(refuse(faults))
@@ -101,15 +104,6 @@ pub(super) fn not_planned(error: QueryError, broken: impl FnOnce(FormatError) ->
         QueryError::Faults(faults) => refuse(faults),
         QueryError::Format(error) => broken(error),
     }
-}
-
-/// The version that the cursor began on, else the current one: on it, planning says what is wrong with the cursor.
-pub(super) fn version(dataset: &Dataset, query: &QueryRequest, now: Moment) -> DatasetVersion {
-    let walked = query.cursor_fingerprint().and_then(|content| dataset.version_of_content(content));
-    if let Some(version) = walked {
-        version.note_walk(now);
-    }
-    walked.unwrap_or(&dataset.current).clone()
 }
 
 /// The claim of an `Idempotency-Key` on a version, when one is sent, and the version to be read. A request that was paid

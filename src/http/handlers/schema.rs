@@ -7,7 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::sample::spaced_rows;
-use crate::catalog::{ColumnKind, ColumnMeta, Dataset, FormatError, LogicalType, Table};
+use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType, Table};
 use crate::limits::http::EXAMPLE_ROW_COUNT_MAX;
 use crate::render::{Format, render_rows};
 
@@ -55,10 +55,10 @@ struct ColumnLine {
     example: Option<Box<RawValue>>,
 }
 
-/// Describes the current version; examples come from the manifest, else from the data.
-pub(super) fn document(dataset: &Dataset) -> Result<SchemaDocument, FormatError> {
-    let columns = dataset.current.table.columns();
-    let examples = dataset.current.examples(examples_from_data)?;
+/// Describes a version; examples come from the manifest, else from the data.
+pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<SchemaDocument, FormatError> {
+    let columns = version.table.columns();
+    let examples = version.examples(examples_from_data)?;
     let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
     for (column, found) in columns.iter().zip(examples) {
@@ -82,7 +82,7 @@ pub(super) fn document(dataset: &Dataset) -> Result<SchemaDocument, FormatError>
         required: columns.iter().map(|column| column.name.clone()).collect(),
         properties,
         additional_properties: false,
-        version: dataset.current.version.to_string(),
+        version: version.version.to_string(),
         columns: lines,
     })
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_answer::{damaged, find};
+use super::dataset_version;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
@@ -18,15 +19,17 @@ const REVALIDATE: &str = "public, no-cache";
 
 fn get_stats(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
-    no_parameters(request)?;
-    let current = &dataset.current;
+    let mut query = request.query();
+    let named = query.text("version");
+    query.finish()?;
+    let version = dataset_version::of_parameter(&dataset, named)?;
     let mut buffer = Response::begin_envelope(16 * 1024);
     let out = buffer.sink();
-    let version = json!(current.version.to_string());
-    let head = format!(r#"{{"version":{version},"rowCount":{},"columns":"#, current.table.row_count());
+    let name = json!(version.version.to_string());
+    let head = format!(r#"{{"version":{name},"rowCount":{},"columns":"#, version.table.row_count());
     out.extend_from_slice(head.as_bytes());
-    let complete = write_statistics(&current.table, out)
-        .map_err(|error| damaged(app, dataset.slug(), current, &error.to_string()))?;
+    let complete = write_statistics(&version.table, out)
+        .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     out.extend_from_slice(format!(r#","complete":{complete}}}"#).as_bytes());
     Ok(Response::enveloped(buffer).public(request, dataset.updated_at, REVALIDATE))
 }

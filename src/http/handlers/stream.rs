@@ -1,8 +1,9 @@
 //! Rows without end: Server-Sent Events, or plain NDJSON, of up to a million rows.
 
 use super::dataset_answer::{damaged, find};
+use super::dataset_version;
 use super::query::uncharged;
-use super::query_input::{Asked, none_acceptable, not_planned, refuse, version};
+use super::query_input::{Asked, none_acceptable, not_planned, refuse};
 use super::row_stream::{RowEvents, StreamFormat};
 use crate::catalog::FormatError;
 use crate::http::app::App;
@@ -42,7 +43,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if let Some(last_event) = request.header("Last-Event-ID") {
         asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;
     }
-    let version = version(&dataset, &asked, request.now());
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;

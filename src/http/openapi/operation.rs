@@ -235,6 +235,13 @@ pub(super) fn parameter(name: &str, description: &str, schema: Node) -> Paramete
         .schema(Some(schema))
 }
 
+/// The parameter `version` of what can be read in older versions.
+pub(super) fn version() -> ParameterBuilder {
+    let description =
+        "A version that the header of the dataset lists; the current one unless said otherwise.";
+    parameter("version", description, text("Semantic version"))
+}
+
 /// A header that may be left out.
 pub(super) fn request_header(name: &str, description: &str, schema: Node) -> ParameterBuilder {
     ParameterBuilder::new()

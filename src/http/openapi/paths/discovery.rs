@@ -7,7 +7,7 @@ use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
 use super::catalog::lang;
 use super::{CATALOG, DISCOVERY};
 use crate::http::errors::ErrorKind;
-use crate::http::openapi::operation::{Answer, Entry, Op, parameter};
+use crate::http::openapi::operation::{Answer, Entry, Op, parameter, version};
 use crate::http::openapi::parts::{Fields, Node, named, ordinal, text};
 
 pub(super) fn all() -> Vec<Entry> {
@@ -38,6 +38,7 @@ fn croissant() -> Entry {
         .saying("schema.org/Dataset with Croissant 1.0, as JSON-LD: files, columns, types, license. Not enveloped.")
         .of_dataset()
         .taking(lang())
+        .taking(version())
         .holding(Answer::plain("The description.", "application/ld+json", named("Croissant"), example))
         .entry()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::QUERY;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
-use crate::http::openapi::operation::{Answer, Entry, Op, parameter, request_header};
+use crate::http::openapi::operation::{Answer, Entry, Op, parameter, request_header, version};
 use crate::http::openapi::parts::{Node, list, named, text, word};
 
 const FILE: [&str; 5] =
@@ -26,7 +26,7 @@ pub(super) fn all() -> Vec<Entry> {
         "{\"o_orderkey\":1,".into(),
     );
     vec![
-        Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download the whole current version")
+        Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download a whole version")
             .saying(
                 "Costs as many credits as the dataset has rows. A download that breaks off costs the rows that were sent; the \
                  first range afterwards pays the rest, and further ranges of the same version and format are free for 24 \
@@ -35,6 +35,7 @@ pub(super) fn all() -> Vec<Entry> {
             .of_dataset()
             .with_key()
             .taking(parameter("format", "What the file looks like; CSV unless said otherwise.", format))
+            .taking(version())
             .taking(request_header("Range", "One range of bytes.", text("RFC 9110")))
             .taking(request_header("If-Range", condition, text("As the answer carried it.")))
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))

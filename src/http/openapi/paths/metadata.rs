@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::CATALOG;
 use crate::http::errors::ErrorKind;
-use crate::http::openapi::operation::{Answer, Entry, Op};
+use crate::http::openapi::operation::{Answer, Entry, Op, version};
 use crate::http::openapi::parts::{named, text};
 
 pub(super) fn all() -> Vec<Entry> {
@@ -32,6 +32,7 @@ fn schema() -> Entry {
     Op::get("/api/v1/datasets/{slug}/schema", "getSchema", CATALOG, "Read the columns of a dataset")
         .saying("A JSON Schema (2020-12) that every row fits, and the columns in their order.")
         .of_dataset()
+        .taking(version())
         .holding(Answer::data("The schema.", named("DatasetSchema"), example))
         .entry()
 }
@@ -47,6 +48,7 @@ fn sample() -> Entry {
     Op::get("/api/v1/datasets/{slug}/sample", "getSample", CATALOG, "Look at rows without paying")
         .saying("At most 100 rows, evenly spaced over the file. Caches may keep them for five minutes.")
         .of_dataset()
+        .taking(version())
         .holding(Answer::data("The sample.", named("Sample"), example))
         .entry()
 }

@@ -7,7 +7,7 @@ use utoipa::openapi::{ContentBuilder, Required};
 use super::QUERY;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
-use crate::http::openapi::operation::{Answer, Entry, Op, json_body, parameter, request_header};
+use crate::http::openapi::operation::{Answer, Entry, Op, json_body, parameter, request_header, version};
 use crate::http::openapi::parts::{Fields, Node, any_of, bounded, count, named, text, text_like, word};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query::LIMIT_DEFAULT;
@@ -50,6 +50,7 @@ fn get() -> Entry {
         .taking(parameter("sortBy", "The column that orders the rows.", text("Name")))
         .taking(parameter("sortDirection", "Direction of the order.", word("Direction", &["asc", "desc"])))
         .taking(parameter("cursor", "`nextCursor` of an answer.", text("Base64")))
+        .taking(version())
         .entry()
 }
 

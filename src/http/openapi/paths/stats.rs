@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::CATALOG;
-use crate::http::openapi::operation::{Answer, Entry, Op};
+use crate::http::openapi::operation::{Answer, Entry, Op, version};
 use crate::http::openapi::parts::named;
 
 pub(super) fn all() -> Vec<Entry> {
@@ -37,6 +37,7 @@ pub(super) fn all() -> Vec<Entry> {
         Op::get("/api/v1/datasets/{slug}/stats", "getStatistics", CATALOG, "Know the values of every column")
             .saying(description)
             .of_dataset()
+            .taking(version())
             .holding(Answer::data("The statistics.", named("Statistics"), example))
             .entry(),
     ]

@@ -25,7 +25,7 @@ fn filter() -> Node {
     let list = |description| list_of(description, named("Filter"), 1, CONDITIONS_MAX);
     let description = "Conditions by column; all must hold. `c_min` and `c_max` are bounds of the column `c`, unless a column is really \
         called so; `$$x` is the column `$x`. At most 5 levels, 100 conditions and 10,000 values in a list. NULL matches only \
-        `null` and `isNull`; NaN matches no comparison.";
+        `null` and `isNull`; NaN matches no comparison and is found by `isNaN`.";
     Fields::map(description, named("Condition"))
         .may("$and", list("All of these hold."))
         .may("$or", list("At least one of these holds."))
@@ -69,6 +69,11 @@ fn operators() -> Node {
         .may("startsWith", text("Begins with this text."))
         .may("endsWith", text("Ends with this text."))
         .may("isNull", flag("True: there is no value. False: there is one."))
+        .may("isNaN", flag("Of doubles. True: the value is NaN. False: it is another one. NULL is neither."))
+        .may(
+            "isFinite",
+            flag("Of doubles. True: neither NaN nor infinite. False: one of these. NULL is neither."),
+        )
         .at_least(1)
         .node()
 }
@@ -77,7 +82,7 @@ fn body(description: &str, limit_max: u64) -> Node {
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let name = text("Name of a column.");
     let direction = any_of(
-        "`desc` without `sortBy` reverses the order of the file. NULL is last in both directions.",
+        "`desc` without `sortBy` reverses the order of the file. NaN and then NULL are last in both directions.",
         vec![word("Ascending or descending.", &["asc", "desc"]), super::super::parts::null("As `asc`.")],
     );
     Fields::closed(description)
@@ -90,6 +95,10 @@ fn body(description: &str, limit_max: u64) -> Node {
         .may("offset", bounded_or_null("Rows to skip; ignored beside a cursor.", 0, usize::MAX, 0))
         .may("sortBy", text_or_null("The column that orders the rows; null is the order of the file."))
         .may("sortDirection", direction)
+        .may(
+            "version",
+            text_or_null("A version that the header of the dataset lists; null is the current one."),
+        )
         .may("cursor", text_or_null("`nextCursor` of an answer. Treat it as opaque; at most 4 KiB."))
         .example(json!({ "filters": { "o_totalprice_min": 1000 }, "sortBy": "o_orderdate", "limit": 5 }))
         .node()

@@ -1,0 +1,83 @@
+//! Which version of a dataset is read: the one that is named, the one that a cursor began on, or the current one.
+
+use super::query_input::refuse;
+use crate::catalog::{Dataset, DatasetVersion, parse_changelog};
+use crate::clock::Moment;
+use crate::http::errors::ApiError;
+use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
+
+/// The version that a parameter names, else the current one.
+pub(super) fn of_parameter<'d>(
+    dataset: &'d Dataset,
+    name: Option<&str>,
+) -> Result<&'d DatasetVersion, ApiError> {
+    let Some(name) = name else { return Ok(&dataset.current) };
+    named(dataset, name, "version").map_err(|fault| refuse(vec![fault]))
+}
+
+/// The version that a query reads. Where it names none that can be read, all else that is wrong is told with it.
+pub(super) fn of_query(
+    dataset: &Dataset,
+    asked: &QueryRequest,
+    now: Moment,
+) -> Result<DatasetVersion, ApiError> {
+    let walked = asked.cursor_fingerprint().and_then(|content| dataset.version_of_content(content));
+    let version = match asked.version() {
+        None => walked.unwrap_or(&dataset.current),
+        Some(name) => {
+            let version =
+                named(dataset, name, "/version").map_err(|fault| with_others(dataset, asked, fault))?;
+            let differs =
+                |walked: &&DatasetVersion| walked.table.fingerprint() != version.table.fingerprint();
+            if let Some(walked) = walked.filter(differs) {
+                return Err(refuse(vec![contradiction(walked, version)]));
+            }
+            version
+        }
+    };
+    if walked.is_some() || asked.version().is_some() {
+        version.note_walk(now);
+    }
+    Ok(version.clone())
+}
+
+/// The version with that name, or what is wrong with the name.
+pub(super) fn named<'d>(
+    dataset: &'d Dataset,
+    name: &str,
+    pointer: &str,
+) -> Result<&'d DatasetVersion, Fault> {
+    let served = || dataset.versions.iter();
+    if let Some(found) = served().find(|version| version.version.to_string() == name) {
+        return Ok(found);
+    }
+    let was_published = dataset.damaged.iter().any(|(version, _)| version.to_string() == name)
+        || parse_changelog(&dataset.changelog).iter().any(|entry| entry.version.to_string() == name);
+    let slug = dataset.slug();
+    let name_shown = query::quoted(name);
+    let (reason, message) = if was_published {
+        (Reason::VersionGone, format!("version {name_shown} of `{slug}` cannot be read any more"))
+    } else {
+        (Reason::VersionUnknown, format!("`{slug}` has no version {name_shown}"))
+    };
+    let names: Vec<String> = served().map(|version| version.version.to_string()).collect();
+    let hint = "name one of the versions allowed, or leave it out for the current one";
+    Err(Fault::new(reason, pointer, message, hint).with_names(name, names.iter().map(String::as_str)))
+}
+
+/// The fault of the name, and those that the columns of the current version show.
+fn with_others(dataset: &Dataset, asked: &QueryRequest, fault: Fault) -> ApiError {
+    let mut faults = vec![fault];
+    let asked = asked.clone().without_cursor();
+    if let Err(QueryError::Faults(more)) = query::plan(&asked, &dataset.current.table, dataset.slug()) {
+        faults.extend(more);
+    }
+    refuse(faults)
+}
+
+fn contradiction(walked: &DatasetVersion, named: &DatasetVersion) -> Fault {
+    let message =
+        format!("the cursor began on version `{}`, and `version` names `{}`", walked.version, named.version);
+    let hint = "leave `version` out: a cursor goes on with the version on which it began";
+    Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint)
+}
