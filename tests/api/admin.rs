@@ -52,3 +52,18 @@ fn metrics_count_answers_by_route_and_status() {
         "mercato_datasets_quarantined 0",
     ]);
 }
+
+#[test]
+fn an_order_with_a_field_given_twice_is_refused() {
+    let site = Site::with_cities();
+    site.paying_key(10);
+    let token = format!("Bearer {}", site.admin_token());
+    for order in [
+        r#"{"order": "buyCredits", "account": "acc_1", "credits": 1, "credits": 1000}"#,
+        r#"{"order": "buyCredits", "order": "grantCredits", "account": "acc_1", "credits": 1}"#,
+    ] {
+        let ask = Ask::post("/admin/v1/orders", order).header("Authorization", &token);
+        assert_eq!(exchange(site.admin_address(), &ask).status, 400, "{order}");
+    }
+    assert_eq!(site.running().app().ledger.accounts()[0].credits(), 10);
+}

@@ -304,4 +304,6 @@ fn the_get_form_takes_the_same_fields() {
     let both = pairs(&[("filters", "{"), ("limit", "0")]).unwrap_err();
     assert_eq!(both.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["filters", "limit"]);
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
+    let twice = &pairs(&[("limit", "5"), ("limit", "5")]).unwrap_err()[0];
+    assert_eq!((twice.reason, twice.pointer.as_str()), (Reason::DuplicateField, "limit"));
 }
