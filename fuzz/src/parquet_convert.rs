@@ -2,8 +2,6 @@
 //! refuses; what it converts verifies and can be queried and printed.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,6 +10,7 @@ use mercato::render::{Format, render_rows};
 use mercato_format::Table;
 use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
 use mercato_tools::convert::{Conversion, convert};
+use mercato_tools::interruption::Interruption;
 
 /// A kilobyte can stand for a hundred million rows. They are converted faithfully, but not here.
 const CONVERSION_TIME_MAX: Duration = Duration::from_secs(3);
@@ -25,7 +24,7 @@ pub fn run(data: &[u8]) {
     conversion.memory_limit = MEMORY_LIMIT_BYTES_MIN;
     conversion.threads = 1;
     conversion.progress = false;
-    let watch = Watch::over(Arc::clone(&conversion.cancelled));
+    let watch = Watch::over(conversion.interruption.clone());
     let converted = convert(&conversion);
     drop(watch);
     match converted {
@@ -61,10 +60,10 @@ fn check_output(path: &Path) {
 struct Watch(Option<JoinHandle<()>>);
 
 impl Watch {
-    fn over(cancelled: Arc<AtomicBool>) -> Watch {
+    fn over(interruption: Interruption) -> Watch {
         Watch(Some(thread::spawn(move || {
             thread::park_timeout(CONVERSION_TIME_MAX);
-            cancelled.store(true, Ordering::Relaxed);
+            interruption.request();
         })))
     }
 }

@@ -44,10 +44,8 @@ pub enum FormatError {
         /// Length on disk.
         found: u64,
     },
-    /// The file was written for a newer reader.
-    #[error(
-        "header: format version {found_major}.{found_minor} is newer than {known_major}.{known_minor}, the newest this program reads: update this program"
-    )]
+    /// The file was written for a newer reader, or carries a version that never was.
+    #[error("header: {}", unsupported_version((*found_major, *found_minor), (*known_major, *known_minor)))]
     UnsupportedVersion {
         /// Major version of the file.
         found_major: u16,
@@ -151,6 +149,19 @@ pub enum FormatError {
         /// The name.
         column: String,
     },
+}
+
+fn unsupported_version(found: (u16, u16), known: (u16, u16)) -> String {
+    let (major, minor) = found;
+    let newest = format!("{}.{}", known.0, known.1);
+    if found > known {
+        return format!(
+            "format version {major}.{minor} is newer than {newest}, the newest this program reads: update this program"
+        );
+    }
+    format!(
+        "expected a format version from 1.0 to {newest}, found {major}.{minor}, which never was: the file is damaged, convert it again from its Parquet"
+    )
 }
 
 impl FormatError {

@@ -7,6 +7,7 @@ pub mod convert;
 pub mod demo;
 pub mod failure;
 pub mod guard;
+pub mod interruption;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
 pub mod models;

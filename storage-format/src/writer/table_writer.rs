@@ -82,6 +82,12 @@ impl TableWriter {
         })
     }
 
+    /// Where the file is until [`TableWriter::commit`] gives it its name.
+    #[must_use]
+    pub fn unfinished_path(&self) -> &Path {
+        self.file.path()
+    }
+
     /// Adds the next column.
     ///
     /// # Errors

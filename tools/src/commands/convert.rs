@@ -1,11 +1,8 @@
 //! `convert IN.parquet`. Knows how options are written; what they mean is the converter's.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 
 use super::{print_json, print_text};
 use crate::convert::{Conversion, SortIndex, convert};
@@ -40,7 +37,8 @@ pub struct ConversionOptions {
     /// Columns that get a sort index: `all`, `none`, or names separated by commas.
     #[arg(long, value_name = "all|none|COL,..", default_value = "all", value_parser = parse_sort_index)]
     pub sort_index: SortIndex,
-    /// Memory to stay inside, at least 64MiB; what does not fit is spilled beside the output.
+    /// Memory to stay inside, at least 64MiB; what does not fit is spilled beside the output. Counted is what is
+    /// allocated, not the files that are mapped.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
     pub memory_limit: u64,
     /// Leave out a column, or a struct with all its columns. May be given several times.
@@ -58,12 +56,8 @@ impl ConversionOptions {
     /// When the signals cannot be waited for.
     pub fn conversion(&self, input: &Path, output: &Path) -> Result<Conversion, Failure> {
         let defaults = Conversion::new(input, output);
-        for signal in [SIGINT, SIGTERM] {
-            // A second signal ends the program at once.
-            flag::register_conditional_default(signal, Arc::clone(&defaults.cancelled))
-                .and_then(|_| flag::register(signal, Arc::clone(&defaults.cancelled)))
-                .map_err(Failure::io(output, "wait for signals while writing"))?;
-        }
+        let watched = defaults.interruption.on_signals();
+        watched.map_err(Failure::io(output, "wait for signals while writing"))?;
         Ok(Conversion {
             sort_index: self.sort_index.clone(),
             drop: self.drop.clone(),

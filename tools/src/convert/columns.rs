@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit as ArrowUnit};
+use mercato_format::limits::NAME_BYTES_MAX;
 use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
@@ -97,7 +98,7 @@ impl Walk<'_> {
             }
             data_type => {
                 let first_leaf = self.next_leaf;
-                let source_type = self.describe(data_type);
+                let source_type = cut(self.describe(data_type), NAME_BYTES_MAX);
                 if dropped {
                     return;
                 }
@@ -141,6 +142,17 @@ impl Walk<'_> {
             }
         }
     }
+}
+
+/// The text in at most `bytes_max` bytes; where it was longer it ends with `…`.
+#[must_use]
+pub fn cut(mut text: String, bytes_max: usize) -> String {
+    const MARK: char = '…';
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max - MARK.len_utf8()));
+        text.push(MARK);
+    }
+    text
 }
 
 /// What a leaf's values become; nothing for a type that no kind carries.
@@ -234,4 +246,17 @@ fn annotation(leaf: &ColumnDescriptor) -> Option<String> {
         (None, ConvertedType::DECIMAL) => format!("Decimal({},{})", leaf.type_precision(), leaf.type_scale()),
         (None, other) => other.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_text_is_cut_between_characters_and_says_so() {
+        assert_eq!(cut("abcdef".into(), 6), "abcdef");
+        assert_eq!(cut("abcdefg".into(), 6), "abc…");
+        assert_eq!(cut("abèèè".into(), 6), "ab…");
+        assert_eq!(cut("èèèè".into(), 7), "èè…");
+    }
 }

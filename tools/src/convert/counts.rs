@@ -32,7 +32,7 @@ pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) 
         rows = rows.saturating_add(more);
         for chunk in group.columns() {
             let name = || format!("{section}, column `{}`", chunk.column_path().string());
-            let range = chunk_range(chunk, file_bytes)
+            let range = checked_range(chunk, file_bytes)
                 .map_err(|fault| refuse.because(&name(), fault.0, fault.1, DAMAGED))?;
             ranges.push(range);
         }
@@ -50,8 +50,14 @@ pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) 
     Ok(rows)
 }
 
+/// Where a chunk of a file that was checked lies.
+pub(super) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()).unsigned_abs();
+    start..start.saturating_add(chunk.compressed_size().unsigned_abs())
+}
+
 /// Where a chunk lies; what was expected and found instead where it cannot.
-fn chunk_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, (String, String)> {
+fn checked_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, (String, String)> {
     let (stored, unfolded) = (chunk.compressed_size(), chunk.uncompressed_size());
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(stored)) else {

@@ -2,12 +2,16 @@
 //! limit, append them in order, verify what was written. Knows no dataset and no server.
 
 mod bare;
+mod chunk;
 mod columns;
 mod counts;
 mod footer;
 mod hints;
+mod levels;
 pub mod limits;
+mod meter;
 mod nested;
+mod packed;
 mod pages;
 mod plan;
 mod range96;
@@ -15,20 +19,25 @@ mod reader;
 mod report;
 mod scalars;
 mod schedule;
+mod shapes;
 mod source;
 mod space;
+mod survey;
 mod texts;
+mod thrift;
+mod weight;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
 use mercato::render::append_lengths;
-use mercato_format::{BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, TableMetadata, TableWriter};
+use mercato_format::{
+    BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, FormatError, TableMetadata, TableWriter,
+};
 
 use crate::failure::Failure;
+use crate::interruption::Interruption;
 use crate::progress;
 use columns::OutputColumn;
 use limits::{
@@ -69,8 +78,8 @@ pub struct Conversion {
     pub threads: usize,
     /// Whether a progress bar may be shown.
     pub progress: bool,
-    /// Set from elsewhere to end the conversion before it is done.
-    pub cancelled: Arc<AtomicBool>,
+    /// Ends the conversion before it is done.
+    pub interruption: Interruption,
 }
 
 impl Conversion {
@@ -85,8 +94,16 @@ impl Conversion {
             memory_limit: 2 * 1024 * 1024 * 1024,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             progress: true,
-            cancelled: Arc::default(),
+            interruption: Interruption::default(),
         }
+    }
+
+    /// An error once an end is requested.
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.interruption.is_requested() {
+            return Err(Failure::Cancelled { file: self.output.display().to_string() });
+        }
+        Ok(())
     }
 }
 
@@ -95,6 +112,12 @@ impl Conversion {
 /// # Errors
 /// A refusal of the input, a wrong option, or an error of the operating system.
 pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
+    let outcome = convert_until_interrupted(conversion);
+    conversion.interruption.end();
+    outcome
+}
+
+fn convert_until_interrupted(conversion: &Conversion) -> Result<Report, Failure> {
     let clocks = Clocks::start();
     if conversion.memory_limit < MEMORY_LIMIT_BYTES_MIN {
         return Err(Failure::Usage(format!(
@@ -105,14 +128,18 @@ pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     }
     let directory = conversion.output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new(".")).to_path_buf();
-    let source = Source::open(&conversion.input)?;
+    let source = Source::open(&conversion.input, &conversion.interruption)?;
     if source.is_at(&conversion.output) {
         let output = conversion.output.display();
         return Err(Failure::Usage(format!("--output {output}: expected another file than the input")));
     }
-    let plan = plan::plan(source, &conversion.drop)?;
-    let sorted = sorted_columns(&plan, &conversion.sort_index)?;
+    let sort_index = &conversion.sort_index;
+    let plan = plan::plan(source, &conversion.drop, |columns| {
+        sorted_columns(&conversion.input, columns, sort_index).map(drop)
+    })?;
+    let sorted = sorted_columns(&conversion.input, &plan.columns, sort_index)?;
     space::check_disk(&plan, &directory, conversion.memory_limit)?;
+    let reading = space::reading_bytes(&plan, conversion.memory_limit)?;
     clocks.note(Phase::Plan, clocks.elapsed());
 
     let metadata = TableMetadata {
@@ -121,29 +148,38 @@ pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     };
     let writer =
         TableWriter::create(&conversion.output, metadata).map_err(Failure::store(&conversion.output))?;
-    let run = Run { conversion, plan: &plan, sorted: &sorted, directory: &directory, clocks: &clocks };
+    conversion.interruption.begin(writer.unfinished_path(), &conversion.output);
+    let clocks = &clocks;
+    let run =
+        Run { conversion, plan: &plan, sorted: &sorted, reading: &reading, directory: &directory, clocks };
     let (mut writer, reports) = run.build_all(writer)?;
+    conversion.go_on()?;
     let before = Instant::now();
     writer.append_statistics().map_err(Failure::store(&conversion.output))?;
     append_lengths(&mut writer).map_err(Failure::store(&conversion.output))?;
     clocks.note(Phase::Derive, before.elapsed());
+    conversion.go_on()?;
     let before = Instant::now();
     let summary = writer.commit(&|_| ()).map_err(Failure::store(&conversion.output))?;
     clocks.note(Phase::Commit, before.elapsed());
-    Ok(Report::new(&plan, conversion, &summary, reports, &clocks))
+    Ok(Report::new(&plan, conversion, &summary, reports, clocks))
 }
 
 /// Whether each column gets a sort index.
-fn sorted_columns(plan: &Plan, sort_index: &SortIndex) -> Result<Vec<bool>, Failure> {
+fn sorted_columns(
+    input: &Path,
+    columns: &[OutputColumn],
+    sort_index: &SortIndex,
+) -> Result<Vec<bool>, Failure> {
     let SortIndex::Only(names) = sort_index else {
-        return Ok(vec![*sort_index == SortIndex::All; plan.columns.len()]);
+        return Ok(vec![*sort_index == SortIndex::All; columns.len()]);
     };
-    let unknown = names.iter().find(|name| !plan.columns.iter().any(|column| column.spec.name == **name));
+    let unknown = names.iter().find(|name| !columns.iter().any(|column| column.spec.name == **name));
     if let Some(unknown) = unknown {
-        let file = plan.source.path().display();
+        let file = input.display();
         return Err(Failure::Usage(format!("--sort-index {unknown}: {file} has no such column")));
     }
-    Ok(plan.columns.iter().map(|column| names.contains(&column.spec.name)).collect())
+    Ok(columns.iter().map(|column| names.contains(&column.spec.name)).collect())
 }
 
 /// One conversion under way.
@@ -151,6 +187,8 @@ struct Run<'a> {
     conversion: &'a Conversion,
     plan: &'a Plan,
     sorted: &'a [bool],
+    /// Memory that the reader of each column takes, bytes.
+    reading: &'a [u64],
     directory: &'a Path,
     clocks: &'a Clocks,
 }
@@ -169,10 +207,12 @@ impl Run<'_> {
         } else {
             ProgressBar::hidden()
         };
-        let jobs = columns
-            .iter()
-            .enumerate()
-            .map(|(column, output)| Job { column, wanted_bytes: space::wanted_bytes(self.plan, output) });
+        let jobs =
+            columns.iter().zip(self.reading).enumerate().map(|(column, (output, reading_bytes))| Job {
+                column,
+                wanted_bytes: space::wanted_bytes(self.plan, output),
+                reading_bytes: *reading_bytes,
+            });
         let mut reports = Vec::with_capacity(columns.len());
         let mut written = 0_u64;
         schedule::run(
@@ -185,7 +225,8 @@ impl Run<'_> {
                 written = written.saturating_add(segment.report().data_bytes + segment.report().index_bytes);
                 self.check_ratio(written)?;
                 reports.push(segment.report().clone());
-                writer.append(segment).map_err(Failure::store(&self.conversion.output))?;
+                let name = segment.report().name.clone();
+                writer.append(segment).map_err(|error| self.not_appended(name, error))?;
                 self.clocks.note(Phase::Append, before.elapsed());
                 Ok(())
             },
@@ -194,13 +235,13 @@ impl Run<'_> {
         Ok((writer, reports))
     }
 
-    /// A tenth of the memory is left to the readers, a fifth to finished columns that wait for their turn.
+    /// A tenth of the memory is left to finished columns that wait for their turn, a twentieth to all the rest.
     fn bounds(&self) -> Bounds {
         let limit = self.conversion.memory_limit;
         Bounds {
             threads: self.conversion.threads.clamp(1, self.plan.columns.len()),
-            building_bytes: limit / 10 * 7,
-            waiting_bytes: limit / 10 * 2,
+            building_bytes: space::building_bytes(limit),
+            waiting_bytes: limit / 10,
             budget_bytes_min: COLUMN_BUDGET_BYTES_MIN,
         }
     }
@@ -217,10 +258,9 @@ impl Run<'_> {
         let mut builder = ColumnBuilder::new(column.spec.clone(), options);
         let mut feeder = Feeder::default();
         let (begun, mut feeding) = (Instant::now(), std::time::Duration::ZERO);
-        reader::read_column(self.plan, column, |batch| {
-            if self.conversion.cancelled.load(Ordering::Relaxed) {
-                return Err(Failure::Cancelled { file: self.conversion.output.display().to_string() });
-            }
+        let batch_bytes = space::batch_bytes(self.plan, column, self.conversion.memory_limit);
+        reader::read_column(self.plan, column, batch_bytes, |batch| {
+            self.conversion.go_on()?;
             let before = Instant::now();
             let fed = feeder.feed(&mut builder, column, &batch.array, batch.nulls.as_ref());
             feeding += before.elapsed();
@@ -254,6 +294,14 @@ impl Run<'_> {
                 found,
                 remedy,
             },
+        }
+    }
+
+    /// What the disk refuses is the output's affair, what the format refuses the input's.
+    fn not_appended(&self, column: String, error: FormatError) -> Failure {
+        match error {
+            FormatError::Io { .. } => Failure::store(&self.conversion.output)(error),
+            source => Failure::Column { file: self.plan.source.path().display().to_string(), column, source },
         }
     }
 

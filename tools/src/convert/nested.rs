@@ -2,11 +2,13 @@
 //! datetimes RFC 3339, bytes Base64, what is not finite null. Knows no column and no file.
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    ArrowPrimitiveType, DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
+    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit as ArrowUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use mercato_format::{FloatWidth, TimeUnit, print, text};
 
@@ -38,16 +40,20 @@ pub struct Printer<'a> {
     body: Body<'a>,
 }
 
+/// Reads the value at a row; nothing past the last. A copy of the values would be several times the array.
+type Read<'a, V> = Box<dyn Fn(usize) -> Option<V> + 'a>;
+
 /// The values of an array in the form they are printed from.
 enum Body<'a> {
     Null,
-    Boolean(Vec<bool>),
-    Integer(Vec<i128>),
-    Float(Vec<f64>, FloatWidth),
-    Decimal(Vec<i128>, u8),
-    Date(Vec<i64>),
-    Timestamp(Vec<i64>, TimeUnit),
-    Time(Vec<i64>, TimeUnit),
+    Boolean(&'a BooleanBuffer),
+    Integer(Read<'a, i128>),
+    Float(Read<'a, f64>, FloatWidth),
+    Decimal(Read<'a, i128>, u8),
+    WideDecimal(&'a [i256], u8),
+    Date(Read<'a, i64>),
+    Timestamp(Read<'a, i64>, TimeUnit),
+    Time(Read<'a, i64>, TimeUnit),
     Text(&'a StringArray),
     Bytes(&'a dyn Array, LeafTag),
     List(&'a OffsetBuffer<i32>, Box<Printer<'a>>),
@@ -167,28 +173,30 @@ fn push_scalar(body: &Body<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), Nes
     let missing = || NestedError::Type("fewer values than rows".into());
     match body {
         Body::Boolean(values) => {
-            let value = values.get(row).ok_or_else(missing)?;
-            out.extend_from_slice(if *value { b"true" } else { b"false" });
+            let value = row < values.len() && values.value(row);
+            out.extend_from_slice(if value { b"true" } else { b"false" });
         }
-        Body::Integer(values) => print::push_wide(out, *values.get(row).ok_or_else(missing)?),
-        Body::Float(values, width) => {
-            if !width.push_finite(out, *values.get(row).ok_or_else(missing)?) {
+        Body::Integer(read) => print::push_wide(out, read(row).ok_or_else(missing)?),
+        Body::Float(read, width) => {
+            if !width.push_finite(out, read(row).ok_or_else(missing)?) {
                 out.extend_from_slice(b"null");
             }
         }
-        Body::Decimal(values, scale) => {
-            print::push_decimal(out, *values.get(row).ok_or_else(missing)?, *scale)
+        Body::Decimal(read, scale) => print::push_decimal(out, read(row).ok_or_else(missing)?, *scale),
+        Body::WideDecimal(values, scale) => {
+            let value = values.get(row).ok_or_else(missing)?;
+            print::push_decimal(out, value.to_i128().ok_or(NestedError::WideDecimal)?, *scale);
         }
-        Body::Date(values) => {
-            let days = *values.get(row).ok_or_else(missing)?;
+        Body::Date(read) => {
+            let days = read(row).ok_or_else(missing)?;
             push_quoted(out, |out| print::push_date(out, days));
         }
-        Body::Timestamp(values, unit) => {
-            let units = *values.get(row).ok_or_else(missing)?;
+        Body::Timestamp(read, unit) => {
+            let units = read(row).ok_or_else(missing)?;
             push_quoted(out, |out| print::push_timestamp(out, units, *unit));
         }
-        Body::Time(values, unit) => {
-            let (units, mut inside) = (*values.get(row).ok_or_else(missing)?, false);
+        Body::Time(read, unit) => {
+            let (units, mut inside) = (read(row).ok_or_else(missing)?, false);
             push_quoted(out, |out| inside = push_time(out, units, *unit));
             if !inside {
                 return Err(NestedError::Value("a time of day outside the day".into()));
@@ -217,38 +225,34 @@ fn push_quoted(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
 fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Body<'a>, NestedError> {
     Ok(match array.data_type() {
         DataType::Null => Body::Null,
-        DataType::Boolean => Body::Boolean(array.as_boolean().values().iter().collect()),
-        DataType::Int8 => integers::<Int8Type>(array),
-        DataType::Int16 => integers::<Int16Type>(array),
-        DataType::Int32 => integers::<Int32Type>(array),
-        DataType::Int64 => integers::<Int64Type>(array),
-        DataType::UInt8 => integers::<UInt8Type>(array),
-        DataType::UInt16 => integers::<UInt16Type>(array),
-        DataType::UInt32 => integers::<UInt32Type>(array),
-        DataType::UInt64 => integers::<UInt64Type>(array),
-        DataType::Float16 => floats::<Float16Type>(array, FloatWidth::Half),
-        DataType::Float32 => floats::<Float32Type>(array, FloatWidth::Single),
-        DataType::Float64 => floats::<Float64Type>(array, FloatWidth::Double),
-        DataType::Decimal64(_, scale) => {
-            let values = array.as_primitive::<Decimal64Type>().values();
-            Body::Decimal(values.iter().map(|value| i128::from(*value)).collect(), scale_of(*scale)?)
+        DataType::Boolean => Body::Boolean(array.as_boolean().values()),
+        DataType::Int8 => Body::Integer(read::<Int8Type, _>(array)),
+        DataType::Int16 => Body::Integer(read::<Int16Type, _>(array)),
+        DataType::Int32 => Body::Integer(read::<Int32Type, _>(array)),
+        DataType::Int64 => Body::Integer(read::<Int64Type, _>(array)),
+        DataType::UInt8 => Body::Integer(read::<UInt8Type, _>(array)),
+        DataType::UInt16 => Body::Integer(read::<UInt16Type, _>(array)),
+        DataType::UInt32 => Body::Integer(read::<UInt32Type, _>(array)),
+        DataType::UInt64 => Body::Integer(read::<UInt64Type, _>(array)),
+        DataType::Float16 => Body::Float(read::<Float16Type, _>(array), FloatWidth::Half),
+        DataType::Float32 => Body::Float(read::<Float32Type, _>(array), FloatWidth::Single),
+        DataType::Float64 => Body::Float(read::<Float64Type, _>(array), FloatWidth::Double),
+        DataType::Decimal64(_, scale) => Body::Decimal(read::<Decimal64Type, _>(array), scale_of(*scale)?),
+        DataType::Decimal128(_, scale) => Body::Decimal(read::<Decimal128Type, _>(array), scale_of(*scale)?),
+        DataType::Decimal256(_, scale) => {
+            Body::WideDecimal(array.as_primitive::<Decimal256Type>().values(), scale_of(*scale)?)
         }
-        DataType::Decimal128(_, scale) => {
-            Body::Decimal(array.as_primitive::<Decimal128Type>().values().to_vec(), scale_of(*scale)?)
+        DataType::Date32 => Body::Date(read::<Date32Type, _>(array)),
+        DataType::Date64 => Body::Timestamp(read::<Date64Type, _>(array), TimeUnit::Millisecond),
+        DataType::Timestamp(unit, _) => Body::Timestamp(timestamps(array, *unit), time_unit(*unit)),
+        DataType::Time32(ArrowUnit::Second) => {
+            Body::Time(read::<Time32SecondType, _>(array), TimeUnit::Second)
         }
-        DataType::Decimal256(_, scale) => Body::Decimal(narrow(array)?, scale_of(*scale)?),
-        DataType::Date32 => {
-            let days = array.as_primitive::<Date32Type>().values();
-            Body::Date(days.iter().map(|day| i64::from(*day)).collect())
+        DataType::Time32(_) => Body::Time(read::<Time32MillisecondType, _>(array), TimeUnit::Millisecond),
+        DataType::Time64(ArrowUnit::Microsecond) => {
+            Body::Time(read::<Time64MicrosecondType, _>(array), TimeUnit::Microsecond)
         }
-        DataType::Date64 => {
-            let milliseconds = array.as_primitive::<Date64Type>().values();
-            Body::Timestamp(milliseconds.to_vec(), TimeUnit::Millisecond)
-        }
-        DataType::Timestamp(unit, _) => Body::Timestamp(scalars::units(array, *unit), time_unit(*unit)),
-        DataType::Time32(unit) | DataType::Time64(unit) => {
-            Body::Time(scalars::times(array, *unit), time_unit(*unit))
-        }
+        DataType::Time64(_) => Body::Time(read::<Time64NanosecondType, _>(array), TimeUnit::Nanosecond),
         DataType::Utf8 => Body::Text(array.as_string::<i32>()),
         DataType::Binary | DataType::FixedSizeBinary(_) => Body::Bytes(array.as_ref(), tag),
         other => return Err(NestedError::Type(format!("type {other}"))),
@@ -259,28 +263,20 @@ fn scale_of(scale: i8) -> Result<u8, NestedError> {
     u8::try_from(scale).map_err(|_| NestedError::Type(format!("a decimal with scale {scale}")))
 }
 
-fn integers<T>(array: &ArrayRef) -> Body<'static>
+fn read<T, V>(array: &ArrayRef) -> Read<'_, V>
 where
-    T: arrow::datatypes::ArrowPrimitiveType,
-    T::Native: Into<i128>,
-{
-    Body::Integer(array.as_primitive::<T>().values().iter().map(|value| (*value).into()).collect())
-}
-
-fn floats<T>(array: &ArrayRef, width: FloatWidth) -> Body<'static>
-where
-    T: arrow::datatypes::ArrowPrimitiveType,
-    T::Native: Into<f64>,
+    T: ArrowPrimitiveType,
+    T::Native: Into<V>,
 {
     let values = array.as_primitive::<T>().values();
-    Body::Float(values.iter().map(|value| (*value).into()).collect(), width)
+    Box::new(move |row| values.get(row).map(|value| (*value).into()))
 }
 
-/// 256-bit decimals that fit 128 bits; what stands behind a null does not matter.
-fn narrow(array: &ArrayRef) -> Result<Vec<i128>, NestedError> {
-    let decimals = array.as_primitive::<Decimal256Type>();
-    decimals
-        .iter()
-        .map(|value| value.map_or(Ok(0), |value| value.to_i128().ok_or(NestedError::WideDecimal)))
-        .collect()
+fn timestamps(array: &ArrayRef, unit: ArrowUnit) -> Read<'_, i64> {
+    match unit {
+        ArrowUnit::Second => read::<TimestampSecondType, _>(array),
+        ArrowUnit::Millisecond => read::<TimestampMillisecondType, _>(array),
+        ArrowUnit::Microsecond => read::<TimestampMicrosecondType, _>(array),
+        ArrowUnit::Nanosecond => read::<TimestampNanosecondType, _>(array),
+    }
 }

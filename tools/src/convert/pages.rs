@@ -2,8 +2,10 @@
 //!
 //! Texts whose lengths are packed by their differences (DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY) say themselves how
 //! many they are, and the reader makes room for as many at once; a page of 30 bytes could ask for any amount of memory.
-//! The layout is that of the "Encodings" document of the Parquet format. Knows no value.
+//! The layout is that of the "Encodings" document of the Parquet format. Every data page is weighed, so that a batch that
+//! would take too much is known before it is decoded. Knows no value.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -14,10 +16,12 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::chunk::Chunk;
+use super::counts::chunk_range;
+use super::meter::Meter;
+use super::packed;
 use super::source::Source;
-
-/// Bytes of a number of 64 bits, seven bits a byte.
-const NUMBER_BYTES_MAX: usize = 10;
+use super::weight::LeafFacts;
 
 /// One row group of a file.
 pub struct CheckedGroup<'f> {
@@ -27,6 +31,28 @@ pub struct CheckedGroup<'f> {
     pub metadata: &'f ParquetMetaData,
     /// The row group.
     pub group: &'f RowGroupMetaData,
+    /// The leaves that are read.
+    pub leaves: Range<usize>,
+    /// Whether texts are read as keys into their dictionary.
+    pub as_keys: bool,
+    /// What weighs the pages.
+    pub meter: Meter,
+}
+
+impl CheckedGroup<'_> {
+    /// The pages of one leaf.
+    ///
+    /// # Errors
+    /// When the group has no such leaf or its codec is unknown.
+    pub fn pages(&self, column: usize) -> Result<CheckedPages> {
+        let chunk = self.group.columns().get(column);
+        let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
+        let bytes = Arc::new(Chunk::new(self.source, chunk_range(chunk)));
+        let pages = SerializedPageReader::new(bytes, chunk, self.num_rows(), None)?;
+        let facts = LeafFacts::of(chunk.column_descr(), self.as_keys);
+        let leaf = column.saturating_sub(self.leaves.start);
+        Ok(CheckedPages { pages, facts, meter: self.meter.clone(), leaf })
+    }
 }
 
 impl RowGroups for CheckedGroup<'_> {
@@ -35,12 +61,7 @@ impl RowGroups for CheckedGroup<'_> {
     }
 
     fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>> {
-        let chunk = self.group.columns().get(column);
-        let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-        let pages = SerializedPageReader::new(Arc::new(self.source.clone()), chunk, self.num_rows(), None)?;
-        let description = chunk.column_descr();
-        let has_levels = [description.max_rep_level() > 0, description.max_def_level() > 0];
-        Ok(Box::new(OneChunk { pages: Some(Box::new(CheckedPages { pages, has_levels })) }))
+        Ok(Box::new(OneChunk { pages: Some(Box::new(self.pages(column)?)) }))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
@@ -66,10 +87,13 @@ impl Iterator for OneChunk {
 
 impl PageIterator for OneChunk {}
 
-struct CheckedPages {
-    pages: SerializedPageReader<Source>,
-    /// Whether repetition and definition levels stand before the values.
-    has_levels: [bool; 2],
+/// The pages of one leaf in order.
+pub struct CheckedPages {
+    pages: SerializedPageReader<Chunk>,
+    facts: LeafFacts,
+    meter: Meter,
+    /// Number of the leaf in its column.
+    leaf: usize,
 }
 
 impl Iterator for CheckedPages {
@@ -83,8 +107,15 @@ impl Iterator for CheckedPages {
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         let page = self.pages.get_next_page()?;
-        if let Some(page) = &page {
-            check(page, self.has_levels).map_err(|fault| ParquetError::General(fault.to_owned()))?;
+        let Some(found) = &page else { return Ok(None) };
+        check(found, self.facts.has_levels()).map_err(|fault| ParquetError::General(fault.to_owned()))?;
+        if !self.facts.is_as_announced(found) {
+            let fault = "a page in another encoding than the footer announces";
+            return Err(ParquetError::General(fault.to_owned()));
+        }
+        let weight = self.facts.weigh(found);
+        if weight.is_some_and(|weight| !self.meter.page(self.leaf, weight)) {
+            return Err(ParquetError::General("more in one batch than its memory holds".to_owned()));
         }
         Ok(page)
     }
@@ -94,7 +125,11 @@ impl PageReader for CheckedPages {
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
-        self.pages.skip_next_page()
+        let rows = self.pages.peek_next_page()?.filter(|page| !page.is_dict);
+        let rows = rows.and_then(|page| page.num_rows.or(page.num_levels));
+        self.pages.skip_next_page()?;
+        self.meter.skip(self.leaf, rows.unwrap_or(0) as u64);
+        Ok(())
     }
 
     fn at_record_boundary(&mut self) -> Result<bool> {
@@ -144,73 +179,16 @@ fn behind_levels(bytes: &[u8], encoding: Encoding) -> Checked<&[u8]> {
 
 /// The lengths that stand before packed texts: one list, or those of the shared beginnings and those of the rest.
 fn check_lengths(values: &[u8], encoding: Encoding, most: u64) -> Checked<()> {
-    let rest = skip_packed(values, most)?;
+    let rest = packed::visit(values, most, drop)?;
     if encoding == Encoding::DELTA_BYTE_ARRAY {
-        skip_packed(rest, most)?;
+        packed::visit(rest, most, drop)?;
     }
     Ok(())
-}
-
-/// What follows numbers that are packed by their differences, at most `most` of them.
-fn skip_packed(bytes: &[u8], most: u64) -> Checked<&[u8]> {
-    const CUT: &str = "the lengths of texts are cut";
-    let (block, rest) = number(bytes).ok_or(CUT)?;
-    let (parts, rest) = number(rest).ok_or(CUT)?;
-    let (count, rest) = number(rest).ok_or(CUT)?;
-    if count > most {
-        return Err("a page has more lengths than values");
-    }
-    let each = block.checked_div(parts).filter(|each| *each > 0).ok_or("a block of lengths is empty")?;
-    let (_, mut rest) = number(rest).ok_or(CUT)?;
-    let mut left = count.saturating_sub(1);
-    while left > 0 {
-        let (_, after) = number(rest).ok_or(CUT)?;
-        let parts = usize::try_from(parts).map_err(|_| CUT)?;
-        let (widths, after) = after.split_at_checked(parts).ok_or(CUT)?;
-        rest = after;
-        for width in widths {
-            if left == 0 {
-                break;
-            }
-            let bytes = each.checked_mul(u64::from(*width)).map(|bits| bits / 8);
-            let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
-            rest = bytes.and_then(|bytes| rest.get(bytes..)).ok_or(CUT)?;
-            left = left.saturating_sub(each);
-        }
-    }
-    Ok(rest)
-}
-
-/// A number of seven bits a byte, the lowest first.
-fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    for (index, byte) in bytes.iter().take(NUMBER_BYTES_MAX).enumerate() {
-        value |= u64::from(byte & 0x7F).checked_shl(u32::try_from(index * 7).ok()?)?;
-        if byte & 0x80 == 0 {
-            return Some((value, bytes.get(index + 1..)?));
-        }
-    }
-    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_are_skipped_to_their_end_and_counted() {
-        // A block of 128 in four parts, three numbers; the first is 2, the differences are packed into one part of 8 bits.
-        let mut packed = vec![0x80, 0x01, 4, 3, 4, 0, 8, 0, 0, 0];
-        packed.extend([1; 32]);
-        packed.extend(b"behind");
-        assert_eq!(skip_packed(&packed, 3), Ok(b"behind".as_slice()));
-        assert!(skip_packed(&packed, 2).unwrap_err().contains("more lengths than values"));
-        for end in 0..packed.len() - b"behind".len() {
-            assert!(skip_packed(&packed[..end], 3).is_err(), "{end}");
-        }
-        assert_eq!(skip_packed(&[0x80, 0x01, 4, 0, 0, 9], 0), Ok([9].as_slice()));
-        assert_eq!(skip_packed(&[0, 0, 1, 0], 1), Err("a block of lengths is empty"));
-    }
 
     #[test]
     fn a_claim_of_many_lengths_is_refused_in_both_kinds_of_page() {

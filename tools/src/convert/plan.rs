@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Fields, Schema, TimeUnit};
+use mercato_format::limits::{NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema, parquet_to_arrow_schema_by_columns};
 use parquet::basic::Type as PhysicalType;
@@ -49,24 +50,32 @@ impl Plan {
     }
 }
 
-/// Plans the conversion of a file without the columns and structs named in `drop`.
+/// Plans the conversion of a file without the columns and structs named in `drop`. `check` may refuse the columns
+/// before any value is read.
 ///
 /// # Errors
 /// A refusal that names the footer, the row group or the column at fault.
-pub fn plan(source: Source, drop: &[String]) -> Result<Plan, Failure> {
-    footer::check(&source)?;
-    let refuse = Refusal { file: source.path().display().to_string() };
-    let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::new().parse_and_finish(&source))?;
+pub fn plan(
+    source: Source,
+    drop: &[String],
+    check: impl Fn(&[OutputColumn]) -> Result<(), Failure>,
+) -> Result<Plan, Failure> {
+    let footer = footer::read(&source)?;
+    let refuse = Refusal::of(&source);
+    let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
     let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
     let original = facts.file_metadata().schema_descr_ptr();
     let source_schema = refuse.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
-        Ok(String::from_utf8_lossy(&text).trim_end().to_owned())
+        Ok(columns::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
     })?;
-    let facts = Arc::new(bare_metadata(facts, &source, &original, drop, &refuse)?);
+    let facts = Arc::new(bare_metadata(facts, &footer, &original, drop, &refuse)?);
     let schema = facts.file_metadata().schema_descr_ptr();
     let fields = arrow_fields(&facts, &schema, &refuse)?;
+    // The units of INT96 take a pass over the values; whatever can be refused is refused before.
+    let outline = read_with(&facts, &fields, Reading::Plain, &HashMap::new(), &refuse)?;
+    check(&check_columns(columns::flatten(outline.schema().fields(), &original, drop), drop, &refuse)?)?;
     let int96 = range96::units(&source, &facts, &fields, drop, &refuse)?;
     let with = |reading| read_with(&facts, &fields, reading, &int96, &refuse);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
@@ -111,7 +120,7 @@ pub(super) fn read_with(
 /// milliseconds, and whatever lies under a dropped name, so that a type that nothing reads can be dropped.
 fn bare_metadata(
     facts: ParquetMetaData,
-    source: &Source,
+    footer: &[u8],
     original: &Arc<SchemaDescriptor>,
     drop: &[String],
     refuse: &Refusal,
@@ -125,7 +134,7 @@ fn bare_metadata(
         let bare = Arc::new(SchemaDescriptor::new(without_annotations(original.root_schema(), drop)?));
         let mut options = ParquetMetaDataOptions::new();
         options.set_schema(bare);
-        ParquetMetaDataReader::new().with_metadata_options(Some(options)).parse_and_finish(source)
+        ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options))
     })
 }
 
@@ -183,6 +192,12 @@ fn check_columns(
             "drop some with --drop",
         ));
     }
+    if let Some(long) = columns.iter().find(|column| column.spec.name.len() > NAME_BYTES_MAX) {
+        let (name, length) = (columns::cut(long.spec.name.clone(), 64), long.spec.name.len());
+        let expected = format!("a name of at most {NAME_BYTES_MAX} bytes");
+        let remedy = "rename it in the source, or leave it out with --drop and its whole name";
+        return Err(refuse.because(&format!("column `{name}`"), expected, format!("{length} bytes"), remedy));
+    }
     let mut seen = HashMap::with_capacity(columns.len());
     for column in &columns {
         if let Some(first) = seen.insert(column.spec.name.as_str(), &column.spec.source_type) {
@@ -206,9 +221,22 @@ pub(super) const DAMAGED: &str = "the file is damaged: get it again from its sou
 #[derive(Clone, Debug)]
 pub(super) struct Refusal {
     pub(super) file: String,
+    source: Source,
 }
 
 impl Refusal {
+    pub(super) fn of(source: &Source) -> Refusal {
+        Refusal { file: source.path().display().to_string(), source: source.clone() }
+    }
+
+    /// An error once an end is requested.
+    pub(super) fn go_on(&self) -> Result<(), Failure> {
+        if self.source.is_cancelled() {
+            return Err(Failure::Cancelled { file: self.file.clone() });
+        }
+        Ok(())
+    }
+
     pub(super) fn because(&self, section: &str, expected: String, found: String, remedy: &str) -> Failure {
         Failure::Refused {
             file: self.file.clone(),
@@ -227,6 +255,8 @@ impl Refusal {
     ) -> Result<T, Failure> {
         let fault = match guarded(work) {
             Ok(Ok(value)) => return Ok(value),
+            // What a decoder says of reads that a signal ended is of no interest.
+            _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
         };

@@ -1,19 +1,21 @@
-//! Reads one column of a Parquet file, batch by batch over all row groups, and nothing else of the file. Knows
-//! no column builder.
+//! Reads one column of a Parquet file, batch by batch over all row groups, and nothing else of the file. A batch is
+//! bounded by what its rows take in memory: the pages are weighed, and where a batch would be too much, reading begins
+//! anew at its first row with shorter batches. Knows no column builder.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::NullBuffer;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
-use parquet::basic::{Encoding, PageType, Type as PhysicalType};
-use parquet::column::page::{Page, PageReader};
+use parquet::basic::{ConvertedType, Encoding, LogicalType, PageType, Type as PhysicalType};
+use parquet::column::page::PageReader;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::ColumnDescriptor;
 
 use super::columns::OutputColumn;
-use super::limits::{BATCH_ROWS, BATCH_TEXT_BYTES};
+use super::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE, TEXT_BATCH_BYTES};
+use super::meter::{LeafCost, Meter};
 use super::pages::CheckedGroup;
 use super::plan::{DAMAGED, Plan, Refusal};
 use crate::failure::Failure;
@@ -28,90 +30,222 @@ pub struct Batch {
     pub first_row: u64,
 }
 
-/// Calls `visit` with the batches of a column in order.
+/// Calls `visit` with the batches of a column in order, each of at most `batch_bytes` bytes once decoded.
 ///
 /// # Errors
 /// A refusal that names column and row group, or the visitor's.
 pub fn read_column(
     plan: &Plan,
     column: &OutputColumn,
+    batch_bytes: u64,
     mut visit: impl FnMut(&Batch) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let refuse = Refusal { file: plan.source.path().display().to_string() };
+    let refuse = Refusal::of(&plan.source);
     let mut first_row = 0;
     for (index, group) in plan.metadata().row_groups().iter().enumerate() {
         let section = format!("column `{}`, row group {index}", column.spec.name);
-        let end = first_row + group.num_rows().unsigned_abs();
-        let mut reader = refuse.decode(&section, || open_group(plan, column, group))?;
-        while let Some(batch) = refuse.decode(&section, || reader.next().transpose().map_err(Into::into))? {
-            let found = batch.columns().first().and_then(|array| unwrap_structs(array, column.struct_depth));
-            let Some((array, nulls)) = found else {
-                return Err(refuse.because(&section, "values".into(), "none".into(), DAMAGED));
-            };
-            let batch = Batch { array, nulls, first_row };
-            first_row += batch.array.len() as u64;
-            if first_row > end {
-                break;
-            }
-            visit(&batch)?;
-        }
-        if first_row != end {
+        let expected = group.num_rows().unsigned_abs();
+        let reading = GroupReading { plan, column, group, first_row, batch_bytes, section, refuse: &refuse };
+        let rows = reading.read(&mut visit)?;
+        if rows != expected {
             let found =
-                if first_row > end { "more".to_owned() } else { format!("{} fewer", end - first_row) };
-            return Err(refuse.because(&section, format!("{} rows", group.num_rows()), found, DAMAGED));
+                if rows > expected { "more".to_owned() } else { format!("{} fewer", expected - rows) };
+            return Err(refuse.because(&reading.section, format!("{expected} rows"), found, DAMAGED));
         }
+        first_row += rows;
     }
     Ok(())
 }
 
-fn open_group(
-    plan: &Plan,
-    column: &OutputColumn,
-    group: &RowGroupMetaData,
-) -> parquet::errors::Result<ParquetRecordBatchReader> {
-    let shape = shape(plan, column, group)?;
-    let reading = plan.reading(shape.dictionary);
-    let metadata = reading.metadata();
-    let description = metadata.file_metadata().schema_descr();
-    let mask = ProjectionMask::leaves(description, column.leaves());
-    let levels = parquet_to_arrow_field_levels(description, mask, Some(reading.schema().fields()))?;
-    let group = CheckedGroup { source: &plan.source, metadata, group };
-    ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, shape.rows, None)
+/// One row group of one column.
+struct GroupReading<'a> {
+    plan: &'a Plan,
+    column: &'a OutputColumn,
+    group: &'a RowGroupMetaData,
+    first_row: u64,
+    batch_bytes: u64,
+    section: String,
+    refuse: &'a Refusal,
 }
 
-/// How a row group of a column is read.
-struct Shape {
-    dictionary: bool,
-    rows: usize,
+/// How far reading came with batches of one length.
+enum Progress {
+    /// To the end.
+    Whole,
+    /// Up to a batch that would take too much.
+    TooMuch,
 }
 
-/// Texts that all go through a dictionary are read as its keys. Where some do and others do not, the reader
-/// writes each text out, so that a short file could unfold into much memory: batches are made so short that
-/// the longest entry of the dictionary in every row stays inside the bound.
-fn shape(plan: &Plan, column: &OutputColumn, group: &RowGroupMetaData) -> parquet::errors::Result<Shape> {
-    let mut shape = Shape { dictionary: false, rows: BATCH_ROWS };
-    for leaf in column.leaves() {
-        let Some(chunk) = group.columns().get(leaf) else { continue };
-        if chunk.column_type() != PhysicalType::BYTE_ARRAY {
-            continue;
-        }
-        if !column.nested && is_all_dictionary(chunk) {
-            shape.dictionary = true;
-            continue;
-        }
-        let rows = group.num_rows().unsigned_abs().max(1);
-        let per_row = chunk.num_values().unsigned_abs().div_ceil(rows).max(1);
-        let worst = |bytes: u64| bytes.saturating_mul(per_row).saturating_mul(shape.rows as u64);
-        if worst(chunk.uncompressed_size().unsigned_abs()) <= BATCH_TEXT_BYTES {
-            continue;
-        }
-        let longest = longest_entry(plan, chunk, rows)?;
-        if worst(longest) > BATCH_TEXT_BYTES {
-            let rows = BATCH_TEXT_BYTES / longest.saturating_mul(per_row).max(1);
-            shape.rows = usize::try_from(rows).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS);
+impl GroupReading<'_> {
+    /// The number of rows read, one more than there should be at most.
+    fn read(&self, visit: &mut impl FnMut(&Batch) -> Result<(), Failure>) -> Result<u64, Failure> {
+        let (mut done, mut rows) = (0, self.first_batch_rows());
+        loop {
+            match self.read_on(&mut done, rows, visit)? {
+                Progress::Whole => return Ok(done),
+                Progress::TooMuch if rows == 1 => return Err(self.refuse_row(done)?),
+                Progress::TooMuch => rows = (rows / 4).max(1),
+            }
         }
     }
-    Ok(shape)
+
+    fn read_on(
+        &self,
+        done: &mut u64,
+        rows: usize,
+        visit: &mut impl FnMut(&Batch) -> Result<(), Failure>,
+    ) -> Result<Progress, Failure> {
+        let meter = Meter::new(&self.costs(), self.batch_bytes, rows as u64, *done);
+        let mut reader = self.refuse.decode(&self.section, || self.open(rows, *done, &meter))?;
+        while *done <= self.group.num_rows().unsigned_abs() {
+            if !meter.begin() {
+                return Ok(Progress::TooMuch);
+            }
+            let next = self.refuse.decode(&self.section, || reader.next().transpose().map_err(Into::into));
+            if meter.is_over() {
+                return Ok(Progress::TooMuch);
+            }
+            let Some(batch) = next? else { break };
+            let found =
+                batch.columns().first().and_then(|array| unwrap_structs(array, self.column.struct_depth));
+            let Some((array, nulls)) = found else {
+                return Err(self.refuse.because(&self.section, "values".into(), "none".into(), DAMAGED));
+            };
+            let batch = Batch { array, nulls, first_row: self.first_row + *done };
+            *done += batch.array.len() as u64;
+            if *done <= self.group.num_rows().unsigned_abs() {
+                visit(&batch)?;
+            }
+        }
+        Ok(Progress::Whole)
+    }
+
+    fn open(
+        &self,
+        rows: usize,
+        done: u64,
+        meter: &Meter,
+    ) -> parquet::errors::Result<ParquetRecordBatchReader> {
+        let checked = self.checked(meter);
+        let reading = self.plan.reading(checked.as_keys);
+        let description = reading.metadata().file_metadata().schema_descr();
+        let mask = ProjectionMask::leaves(description, self.column.leaves());
+        let levels = parquet_to_arrow_field_levels(description, mask, Some(reading.schema().fields()))?;
+        let selection = (done > 0).then(|| {
+            // One row more than there should be, so that rows too many are found.
+            let rest = (self.group.num_rows().unsigned_abs() - done).saturating_add(1);
+            let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+            RowSelection::from(vec![RowSelector::skip(count(done)), RowSelector::select(count(rest))])
+        });
+        ParquetRecordBatchReader::try_new_with_row_groups(&levels, &checked, rows, selection)
+    }
+
+    fn checked(&self, meter: &Meter) -> CheckedGroup<'_> {
+        let as_keys = self.chunks().all(|(_, chunk)| {
+            !self.column.nested && is_text(chunk.column_descr()) && is_all_dictionary(chunk)
+        });
+        CheckedGroup {
+            source: &self.plan.source,
+            metadata: self.plan.reading(as_keys).metadata(),
+            group: self.group,
+            leaves: self.column.leaves(),
+            as_keys,
+            meter: meter.clone(),
+        }
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = (usize, &ColumnChunkMetaData)> {
+        self.column.leaves().filter_map(|leaf| Some((leaf, self.group.columns().get(leaf)?)))
+    }
+
+    fn costs(&self) -> Vec<LeafCost> {
+        self.chunks().map(|(_, chunk)| leaf_cost(chunk.column_descr())).collect()
+    }
+
+    /// Rows that take half of a batch if all are alike.
+    fn first_batch_rows(&self) -> usize {
+        let about = |chunk: &ColumnChunkMetaData| {
+            let levels = chunk.num_values().unsigned_abs();
+            let fixed = levels.saturating_mul(leaf_cost(chunk.column_descr()).level_bytes);
+            fixed.saturating_add(chunk.uncompressed_size().unsigned_abs().saturating_mul(2))
+        };
+        let bytes = self.chunks().map(|(_, chunk)| about(chunk)).fold(0, u64::saturating_add);
+        let rows = self.group.num_rows().unsigned_abs();
+        let fitting = u128::from(self.batch_bytes / 2) * u128::from(rows) / u128::from(bytes.max(1));
+        usize::try_from(fitting).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS)
+    }
+
+    /// The refusal of a row that alone takes more than a batch may.
+    fn refuse_row(&self, row: u64) -> Result<Failure, Failure> {
+        let meter = Meter::new(&self.costs(), u64::MAX, 1, row);
+        let checked = self.checked(&meter);
+        for (number, (leaf, _)) in self.chunks().enumerate() {
+            self.refuse.decode(&self.section, || {
+                let mut pages = checked.pages(leaf)?;
+                while !meter.is_complete(number) && pages.get_next_page()?.is_some() {}
+                Ok(())
+            })?;
+        }
+        let (bytes, name) = (meter.used(), &self.column.spec.name);
+        let section = format!("column `{name}`, row {}", self.first_row + row);
+        let bound = self.batch_bytes;
+        let expected = format!("a value of at most {bound} bytes in memory under this --memory-limit");
+        let most = most_batch_bytes(self.plan, self.column);
+        let remedy = if bytes <= most {
+            let limit = bytes.saturating_mul(BATCH_SHARE).div_ceil(1 << 20);
+            format!("pass --memory-limit {limit}MiB, or leave the column out with --drop {name}")
+        } else {
+            format!("no value may take more than {most}: leave the column out with --drop {name}")
+        };
+        Ok(self.refuse.because(&section, expected, bytes.to_string(), &remedy))
+    }
+}
+
+/// Levels, the value as it is stored, and the value as Arrow has it.
+fn leaf_cost(leaf: &ColumnDescriptor) -> LeafCost {
+    const LEVEL_BYTES: u64 = 5;
+    let width = match leaf.physical_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE | PhysicalType::BYTE_ARRAY => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => u64::try_from(leaf.type_length()).unwrap_or(0),
+    };
+    // A decimal has up to 32 bytes, whatever it is stored as.
+    let decimal = if leaf.type_precision() > 0 { 32 } else { 0 };
+    LeafCost { level_bytes: LEVEL_BYTES + width * 2 + decimal }
+}
+
+/// Bytes that no batch of the column needs more of, whatever the memory limit.
+pub fn most_batch_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
+    let groups = plan.metadata().row_groups().iter().map(|group| {
+        let chunks = column.leaves().filter_map(|leaf| group.columns().get(leaf));
+        chunks.map(|chunk| chunk_bytes(chunk, column.nested)).fold(0, u64::saturating_add)
+    });
+    groups.max().unwrap_or(0).min(BATCH_BYTES_MAX)
+}
+
+/// Texts of a dictionary unfold, so that what the chunk holds is no bound of theirs.
+fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
+    let level_bytes = leaf_cost(chunk.column_descr()).level_bytes;
+    let levels = chunk.num_values().unsigned_abs();
+    match chunk.column_type() {
+        PhysicalType::BYTE_ARRAY => {
+            let texts = chunk.uncompressed_size().unsigned_abs().saturating_mul(2);
+            texts.saturating_add(levels.saturating_mul(level_bytes)).max(TEXT_BATCH_BYTES)
+        }
+        _ if nested => levels.saturating_mul(level_bytes),
+        _ => levels.min(BATCH_ROWS as u64).saturating_mul(level_bytes),
+    }
+}
+
+/// Texts that may be read as keys into their dictionary.
+fn is_text(leaf: &ColumnDescriptor) -> bool {
+    let logical = leaf.logical_type_ref();
+    let by_logical = matches!(logical, Some(LogicalType::String | LogicalType::Json | LogicalType::Enum));
+    let by_converted =
+        matches!(leaf.converted_type(), ConvertedType::UTF8 | ConvertedType::JSON | ConvertedType::ENUM);
+    leaf.physical_type() == PhysicalType::BYTE_ARRAY && (by_logical || by_converted)
 }
 
 fn is_all_dictionary(chunk: &ColumnChunkMetaData) -> bool {
@@ -120,24 +254,6 @@ fn is_all_dictionary(chunk: &ColumnChunkMetaData) -> bool {
         let mut data = pages.iter().filter(|page| page.page_type != PageType::DICTIONARY_PAGE).peekable();
         data.peek().is_some() && data.all(|page| is_dictionary(page.encoding))
     })
-}
-
-/// Bytes of the longest entry of a chunk's dictionary; 0 without one.
-fn longest_entry(plan: &Plan, chunk: &ColumnChunkMetaData, rows: u64) -> parquet::errors::Result<u64> {
-    let is_dictionary = |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
-    if chunk.dictionary_page_offset().is_none() && !chunk.encodings().any(is_dictionary) {
-        return Ok(0);
-    }
-    let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-    let mut pages = SerializedPageReader::new(Arc::new(plan.source.clone()), chunk, rows, None)?;
-    let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else { return Ok(0) };
-    let (mut rest, mut longest) = (buf.as_ref(), 0);
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        let length = u32::from_le_bytes(*length);
-        longest = longest.max(u64::from(length));
-        rest = after.get(length as usize..).unwrap_or_default();
-    }
-    Ok(longest)
 }
 
 /// Takes the only child of each of `depth` structs and gathers the nulls on the way.

@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use mercato_format::{ColumnBuilder, FormatError};
 
 use super::columns::{LeafTag, OutputColumn, time_unit};
-use super::limits::VALUE_BYTES_MAX;
+use super::limits::{PRINTED_BYTES, VALUE_BYTES_MAX};
 use super::nested::{NestedError, Printer};
 use super::texts::{TextArena, push_base64, push_interval, push_time, push_uuid};
 
@@ -95,9 +95,19 @@ impl Feeder {
             if self.arena.end_text() > VALUE_BYTES_MAX {
                 return Err(refused(row, &NestedError::TooLong));
             }
+            if self.arena.byte_length() >= PRINTED_BYTES {
+                self.hand_on(builder)?;
+            }
         }
+        self.hand_on(builder)
+    }
+
+    /// Moves the texts printed so far into the column.
+    fn hand_on(&mut self, builder: &mut ColumnBuilder) -> Result<(), FeedError> {
         let texts = self.arena.iter().map_err(|error| FeedError::Type(error.to_string()))?;
-        Ok(builder.extend_texts(texts)?)
+        builder.extend_texts(texts)?;
+        self.arena.clear();
+        Ok(())
     }
 }
 
@@ -155,17 +165,6 @@ pub fn bytes_at(array: &dyn Array, row: usize) -> &[u8] {
     match array.data_type() {
         DataType::Binary => array.as_binary::<i32>().value(row),
         _ => array.as_fixed_size_binary().value(row),
-    }
-}
-
-/// Timestamps in their own unit.
-#[must_use]
-pub fn units(array: &ArrayRef, unit: ArrowUnit) -> Vec<i64> {
-    match unit {
-        ArrowUnit::Second => array.as_primitive::<TimestampSecondType>().values().to_vec(),
-        ArrowUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().values().to_vec(),
-        ArrowUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().values().to_vec(),
-        ArrowUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().values().to_vec(),
     }
 }
 

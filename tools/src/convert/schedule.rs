@@ -11,6 +11,14 @@ pub struct Job {
     pub column: usize,
     /// Bytes that let it be built without spilling.
     pub wanted_bytes: u64,
+    /// Bytes that reading it takes beside those.
+    pub reading_bytes: u64,
+}
+
+impl Job {
+    fn all_bytes(&self) -> u64 {
+        self.wanted_bytes.saturating_add(self.reading_bytes)
+    }
 }
 
 /// The bounds of a run.
@@ -18,7 +26,7 @@ pub struct Job {
 pub struct Bounds {
     /// Threads that build.
     pub threads: usize,
-    /// Memory for all columns that are being built, bytes.
+    /// Memory for all columns that are being read and built, bytes.
     pub building_bytes: u64,
     /// Memory for finished columns that wait for their turn, bytes.
     pub waiting_bytes: u64,
@@ -49,10 +57,10 @@ pub fn run<T: Waiting, E: Send>(
     std::thread::scope(|scope| {
         for _ in 0..bounds.threads.max(1) {
             scope.spawn(|| {
-                while let Some((column, budget)) = queue.take() {
+                while let Some((column, budget, taken)) = queue.take() {
                     let outcome = build(column, budget)
                         .and_then(|built| lock(&line).arrive(column, built, bounds.waiting_bytes, &spill));
-                    queue.give_back(budget, outcome.err());
+                    queue.give_back(taken, outcome.err());
                 }
             });
         }
@@ -84,38 +92,42 @@ impl<E> Queue<E> {
         let share = if bounds.threads > 1 { bounds.building_bytes / 4 * 3 } else { bounds.building_bytes };
         let share = share.max(bounds.budget_bytes_min);
         for job in &mut jobs {
+            let share = share.saturating_sub(job.reading_bytes).max(bounds.budget_bytes_min);
             job.wanted_bytes = job.wanted_bytes.clamp(bounds.budget_bytes_min, share);
         }
-        jobs.sort_by_key(|job| (job.wanted_bytes, std::cmp::Reverse(job.column)));
+        jobs.sort_by_key(|job| (job.all_bytes(), std::cmp::Reverse(job.column)));
         let state =
             QueueState { waiting: jobs, free_bytes: bounds.building_bytes, running: 0, failure: None };
         Queue { state: Mutex::new(state), changed: Condvar::new(), budget_bytes_min: bounds.budget_bytes_min }
     }
 
-    /// The largest job that fits the free memory; waits while none does. Nothing at the end or after a failure.
-    fn take(&self) -> Option<(usize, u64)> {
+    /// The largest job that fits the free memory, with the memory for building it and for all of it; waits while none
+    /// does. Nothing at the end or after a failure.
+    fn take(&self) -> Option<(usize, u64, u64)> {
         let mut state = lock(&self.state);
         loop {
             if state.failure.is_some() || state.waiting.is_empty() {
                 return None;
             }
             let free = state.free_bytes;
-            let fitting = state.waiting.iter().rposition(|job| job.wanted_bytes <= free);
+            let fitting = state.waiting.iter().rposition(|job| job.all_bytes() <= free);
             let alone = (state.running == 0).then(|| state.waiting.len() - 1);
             if let Some(index) = fitting.or(alone) {
                 let job = state.waiting.remove(index);
-                let budget = job.wanted_bytes.min(free).max(self.budget_bytes_min);
-                state.free_bytes = free.saturating_sub(budget);
+                let budget = job.wanted_bytes.min(free.saturating_sub(job.reading_bytes));
+                let budget = budget.max(self.budget_bytes_min);
+                let taken = free.min(budget.saturating_add(job.reading_bytes));
+                state.free_bytes = free - taken;
                 state.running += 1;
-                return Some((job.column, budget));
+                return Some((job.column, budget, taken));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn give_back(&self, budget: u64, failure: Option<E>) {
+    fn give_back(&self, taken: u64, failure: Option<E>) {
         let mut state = lock(&self.state);
-        state.free_bytes = state.free_bytes.saturating_add(budget);
+        state.free_bytes = state.free_bytes.saturating_add(taken);
         state.running -= 1;
         state.failure = state.failure.take().or(failure);
         self.changed.notify_all();
@@ -181,7 +193,11 @@ mod tests {
     }
 
     fn jobs(wanted: &[u64]) -> Vec<Job> {
-        wanted.iter().enumerate().map(|(column, bytes)| Job { column, wanted_bytes: *bytes }).collect()
+        wanted
+            .iter()
+            .enumerate()
+            .map(|(column, bytes)| Job { column, wanted_bytes: *bytes, reading_bytes: 0 })
+            .collect()
     }
 
     #[test]

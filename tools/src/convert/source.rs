@@ -1,7 +1,8 @@
-//! A Parquet file as bytes: positioned reads that many threads share, each inside the file. Knows no column.
+//! A Parquet file as bytes: positioned reads that many threads share, each inside the file, none after a signal has
+//! ended the conversion. Knows no column.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,10 +11,9 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::chunk::{Chunk, HeaderReader};
 use crate::failure::Failure;
-
-/// Bytes that are read ahead for a page header.
-const HEADER_READ_BYTES: usize = 4 * 1024;
+use crate::interruption::Interruption;
 
 /// A Parquet file that any number of readers share without sharing a position.
 #[derive(Clone, Debug)]
@@ -21,14 +21,15 @@ pub struct Source {
     file: Arc<File>,
     length: u64,
     path: Arc<PathBuf>,
+    interruption: Interruption,
 }
 
 impl Source {
-    /// Opens a regular file.
+    /// Opens a regular file, which is read until an end is requested.
     ///
     /// # Errors
     /// The operating system's, and a refusal of anything that is no regular file.
-    pub fn open(path: &Path) -> Result<Source, Failure> {
+    pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
         let facts = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
         if !facts.is_file() {
@@ -40,7 +41,12 @@ impl Source {
                 remedy: "name one Parquet file; copy a pipe to a file first".into(),
             });
         }
-        Ok(Source { file: Arc::new(file), length: facts.len(), path: Arc::new(path.to_path_buf()) })
+        Ok(Source {
+            file: Arc::new(file),
+            length: facts.len(),
+            path: Arc::new(path.to_path_buf()),
+            interruption: interruption.clone(),
+        })
     }
 
     /// Bytes of the file.
@@ -53,6 +59,12 @@ impl Source {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether the conversion is to end before it is done.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.interruption.is_requested()
     }
 
     /// Whether `path` leads to this very file.
@@ -68,8 +80,11 @@ impl Source {
     /// The bytes at `start`, all of them or an error.
     ///
     /// # Errors
-    /// When they reach past the end of the file, before anything is allocated, or cannot be read.
+    /// When they reach past the end of the file, before anything is allocated, or cannot be read, and after a signal.
     pub fn read_exactly(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
+        if self.is_cancelled() {
+            return Err(io::Error::other("ended by a signal"));
+        }
         let end = start.checked_add(length as u64);
         if end.is_none_or(|end| end > self.length) {
             return Err(io::Error::new(
@@ -90,29 +105,13 @@ impl Length for Source {
 }
 
 impl ChunkReader for Source {
-    type T = BufReader<ReadAt>;
+    type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        let reader = ReadAt { file: Arc::clone(&self.file), position: start };
-        Ok(BufReader::with_capacity(HEADER_READ_BYTES, reader))
+        Chunk::new(self, 0..self.length).get_read(start)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         Ok(Bytes::from(self.read_exactly(start, length)?))
-    }
-}
-
-/// Reads on from a position of its own.
-#[derive(Debug)]
-pub struct ReadAt {
-    file: Arc<File>,
-    position: u64,
-}
-
-impl Read for ReadAt {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(buffer, self.position)?;
-        self.position = self.position.saturating_add(read as u64);
-        Ok(read)
     }
 }

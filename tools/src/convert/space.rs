@@ -1,12 +1,15 @@
-//! What a conversion will want of memory and disk, estimated from the footer, and what the disk has. Knows no
-//! value.
+//! What a conversion will want of memory and disk, estimated from the footer and the headers of pages, and what the
+//! disk has. Knows no value.
 
 use std::path::Path;
 
 use mercato_format::ColumnKind;
 
 use super::columns::OutputColumn;
-use super::plan::Plan;
+use super::limits::{BATCH_SHARE, COLUMN_BUDGET_BYTES_MIN, MEMORY_LIMIT_BYTES_MIN, PRINTED_BYTES};
+use super::plan::{Plan, Refusal};
+use super::reader;
+use super::survey::{self, Pages};
 use crate::failure::Failure;
 
 /// Bytes a row that sorting a column of numbers takes beside its values.
@@ -26,6 +29,66 @@ pub fn wanted_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
         }
         _ => rows.saturating_mul(SORT_ROW_BYTES + 16),
     }
+}
+
+/// Bytes of memory for all columns that are being read and built.
+#[must_use]
+pub fn building_bytes(memory_limit: u64) -> u64 {
+    memory_limit / 100 * 85
+}
+
+/// Bytes of memory for the values of one batch of a column.
+#[must_use]
+pub fn batch_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
+    reader::most_batch_bytes(plan, column).min(memory_limit / BATCH_SHARE)
+}
+
+/// Bytes of memory that the reader of each column takes.
+///
+/// # Errors
+/// A refusal when the pages of a column cannot be held, with the limit that would do; the signal's end.
+pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure> {
+    let refuse = Refusal::of(&plan.source);
+    let columns = plan.columns.iter().map(|column| {
+        let pages = survey::pages(plan, column);
+        refuse.go_on()?;
+        let reading = |limit| pages.bytes.saturating_add(decoded_bytes(plan, column, limit));
+        let fits = |limit| reading(limit).saturating_add(COLUMN_BUDGET_BYTES_MIN) <= building_bytes(limit);
+        if fits(memory_limit) {
+            Ok(reading(memory_limit))
+        } else {
+            Err(refuse_pages(&refuse, column, pages, fits))
+        }
+    });
+    columns.collect()
+}
+
+/// Bytes of the values of a batch, and of the texts that they are printed as.
+fn decoded_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
+    let values = batch_bytes(plan, column, memory_limit);
+    match column.spec.kind {
+        ColumnKind::Text => values.saturating_mul(3).saturating_add(PRINTED_BYTES as u64 * 2),
+        _ => values,
+    }
+}
+
+fn refuse_pages(
+    refuse: &Refusal,
+    column: &OutputColumn,
+    pages: Pages,
+    fits: impl Fn(u64) -> bool,
+) -> Failure {
+    const MEBIBYTE: u64 = 1 << 20;
+    let (mut low, mut high) = (MEMORY_LIMIT_BYTES_MIN / MEBIBYTE, u64::MAX / MEBIBYTE);
+    while low < high {
+        let middle = low.midpoint(high);
+        if fits(middle * MEBIBYTE) { high = middle } else { low = middle + 1 }
+    }
+    let name = &column.spec.name;
+    let remedy = format!("pass --memory-limit {low}MiB, or leave the column out with --drop {name}");
+    let found = format!("{} bytes, of which {} in one page", pages.bytes, pages.largest);
+    let expected = "pages that this --memory-limit holds".to_owned();
+    refuse.because(&format!("column `{name}`"), expected, found, &remedy)
 }
 
 /// Bytes of store file for a column.

@@ -7,6 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mercato_format::TimeUnit;
 
+use super::limits::PRINTED_BYTES;
+
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Many texts one after the other in one allocation, some of them null.
@@ -17,15 +19,21 @@ pub struct TextArena {
 }
 
 impl TextArena {
-    /// Forgets the texts and keeps the memory.
+    /// Forgets the texts and keeps the memory, but for what long ones took.
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(2 * PRINTED_BYTES);
         self.ends.clear();
     }
 
     /// Where the next text is to be appended; [`TextArena::end_text`] ends it.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+
+    /// Bytes of all texts.
+    pub fn byte_length(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Ends a text and gives its length in bytes.

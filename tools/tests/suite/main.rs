@@ -7,8 +7,12 @@ mod books;
 mod cli;
 mod corrupt;
 mod files;
+mod hand_laid;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod loadgen;
+mod memory;
+mod nested_types;
 mod publish;
 mod read_back;
 mod round_trip;

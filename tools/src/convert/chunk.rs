@@ -1,0 +1,113 @@
+//! The bytes of one column chunk as the Parquet library reads them: never past the end of the chunk, page headers only
+//! after they were looked at, and nothing any more once a signal has ended the conversion. Knows no value.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::limits::PAGE_HEADER_BYTES_MAX;
+use super::shapes::PAGE_HEADER;
+use super::source::Source;
+use super::thrift::{Cursor, Fault};
+
+/// Bytes that are read at first for a page header.
+const HEADER_READ_BYTES: usize = 4 * 1024;
+
+/// A part of a file that holds a column chunk.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    source: Source,
+    range: Range<u64>,
+}
+
+impl Chunk {
+    /// The bytes in `range` of a file.
+    #[must_use]
+    pub fn new(source: &Source, range: Range<u64>) -> Chunk {
+        Chunk { source: source.clone(), range }
+    }
+
+    /// The page header at `start`: exactly its bytes.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn header(&self, start: u64) -> io::Result<Vec<u8>> {
+        let room = usize::try_from(self.range.end.saturating_sub(start)).unwrap_or(usize::MAX);
+        let room = room.min(PAGE_HEADER_BYTES_MAX);
+        let mut length = HEADER_READ_BYTES.min(room);
+        loop {
+            let mut bytes = self.source.read_exactly(start, length)?;
+            let mut cursor = Cursor { bytes: &bytes };
+            match cursor.check(&PAGE_HEADER) {
+                Ok(()) => {
+                    let rest = cursor.bytes.len();
+                    bytes.truncate(length - rest);
+                    return Ok(bytes);
+                }
+                // What is missing may follow.
+                Err(_) if length < room => length = length.saturating_mul(16).min(room),
+                Err(Fault { expected, found }) => {
+                    let text = format!("page header at byte {start}: expected {expected}, found {found}");
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+                }
+            }
+        }
+    }
+}
+
+impl Length for Chunk {
+    fn len(&self) -> u64 {
+        self.range.end
+    }
+}
+
+impl ChunkReader for Chunk {
+    type T = HeaderReader;
+
+    fn get_read(&self, start: u64) -> Result<HeaderReader, ParquetError> {
+        Ok(HeaderReader { chunk: self.clone(), start, header: None, position: 0 })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        if start < self.range.start || self.range.end.saturating_sub(start) < length as u64 {
+            return Err(ParquetError::EOF(format!(
+                "a page of {length} bytes at byte {start} reaches past the end of its column chunk at {}",
+                self.range.end
+            )));
+        }
+        Ok(Bytes::from(self.source.read_exactly(start, length)?))
+    }
+}
+
+/// Gives the bytes of one page header, and an error behind them: the Parquet library takes a read of nothing for
+/// bytes that it skipped.
+#[derive(Debug)]
+pub struct HeaderReader {
+    chunk: Chunk,
+    start: u64,
+    /// Read when the first byte is asked for, because the library also asks for readers that it does not use.
+    header: Option<Vec<u8>>,
+    position: usize,
+}
+
+impl Read for HeaderReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let header = match &mut self.header {
+            Some(header) => header,
+            none => none.insert(self.chunk.header(self.start)?),
+        };
+        let rest = header.get(self.position..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if count == 0 && !buffer.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a read past the end of a page header"));
+        }
+        for (to, from) in buffer.iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.position += count;
+        Ok(count)
+    }
+}

@@ -1,0 +1,150 @@
+//! How many bytes the values of a page become, from its levels and the lengths that stand in it. Where the exact
+//! number would cost a pass over the values, a bound is taken. Knows no batch.
+
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type as PhysicalType};
+use parquet::column::page::Page;
+use parquet::schema::types::ColumnDescriptor;
+
+use super::levels::RowStarts;
+use super::meter::PageWeight;
+
+/// Pages with more text than this are searched for their longest one; a bound is enough for the others.
+const SEARCHED_TEXT_BYTES_MIN: u64 = 256 * 1024;
+
+/// What a leaf's pages have in common.
+#[derive(Clone, Debug)]
+pub struct LeafFacts {
+    /// Greatest repetition and definition levels.
+    levels_max: [i16; 2],
+    /// Whether texts are written out one by one.
+    has_texts: bool,
+    /// Whether texts are read as keys.
+    as_keys: bool,
+    /// Bytes of the longest text of the dictionary.
+    longest_entry: u64,
+}
+
+impl LeafFacts {
+    /// Of a leaf whose texts are written out, or read as keys into their dictionary.
+    #[must_use]
+    pub fn of(leaf: &ColumnDescriptor, as_keys: bool) -> LeafFacts {
+        LeafFacts {
+            levels_max: [leaf.max_rep_level(), leaf.max_def_level()],
+            has_texts: leaf.physical_type() == PhysicalType::BYTE_ARRAY && !as_keys,
+            as_keys,
+            longest_entry: 0,
+        }
+    }
+
+    /// Whether repetition and definition levels stand before the values.
+    #[must_use]
+    pub fn has_levels(&self) -> [bool; 2] {
+        self.levels_max.map(|level| level > 0)
+    }
+
+    /// Whether the page holds what it is read as.
+    #[must_use]
+    pub fn is_as_announced(&self, page: &Page) -> bool {
+        let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+        !self.as_keys || page.is_dictionary_page() || keys
+    }
+
+    /// The weight of a data page; nothing for a dictionary, which is noted.
+    pub fn weigh(&mut self, page: &Page) -> Option<PageWeight> {
+        let (values, starts) = match page {
+            Page::DictionaryPage { buf, .. } => {
+                if self.has_texts {
+                    self.longest_entry = longest_text(buf);
+                }
+                return None;
+            }
+            Page::DataPage { buf, num_values, def_level_encoding, rep_level_encoding, .. } => {
+                let encodings = [*rep_level_encoding, *def_level_encoding];
+                let (values, repetition) = self.split(buf, encodings);
+                (values, self.starts(u64::from(*num_values), repetition))
+            }
+            Page::DataPageV2 { buf, num_values, rep_levels_byte_len, def_levels_byte_len, .. } => {
+                let repetition = *rep_levels_byte_len as usize;
+                let levels = repetition.saturating_add(*def_levels_byte_len as usize).min(buf.len());
+                let repetition = buf.slice(..repetition.min(levels));
+                (buf.slice(levels..), self.starts(u64::from(*num_values), Some(repetition)))
+            }
+        };
+        let (text_bytes_max, text_bytes) = self.texts(page.encoding(), &values);
+        Some(PageWeight { starts, text_bytes_max, text_bytes })
+    }
+
+    /// The values of a page of the first version, and its repetition levels where they can be read.
+    fn split(&self, buffer: &Bytes, encodings: [Encoding; 2]) -> (Bytes, Option<Bytes>) {
+        let (mut rest, mut repetition) = (buffer.clone(), None);
+        for (number, (has_levels, encoding)) in self.has_levels().into_iter().zip(encodings).enumerate() {
+            let length = rest.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
+            let end = length.and_then(|length| length.checked_add(4)).filter(|end| *end <= rest.len());
+            match end {
+                _ if !has_levels => {}
+                Some(end) if encoding == Encoding::RLE => {
+                    let levels = rest.split_to(end);
+                    repetition = (number == 0).then(|| levels.slice(4..)).or(repetition);
+                }
+                // Levels without their length: what follows is weighed with them.
+                _ => return (rest, repetition),
+            }
+        }
+        (rest, repetition)
+    }
+
+    /// Without readable repetition levels a page of a repeated leaf counts as one row.
+    fn starts(&self, count: u64, repetition: Option<Bytes>) -> RowStarts {
+        match self.levels_max {
+            [0, _] => RowStarts::flat(count),
+            [level_max, _] => RowStarts::repeated(count, level_max, repetition.unwrap_or_default()),
+        }
+    }
+
+    /// Bounds of the bytes of the longest text and of all texts.
+    fn texts(&self, encoding: Encoding, values: &[u8]) -> (u64, u64) {
+        let stored = values.len() as u64;
+        match encoding {
+            _ if !self.has_texts => (0, 0),
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => (self.longest_entry, u64::MAX),
+            Encoding::PLAIN if stored >= SEARCHED_TEXT_BYTES_MIN => (longest_text(values), stored),
+            Encoding::DELTA_BYTE_ARRAY => {
+                let bytes = shared_bytes(values).unwrap_or(u64::MAX).saturating_add(stored);
+                (bytes, bytes)
+            }
+            _ => (stored, stored),
+        }
+    }
+}
+
+/// Bytes of the longest of texts that each follow their length.
+fn longest_text(texts: &[u8]) -> u64 {
+    let (mut rest, mut longest) = (texts, 0);
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(u64::from(length).min(after.len() as u64));
+        rest = after.get(length as usize..).unwrap_or_default();
+    }
+    longest
+}
+
+/// Bytes that texts share with the text before them: the sum of the lengths at the start of DELTA_BYTE_ARRAY.
+fn shared_bytes(values: &[u8]) -> Option<u64> {
+    let mut sum = 0_u64;
+    super::packed::visit(values, u64::MAX, |length| sum = sum.saturating_add(length)).ok()?;
+    Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_text_is_found_and_bounded_by_the_bytes_that_are_there() {
+        let texts = [3_u32.to_le_bytes().as_slice(), b"abc", &5_u32.to_le_bytes(), b"abcde"].concat();
+        assert_eq!(longest_text(&texts), 5);
+        assert_eq!(longest_text(&texts[..13]), 3, "a text that is cut");
+        assert_eq!(longest_text(&u32::MAX.to_le_bytes()), 0);
+    }
+}

@@ -1,0 +1,126 @@
+//! Files that ask for more time than their bytes are worth: refused at once, and ended by a signal at any moment.
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::cli::{names, refused};
+use crate::hand_laid::{Chunk, file, page, values};
+use crate::read_back::{converted, refusal};
+
+/// 2^31 - 1 as a count.
+const MOST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x07];
+/// A foreign decoder that believes in 2^31 - 1 elements takes minutes.
+const AT_ONCE: Duration = Duration::from_secs(20);
+
+fn refused_at_once(what: &str, bytes: &[u8], words: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.parquet");
+    fs::write(&path, bytes).unwrap();
+    let begun = Instant::now();
+    let reason = refusal(&path);
+    assert!(begun.elapsed() < AT_ONCE, "{what}: {:?}", begun.elapsed());
+    for word in words {
+        assert!(reason.contains(word), "{what}: `{word}` is not in: {reason}");
+    }
+}
+
+fn with_unknown_field(unknown: &[u8]) -> Vec<u8> {
+    let pages = page(3, &values(3), unknown);
+    file(&pages, &Chunk::plain(3, pages.len()))
+}
+
+#[test]
+fn a_file_laid_by_hand_is_read_also_with_fields_that_nobody_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in.parquet");
+    // Field 15: a list of three doubles; a text; a map of numbers to texts.
+    let list = [[0xa9, 0x37].as_slice(), &[0; 24]].concat();
+    for unknown in [&[][..], &list, &[0xa8, 2, b'h', b'i'], &[0xab, 1, 0x58, 2, 1, b'x']] {
+        fs::write(&path, with_unknown_field(unknown)).unwrap();
+        let rows = converted(&path);
+        assert_eq!((rows.len(), rows[2]["a"].as_str()), (3, "2"), "{unknown:?}");
+    }
+}
+
+#[test]
+fn a_page_header_with_two_billion_unknown_elements_is_refused_at_once() {
+    for (what, head) in
+        [("doubles", 0xf7), ("texts", 0xf8), ("structs", 0xfc), ("booleans", 0xf1), ("bytes", 0xf3)]
+    {
+        let unknown = [[0xa9, head].as_slice(), &MOST].concat();
+        refused_at_once(what, &with_unknown_field(&unknown), &["column `a`", "page header", "at most"]);
+    }
+    let map = [[0xab].as_slice(), &MOST, &[0x77]].concat();
+    refused_at_once("map", &with_unknown_field(&map), &["column `a`", "page header", "at most"]);
+}
+
+#[test]
+fn a_footer_with_two_billion_unknown_elements_is_refused_at_once() {
+    let pages = page(3, &values(3), &[]);
+    for (what, head) in [("doubles", 0xf7), ("booleans", 0xf1), ("lists", 0xf9)] {
+        let unknown = [[0xa9, head].as_slice(), &MOST].concat();
+        let bytes = file(&pages, &Chunk { unknown, ..Chunk::plain(3, pages.len()) });
+        refused_at_once(what, &bytes, &["Parquet footer", "at most"]);
+    }
+    // Many lists of booleans, each of which the library would count to its end without reading a byte.
+    let one = [[0xf1].as_slice(), &MOST].concat();
+    let unknown = [vec![0xa9, 0xf9, 60], one.repeat(60)].concat();
+    let bytes = file(&pages, &Chunk { unknown, ..Chunk::plain(3, pages.len()) });
+    refused_at_once("lists of booleans", &bytes, &["Parquet footer"]);
+}
+
+#[test]
+fn a_page_that_reaches_past_its_chunk_is_an_unexpected_end() {
+    let pages = page(3, &values(3), &[]);
+    let bytes = file(&pages, &Chunk::plain(3, pages.len() - 8));
+    refused_at_once("short chunk", &bytes, &["column `a`, row group 0"]);
+    let bytes = file(&pages, &Chunk::plain(3, 9));
+    refused_at_once("cut header", &bytes, &["column `a`, row group 0", "an unexpected end"]);
+}
+
+/// Where a signal meets the conversion: it must not matter.
+#[test]
+fn a_signal_ends_a_conversion_within_a_second_whatever_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages: Vec<u8> = (0..400).flat_map(|_| page(20_000, &values(20_000), &[])).collect();
+    fs::write(folder.path().join("in.parquet"), file(&pages, &Chunk::plain(8_000_000, pages.len()))).unwrap();
+    for (signal, wait) in [("-TERM", 0), ("-INT", 200), ("-TERM", 900), ("-INT", 2_000), ("-TERM", 4_000)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
+        command.current_dir(folder.path()).args(["convert", "in.parquet", "--threads", "1"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let is_program = || {
+            let name = fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap_or_default();
+            name.starts_with("mercato-tools")
+        };
+        while !is_program() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(100 + wait));
+        if child.try_wait().unwrap().is_some() {
+            // A quick machine was done before.
+            let _ = fs::remove_file(folder.path().join("in.mcol"));
+            continue;
+        }
+        let sent = Instant::now();
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert!(sent.elapsed() < Duration::from_secs(2), "{signal} after {wait} ms: {:?}", sent.elapsed());
+        assert_eq!(output.status.code(), Some(1), "{signal} after {wait} ms");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("ended by a signal"));
+        assert_eq!(names(folder.path()), ["in.parquet"], "{signal} after {wait} ms");
+    }
+}
+
+#[test]
+fn the_command_line_names_file_and_column_of_a_hostile_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = [[0xa9, 0xf7].as_slice(), &MOST].concat();
+    fs::write(folder.path().join("in.parquet"), with_unknown_field(&unknown)).unwrap();
+    refused(
+        folder.path(),
+        &["convert", "in.parquet"],
+        1,
+        &["in.parquet", "column `a`, row group 0", "page header"],
+    );
+}

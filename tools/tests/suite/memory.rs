@@ -1,0 +1,184 @@
+//! `--memory-limit` holds whatever the rows are: the peak of the program as the system counts it. What does not fit is
+//! refused with the limit that would do, and does fit then.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, Float64Array, ListArray, RecordBatch, StringArray, StructArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Field};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use crate::cli::{json, refused};
+
+const MEBIBYTE: u64 = 1 << 20;
+/// The program itself: its code, its stacks, what the allocator keeps.
+const MARGIN: u64 = 24 * MEBIBYTE;
+
+/// Writes batches of one column `v`.
+fn write(path: &Path, properties: WriterProperties, batches: impl Iterator<Item = ArrayRef>) {
+    let mut writer = None;
+    let mut properties = Some(properties);
+    for values in batches {
+        let batch = RecordBatch::try_from_iter_with_nullable([("v", values, true)]).unwrap();
+        let writer = writer.get_or_insert_with(|| {
+            ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), properties.take()).unwrap()
+        });
+        writer.write(&batch).unwrap();
+    }
+    writer.unwrap().close().unwrap();
+}
+
+/// Rows of lists of so many doubles, which no two rows share.
+fn lists(first: usize, lengths: &[usize]) -> ArrayRef {
+    let count = lengths.iter().sum::<usize>();
+    let values = (0..count).map(|at| ((first * 7_919 + at) as f64).sqrt());
+    let field = Arc::new(Field::new("item", DataType::Float64, true));
+    let offsets = OffsetBuffer::from_lengths(lengths.iter().copied());
+    Arc::new(ListArray::new(field, offsets, Arc::new(Float64Array::from_iter_values(values)), None))
+}
+
+fn plain() -> WriterProperties {
+    WriterProperties::builder().set_dictionary_enabled(false).build()
+}
+
+/// Converts with the binary and gives the peaks of its own memory and of all of it, the files that it maps included.
+fn peaks(folder: &Path, arguments: &[&str]) -> (u64, u64) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
+    command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let (mut own, mut all) = (0, 0);
+    while child.try_wait().unwrap().is_none() {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        if status.starts_with("Name:\tmercato-tools\n") {
+            let line = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1024
+            };
+            own = own.max(line("RssAnon:"));
+            all = all.max(line("VmHWM:"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success(), "{arguments:?}");
+    (own, all)
+}
+
+fn check(path: &Path, mebibytes: u64) {
+    let folder = path.parent().unwrap();
+    let limit = format!("{mebibytes}MiB");
+    let (own, all) = peaks(folder, &["v.parquet", "--memory-limit", &limit]);
+    eprintln!("own memory {} MiB, with mapped files {} MiB of {limit}", own / MEBIBYTE, all / MEBIBYTE);
+    assert!((1..=mebibytes * MEBIBYTE + MARGIN).contains(&own), "{own} bytes at {limit}");
+}
+
+#[test]
+fn embeddings_stay_inside_the_smallest_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    write(&path, plain(), (0..16).map(|batch| lists(batch, &[1_536; 500])));
+    check(&path, 64);
+}
+
+#[test]
+fn long_lists_stay_inside_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    write(&path, plain(), (0..15).map(|batch| lists(batch, &[300_000; 4])));
+    check(&path, 128);
+}
+
+#[test]
+fn one_long_list_among_short_ones_stays_inside_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    let mut lengths = vec![3; 20_000];
+    (lengths[9_000], lengths[9_001], lengths[19_999]) = (290_000, 280_000, 250_000);
+    write(&path, plain(), (0..3).map(|batch| lists(batch, &lengths)));
+    check(&path, 64);
+    let report =
+        json(folder.path(), &["convert", "v.parquet", "--json", "--memory-limit", "64MiB", "-o", "b.mcol"]);
+    let whole = json(folder.path(), &["convert", "v.parquet", "--json", "-o", "c.mcol"]);
+    assert_eq!((&report["rows"], &report["fingerprint"]), (&whole["rows"], &whole["fingerprint"]));
+}
+
+#[test]
+fn structs_in_lists_with_texts_and_bytes_stay_inside_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    let batch = |number: usize| -> ArrayRef {
+        let count = 40_000;
+        let texts = StringArray::from_iter_values((0..count).map(|at| format!("{at:0200}")));
+        let bytes = BinaryArray::from_iter_values((0..count).map(|at| vec![(at * number) as u8; 100]));
+        let item = StructArray::from(vec![
+            (Arc::new(Field::new("t", DataType::Utf8, true)), Arc::new(texts) as ArrayRef),
+            (Arc::new(Field::new("b", DataType::Binary, true)), Arc::new(bytes) as ArrayRef),
+        ]);
+        let field = Arc::new(Field::new("item", item.data_type().clone(), true));
+        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([2_000; 20]), Arc::new(item), None))
+    };
+    write(&path, plain(), (0..8).map(batch));
+    check(&path, 64);
+}
+
+#[test]
+fn long_texts_stay_inside_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    let text = |row: usize| format!("{row:09}").repeat(20_000);
+    let batch = |number: usize| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values((0..100).map(|row| text(number * 100 + row))))
+    };
+    write(&path, plain(), (0..10).map(batch));
+    check(&path, 64);
+}
+
+/// A page of a few kilobytes that unfolds to 100 MB.
+fn bomb(path: &Path) {
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::ZSTD(Default::default()))
+        .set_data_page_size_limit(usize::MAX)
+        .set_data_page_row_count_limit(usize::MAX)
+        .set_write_batch_size(20_000_000)
+        .set_max_row_group_row_count(None)
+        .build();
+    write(path, properties, std::iter::once(Arc::new(Float64Array::from(vec![0.0; 12_500_000])) as ArrayRef));
+}
+
+#[test]
+fn a_page_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    bomb(&path);
+    let words = ["v.parquet", "column `v`", "one page", "--drop v"];
+    check_remedy(folder.path(), &words);
+}
+
+#[test]
+fn a_value_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v.parquet");
+    write(&path, plain(), std::iter::once(lists(0, &[3, 3, 3, 700_000, 3])));
+    check_remedy(folder.path(), &["v.parquet", "column `v`, row 3", "--drop v"]);
+}
+
+/// Refused at 64 MiB; converted, inside it, at the limit that the refusal names.
+fn check_remedy(folder: &Path, words: &[&str]) {
+    let arguments = ["convert", "v.parquet", "--memory-limit", "64MiB"];
+    refused(folder, &arguments, 1, words);
+    assert_eq!(crate::cli::names(folder), ["v.parquet"]);
+    let output = crate::cli::run(folder, &arguments);
+    let reason = String::from_utf8(output.stderr).unwrap();
+    let named = reason.split("pass --memory-limit ").nth(1).and_then(|rest| rest.split("MiB").next());
+    let named: u64 = named.and_then(|number| number.parse().ok()).unwrap();
+    assert!(named > 64, "{reason}");
+    check(&folder.join("v.parquet"), named);
+}
