@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::app::App;
 use super::handlers::{
-    account, admin, catalog, console, croissant, discovery, download, graph, health, metadata, operator,
-    query, related, search, stats, stream,
+    account, admin, catalog, console, croissant, discovery, download, estimate, graph, health, metadata,
+    operator, query, related, search, stats, stream,
 };
 use super::router::{Route, Router};
 use super::service::Service;
@@ -23,6 +23,7 @@ pub(super) const PUBLIC: &[&[Route]] = &[
     stats::ROUTES,
     croissant::ROUTES,
     query::ROUTES,
+    estimate::ROUTES,
     stream::ROUTES,
     download::ROUTES,
     account::ROUTES,

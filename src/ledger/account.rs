@@ -5,6 +5,7 @@
 use super::codec::{DecodeError, RecordReader, RecordWriter};
 use super::error::ChargeError;
 use super::id::AccountId;
+use super::order::Spending;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 
@@ -101,6 +102,18 @@ impl Purse {
             return Err(ChargeError::InsufficientCredits { required: rows, available: self.balance });
         }
         Ok(Payment::Credits(rows))
+    }
+
+    /// Whether anything of it can be paid, so that work for it is not in vain.
+    pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<(), ChargeError> {
+        let payment = match spending {
+            Spending::Download => self.pay_credits(1),
+            Spending::Query => self.pay_query(1, now),
+            // A prepaid stream that finds fewer rows than its limit may be affordable; a free one asks for too much.
+            Spending::Stream { limit } if self.balance == 0 => self.pay_query(limit, now),
+            Spending::Stream { .. } => self.pay_query(1, now),
+        };
+        payment.map(drop)
     }
 
     /// Uses one free query.

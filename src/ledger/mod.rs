@@ -242,14 +242,7 @@ impl Ledger {
         if self.health() != Health::Serving {
             return Err(Unavailable::Down.into());
         }
-        let purse = account.purse();
-        match spending {
-            Spending::Download => purse.pay_credits(1).map(drop),
-            Spending::Query => purse.pay_query(1, now).map(drop),
-            // A prepaid stream that finds fewer rows than its limit may be affordable; a free one asks for too much.
-            Spending::Stream { limit } if purse.balance == 0 => purse.pay_query(limit, now).map(drop),
-            Spending::Stream { .. } => purse.pay_query(1, now).map(drop),
-        }
+        account.purse().afford_anything(spending, now)
     }
 
     /// The place of the request that one idempotency key has paid for, among claims of that key: of the same body on
@@ -292,10 +285,13 @@ impl Ledger {
         Ok(Reservation::new(self.queue.clone(), reserved))
     }
 
-    /// What so many rows would cost now.
-    pub fn estimate(&self, account: &AccountHandle, rows: u64, now: Moment) -> Estimate {
+    /// What so many rows would cost now, and whether the account would be let in and could pay.
+    pub fn estimate(&self, account: &AccountHandle, rows: u64, spending: Spending, now: Moment) -> Estimate {
         let purse = account.purse();
-        let payment = purse.pay_query(rows, now);
+        let payment = match spending {
+            Spending::Download => purse.pay_credits(rows),
+            _ => purse.afford_anything(spending, now).and_then(|()| purse.pay_query(rows, now)),
+        };
         let credits_required = match payment {
             Ok(Payment::FreeQuery(_)) => 0,
             _ => rows,

@@ -74,7 +74,7 @@ pub struct Page {
     pub rows: Vec<u32>,
     /// The cursor of the next page; `None` exactly when there is no further row.
     pub next_cursor: Option<String>,
-    /// Matching rows in all, where an index knows.
+    /// Matching rows in all, where an index knows or the request wants them counted.
     pub total_rows: Option<u64>,
     /// How the rows were counted off.
     pub mode: PaginationMode,
@@ -93,7 +93,17 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
         Some(last) if more => Some(plan.cursor_after(*last)?),
         _ => None,
     };
-    Ok(Page { rows, next_cursor, total_rows: plan.total_rows(), mode: plan.mode() })
+    let total_rows = total_rows(plan, selections)?;
+    Ok(Page { rows, next_cursor, total_rows, mode: plan.mode() })
+}
+
+/// Matching rows in all, where an index knows or the request wants them counted. Depends on the schema and the request
+/// only.
+///
+/// # Errors
+/// As [`execute`].
+pub fn total_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Option<u64>, FormatError> {
+    if plan.counts_exactly { count_matches(plan, selections).map(Some) } else { Ok(plan.total_rows()) }
 }
 
 /// Counts the rows that a plan would return, without looking at their values.
@@ -102,16 +112,18 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
 /// As [`execute`].
 pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, FormatError> {
     let limit = usize::try_from(plan.limit).unwrap_or(usize::MAX);
-    if let Start::Offset(offset) = plan.start {
-        let total = match plan.total_rows() {
-            None if is_worth_keeping(plan, limit) => Some(count_matches(plan, selections)?),
-            total => total,
-        };
-        if let Some(total) = total {
-            return Ok(total.saturating_sub(offset).min(plan.limit));
-        }
+    let Start::Offset(offset) = plan.start else {
+        return Ok(first_rows(plan, limit, selections)?.len() as u64);
+    };
+    let total = match plan.total_rows() {
+        None if is_worth_keeping(plan, limit) => Some(count_matches(plan, selections)?),
+        total => total,
+    };
+    match total {
+        Some(total) => Ok(total.saturating_sub(offset).min(plan.limit)),
+        // Rows in another order are as many.
+        None => Ok(in_file_order(plan, limit, selections)?.len() as u64),
     }
-    Ok(first_rows(plan, limit, selections)?.len() as u64)
 }
 
 /// Whether counting `limit` rows would look at most of the file anyway, so that all matches can as well be counted and

@@ -12,6 +12,8 @@ pub enum Reason {
     MalformedJson,
     /// A field that the request does not have.
     UnknownField,
+    /// A field that has no meaning beside another.
+    FieldNotApplicable,
     /// A field that occurs twice.
     DuplicateField,
     /// A value of another JSON type than the field takes.
@@ -55,6 +57,7 @@ impl Reason {
         match self {
             Reason::MalformedJson => "MALFORMED_JSON",
             Reason::UnknownField => "UNKNOWN_FIELD",
+            Reason::FieldNotApplicable => "FIELD_NOT_APPLICABLE",
             Reason::DuplicateField => "DUPLICATE_FIELD",
             Reason::WrongType => "WRONG_TYPE",
             Reason::OutOfRange => "OUT_OF_RANGE",

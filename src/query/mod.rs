@@ -25,10 +25,10 @@ mod walk;
 mod zone_scan;
 
 pub use cursor::{Binding, CURSOR_BYTES_MAX, Cursor};
-pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute};
+pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute, total_rows};
 pub use fault::{FAULTS_MAX, Fault, Reason, quoted};
 pub use filter::{CONDITIONS_MAX, DEPTH_MAX, LIST_VALUES_MAX, Scalar};
 pub use plan::{PaginationMode, Plan, QueryError, plan};
-pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, QueryRequest, SortDirection};
+pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
 pub use selection::Selection;
 pub use stream::RowStream;

@@ -67,6 +67,7 @@ pub struct Plan<'t> {
     pub(crate) direction: SortDirection,
     pub(crate) start: Start,
     pub(crate) limit: u64,
+    pub(crate) counts_exactly: bool,
     columns: Vec<usize>,
     query_hash: u64,
 }
@@ -104,6 +105,7 @@ pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Res
         direction: request.direction,
         start,
         limit: request.limit,
+        counts_exactly: request.counts_exactly,
         columns: columns.unwrap_or_default(),
         query_hash,
     })

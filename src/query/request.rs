@@ -15,8 +15,12 @@ pub const COLUMNS_NAMED_MAX: usize = 16_384;
 /// Members of a body that are read: each but the first of every field is a fault, so one with more is refused for these.
 const MEMBERS_MAX: usize = 2 * FAULTS_MAX;
 
-const FIELDS: [&str; 8] =
-    ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version"];
+const FIELDS: [&str; 9] =
+    ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version", "count"];
+/// The field of an estimate that says what is estimated.
+const PURPOSE: &str = "for";
+/// The only field that may stand beside the purpose `download`.
+const VERSION: &str = "version";
 
 /// Which end of the order comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +30,18 @@ pub enum SortDirection {
     Ascending,
     /// Largest first.
     Descending,
+}
+
+/// What an estimate is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Purpose {
+    /// A page.
+    #[default]
+    Page,
+    /// A stream.
+    Stream,
+    /// A download.
+    Download,
 }
 
 /// A request whose fields have the right shapes.
@@ -39,6 +55,8 @@ pub struct QueryRequest {
     pub(crate) direction: SortDirection,
     pub(crate) cursor: Option<Cursor>,
     pub(crate) version: Option<String>,
+    pub(crate) counts_exactly: bool,
+    purpose: Purpose,
 }
 
 impl QueryRequest {
@@ -54,23 +72,18 @@ impl QueryRequest {
     /// request is without its cursor, and a plan of it finds those that need a schema, so that all can be told at once.
     #[must_use]
     pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
-        let mut reader = Reader::new(limit_max);
-        if body.iter().all(u8::is_ascii_whitespace) {
-            return reader.end();
-        }
-        match Json::parse(body) {
-            Ok(json) => {
-                if let Some(members) = json.members(MEMBERS_MAX) {
-                    reader.read(members);
-                } else {
-                    let message = format!("expected a JSON object, found {}", json.type_name());
-                    let hint = "send an object such as {\"limit\": 100}";
-                    reader.faults.push(Fault::new(Reason::MalformedJson, "", message, hint));
-                }
-            }
-            Err(error) => reader.faults.push(malformed("", &error)),
-        }
-        reader.end()
+        Reader::new(limit_max).read_body(body)
+    }
+
+    /// As [`QueryRequest::read_json`] for an estimate, whose field `for` says what is to be estimated: a page or a stream,
+    /// each with its own limit, or a download, beside which no other field may stand.
+    #[must_use]
+    pub fn read_estimate(
+        body: &[u8],
+        page_limit_max: u64,
+        stream_limit_max: u64,
+    ) -> (QueryRequest, Vec<Fault>) {
+        Reader { stream_limit_max: Some(stream_limit_max), ..Reader::new(page_limit_max) }.read_body(body)
     }
 
     /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
@@ -115,6 +128,18 @@ impl QueryRequest {
     #[must_use]
     pub fn without_cursor(self) -> QueryRequest {
         QueryRequest { cursor: None, ..self }
+    }
+
+    /// Whether the total is to be counted where no index knows it.
+    #[must_use]
+    pub fn counts_exactly(&self) -> bool {
+        self.counts_exactly
+    }
+
+    /// What an estimate is asked for; a page in other requests.
+    #[must_use]
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     /// Replaces the cursor, for a stream that is resumed by its last event.
@@ -171,6 +196,8 @@ fn parameter_fault(mut fault: Fault) -> Fault {
 
 struct Reader {
     limit_max: u64,
+    /// Rows of a stream at most; only of an estimate.
+    stream_limit_max: Option<u64>,
     request: QueryRequest,
     faults: Vec<Fault>,
 }
@@ -178,7 +205,42 @@ struct Reader {
 impl Reader {
     fn new(limit_max: u64) -> Reader {
         let request = QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() };
-        Reader { limit_max, request, faults: Vec::new() }
+        Reader { limit_max, stream_limit_max: None, request, faults: Vec::new() }
+    }
+
+    fn read_body(mut self, body: &[u8]) -> (QueryRequest, Vec<Fault>) {
+        if body.iter().all(u8::is_ascii_whitespace) {
+            return self.end();
+        }
+        match Json::parse(body) {
+            Ok(json) => {
+                if let Some(members) = json.members(MEMBERS_MAX) {
+                    self.read_purpose(&members);
+                    self.read(members);
+                } else {
+                    let message = format!("expected a JSON object, found {}", json.type_name());
+                    let hint = "send an object such as {\"limit\": 100}";
+                    self.faults.push(Fault::new(Reason::MalformedJson, "", message, hint));
+                }
+            }
+            Err(error) => self.faults.push(malformed("", &error)),
+        }
+        self.end()
+    }
+
+    /// The purpose comes before all other fields, because it says how many rows these may ask for.
+    fn read_purpose(&mut self, members: &[(String, Json<'_>)]) {
+        let Some(stream_limit_max) = self.stream_limit_max else { return };
+        let found = members.iter().find(|(name, _)| name == PURPOSE).map(|(_, value)| *value);
+        let Some(value) = found.filter(|value| !matches!(value, Json::Null)) else { return };
+        let words = [("page", Purpose::Page), ("stream", Purpose::Stream), ("download", Purpose::Download)];
+        match one_of(&pointer_to("", PURPOSE), value, &words) {
+            Ok(purpose) => self.request.purpose = purpose,
+            Err(fault) => self.faults.push(fault),
+        }
+        if self.request.purpose == Purpose::Stream {
+            self.limit_max = stream_limit_max;
+        }
     }
 
     fn read(&mut self, members: Vec<(String, Json<'_>)>) {
@@ -191,10 +253,19 @@ impl Reader {
             if seen.contains(&name) {
                 let message = format!("the field {} occurs more than once", quoted(&name));
                 self.faults.push(Fault::new(Reason::DuplicateField, &pointer, message, "send it once"));
+            } else if name == PURPOSE && self.stream_limit_max.is_some() {
+                // It was read before.
             } else if !FIELDS.contains(&name.as_str()) {
                 let message = format!("there is no field {}", quoted(&name));
                 let fault = Fault::new(Reason::UnknownField, &pointer, message, "leave it out");
                 self.faults.push(fault.with_names(&name, FIELDS.into_iter()));
+            } else if self.request.purpose == Purpose::Download
+                && name != VERSION
+                && !matches!(value, Json::Null)
+            {
+                let message = "a download is the whole version, so nothing narrows it down";
+                let hint = "leave the field out, or estimate a stream: {\"for\": \"stream\"}";
+                self.faults.push(Fault::new(Reason::FieldNotApplicable, &pointer, message, hint));
             } else if !matches!(value, Json::Null)
                 && let Err(mut faults) = self.field(&name, &pointer, value)
             {
@@ -220,7 +291,13 @@ impl Reader {
             "sortBy" => {
                 self.request.sort_by = Some(text(pointer, value, "the name of a column").map_err(one)?)
             }
-            "sortDirection" => self.request.direction = direction(pointer, value).map_err(one)?,
+            "sortDirection" => {
+                let words = [("asc", SortDirection::Ascending), ("desc", SortDirection::Descending)];
+                self.request.direction = one_of(pointer, value, &words).map_err(one)?;
+            }
+            "count" => {
+                self.request.counts_exactly = one_of(pointer, value, &[("exact", true)]).map_err(one)?
+            }
             "version" => {
                 let version = text(pointer, value, "a version such as \"1.0.0\"").map_err(one)?;
                 self.request.version = Some(version);
@@ -253,17 +330,16 @@ fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Fault> {
     })
 }
 
-fn direction(pointer: &str, value: Json<'_>) -> Result<SortDirection, Fault> {
-    let word = text(pointer, value, "`asc` or `desc`")?;
-    match word.as_str() {
-        "asc" => Ok(SortDirection::Ascending),
-        "desc" => Ok(SortDirection::Descending),
-        _ => {
-            let message = format!("expected `asc` or `desc`, found {}", quoted(&word));
-            let fault = Fault::new(Reason::UnknownWord, pointer, message, "send `asc` or `desc`");
-            Err(fault.with_names(&word, ["asc", "desc"].into_iter()))
-        }
-    }
+/// One of a few words.
+fn one_of<T: Copy>(pointer: &str, value: Json<'_>, words: &[(&'static str, T)]) -> Result<T, Fault> {
+    let quoted_words: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+    let listed = quoted_words.join(" or ");
+    let typed = text(pointer, value, &listed)?;
+    words.iter().find(|(word, _)| *word == typed).map(|(_, meant)| *meant).ok_or_else(|| {
+        let message = format!("expected {listed}, found {}", quoted(&typed));
+        let fault = Fault::new(Reason::UnknownWord, pointer, message, format!("send {listed}"));
+        fault.with_names(&typed, words.iter().map(|(word, _)| *word))
+    })
 }
 
 fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault>> {

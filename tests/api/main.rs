@@ -11,6 +11,7 @@ mod admin;
 mod catalog;
 mod compression;
 mod conditional;
+mod counts;
 mod discovery;
 mod download;
 mod edge;

@@ -266,11 +266,19 @@ fn an_estimate_says_what_rows_would_cost() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (paying, free) = (customer(&ledger, 10), customer(&ledger, 0));
-    let estimate = ledger.estimate(&paying, 11, now);
+    let estimate = ledger.estimate(&paying, 11, Spending::Query, now);
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (11, 10, false));
-    let estimate = ledger.estimate(&free, 10_000, now);
+    let estimate = ledger.estimate(&free, 10_000, Spending::Query, now);
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (0, 0, true));
-    assert!(!ledger.estimate(&free, 10_001, now).affordable);
+    assert!(!ledger.estimate(&free, 10_001, Spending::Query, now).affordable);
+    let affordable = |account, rows, spending| ledger.estimate(account, rows, spending, now).affordable;
+    assert!(!affordable(&free, 1, Spending::Download), "free queries do not pay for downloads");
+    assert!(affordable(&paying, 10, Spending::Download) && !affordable(&paying, 11, Spending::Download));
+    assert!(affordable(&paying, 10, Spending::Stream { limit: 1_000_000 }));
+    assert!(!affordable(&free, 5, Spending::Stream { limit: 10_001 }), "the limit counts on the free plan");
+    let spent = customer(&ledger, 1);
+    charge(&ledger, &spent, 1, now).unwrap();
+    assert!(!affordable(&spent, 0, Spending::Query), "nothing is looked for on an empty account");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Bad requests: each kind has its reason, its pointer and a hint, and the faults of a body come at once.
 
-use mercato::query::{FAULTS_MAX, Fault, QueryError, QueryRequest, Reason, plan};
+use mercato::query::{FAULTS_MAX, Fault, Purpose, QueryError, QueryRequest, Reason, plan};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
 
@@ -55,6 +55,9 @@ fn each_kind_of_bad_request_has_its_reason_and_pointer() {
         ("{\"limits\":5}", Reason::UnknownField, "/limits"),
         ("{\"limit\":5,\"limit\":6}", Reason::DuplicateField, "/limit"),
         ("{\"sortDirection\":\"up\"}", Reason::UnknownWord, "/sortDirection"),
+        ("{\"count\":\"all\"}", Reason::UnknownWord, "/count"),
+        ("{\"count\":true}", Reason::WrongType, "/count"),
+        ("{\"for\":\"page\"}", Reason::UnknownField, "/for"),
         ("{\"sortBy\":\"nmae\"}", Reason::UnknownColumn, "/sortBy"),
         ("{\"sortBy\":\"hidden\"}", Reason::SortNotIndexed, "/sortBy"),
         ("{\"columns\":\"name\"}", Reason::WrongType, "/columns"),
@@ -316,4 +319,28 @@ fn the_get_form_takes_the_same_fields() {
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
     let twice = &pairs(&[("limit", "5"), ("limit", "5")]).unwrap_err()[0];
     assert_eq!((twice.reason, twice.pointer.as_str()), (Reason::DuplicateField, "limit"));
+}
+
+#[test]
+fn an_estimate_says_what_it_is_for_and_is_held_to_the_limit_of_that() {
+    let read = |body: &str| {
+        let (request, faults) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
+        let faults: Vec<_> = faults.into_iter().map(|fault| (fault.reason, fault.pointer)).collect();
+        (request.purpose(), request.limit(), faults)
+    };
+    let fault = |reason, pointer: &str| vec![(reason, pointer.to_owned())];
+    assert_eq!(read(""), (Purpose::Page, 100, vec![]));
+    assert_eq!(read("{\"for\":null,\"limit\":5}"), (Purpose::Page, 5, vec![]));
+    assert_eq!(read("{\"limit\":1000000,\"for\":\"stream\"}"), (Purpose::Stream, 1_000_000, vec![]));
+    assert_eq!(read("{\"for\":\"download\",\"limit\":null}"), (Purpose::Download, 100, vec![]));
+    let out_of_range = fault(Reason::OutOfRange, "/limit");
+    assert_eq!(read("{\"limit\":10001}").2, out_of_range);
+    assert_eq!(read("{\"limit\":10001,\"for\":\"page\"}").2, out_of_range);
+    assert_eq!(read("{\"limit\":1000001,\"for\":\"stream\"}").2, out_of_range);
+    assert_eq!(read("{\"for\":\"csv\"}").2, fault(Reason::UnknownWord, "/for"));
+    assert_eq!(read("{\"for\":5}").2, fault(Reason::WrongType, "/for"));
+    assert_eq!(read("{\"for\":\"page\",\"for\":\"page\"}").2, fault(Reason::DuplicateField, "/for"));
+    let narrowed = read("{\"filters\":{\"name\":\"a\"},\"for\":\"download\",\"limit\":5}").2;
+    let not_applicable = |pointer: &str| (Reason::FieldNotApplicable, pointer.to_owned());
+    assert_eq!(narrowed, [not_applicable("/filters"), not_applicable("/limit")]);
 }

@@ -167,6 +167,39 @@ fn check_stream(case: &Case, stored: &Table, expected: &[u32]) {
     }
 }
 
+/// Exact totals do not depend on the page, and an estimate is as many rows as the page or stream has.
+fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &SelectionCache) {
+    let mut body = case.body(case.limit);
+    body["count"] = "exact".into();
+    let total = Some(expected.len() as u64);
+    let first = execute(&plan(&request(&body), stored, "t@1.0.0").unwrap(), cache).unwrap();
+    assert_eq!(first.total_rows, total, "{body}");
+    body["offset"] = case.offset.into();
+    let deep = plan(&request(&body), stored, "t@1.0.0").unwrap();
+    assert_eq!(execute(&deep, &NoSelections).unwrap().total_rows, total, "{body}");
+    if let Some(cursor) = first.next_cursor {
+        body["cursor"] = cursor.into();
+        let next = execute(&plan(&request(&body), stored, "t@1.0.0").unwrap(), cache).unwrap();
+        assert_eq!(next.total_rows, total, "{body}");
+    }
+    for (purpose, limit) in [("page", case.limit), ("stream", case.limit * 5)] {
+        let mut body = case.body(limit);
+        body["for"] = purpose.into();
+        let estimate = |body: &Value| {
+            let (request, faults) =
+                QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
+            assert_eq!(faults, [], "{body}");
+            count_rows(&plan(&request, stored, "t@1.0.0").unwrap(), cache).unwrap()
+        };
+        assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");
+        if let Some(last) = expected.get(case.offset) {
+            let plan = plan(&request(&case.body(limit)), stored, "t@1.0.0").unwrap();
+            body["cursor"] = plan.cursor_after(*last).unwrap().into();
+            assert_eq!(estimate(&body), (expected.len() - case.offset - 1).min(limit) as u64, "{body}");
+        }
+    }
+}
+
 /// A client that makes its own cursor from the last row's value and number gets the same next page.
 fn check_bare_cursor(case: &Case, stored: &Table, expected: &[u32]) {
     use base64::Engine;
@@ -197,6 +230,7 @@ fn check(case: &Case) {
     check_walk(case, &stored, &expected, &cache);
     check_offset(case, &stored, &expected, &cache);
     check_stream(case, &stored, &expected);
+    check_counts(case, &stored, &expected, &cache);
     check_bare_cursor(case, &stored, &expected);
 }
 

@@ -10,6 +10,7 @@ mod dataset_version;
 pub(super) mod discovery;
 pub(super) mod download;
 mod download_body;
+pub(super) mod estimate;
 pub(super) mod graph;
 pub(super) mod health;
 mod item;

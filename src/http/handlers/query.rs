@@ -1,6 +1,4 @@
-//! Pages of rows, what they cost, and what they would cost.
-
-use serde::Serialize;
+//! Pages of rows, and what they cost.
 
 use super::dataset_answer::{damaged, find, no_parameters};
 use super::dataset_version;
@@ -24,7 +22,6 @@ use crate::render::Format;
 pub(in crate::http) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get).taking_its_turn_itself(),
     Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post).taking_its_turn_itself(),
-    Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate),
 ];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -66,7 +63,8 @@ fn got(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 /// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
 fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Result<Response, ApiError> {
-    request.begin_turn(if asked.limit() > SMALL_PAGE_ROWS_MAX { Size::Large } else { Size::Small });
+    let is_large = asked.limit() > SMALL_PAGE_ROWS_MAX || asked.counts_exactly();
+    request.begin_turn(if is_large { Size::Large } else { Size::Small });
     let dataset = find(app, request)?;
     let format = format(request)?;
     refuse_tags(request)?;
@@ -124,40 +122,4 @@ fn labelled(response: Response, version: &DatasetVersion) -> Response {
 fn with_receipt(response: Response, receipt: &Receipt) -> Response {
     let response = response.with_credits(receipt.charged, receipt.remaining);
     if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct EstimateData {
-    rows: u64,
-    credits_required: u64,
-    credits_available: u64,
-    affordable: bool,
-}
-
-/// Counts the rows of a query without rendering or charging it.
-fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    let answered = estimated(app, request);
-    answered.map_err(|refusal| uncharged(refusal, request))
-}
-
-fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    no_parameters(request)?;
-    let body = request.read_json_body()?;
-    let dataset = find(app, request)?;
-    let asked = Asked::json(&body, QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
-    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
-    let account = &request.caller()?.account;
-    let estimate = app.ledger.estimate(account, rows, request.now());
-    let response = Response::data(&EstimateData {
-        rows,
-        credits_required: estimate.credits_required,
-        credits_available: estimate.credits_available,
-        affordable: estimate.affordable,
-    })?;
-    Ok(response.with_credits(0, account.credits()))
 }

@@ -7,6 +7,7 @@ use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, IdempotencyClaim};
+use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, Fault, QueryError, QueryRequest};
 use crate::render::Format;
 
@@ -55,6 +56,11 @@ impl Asked {
         Self::of(QueryRequest::read_pairs(pairs, limit_max))
     }
 
+    /// Reads the JSON body of an estimate.
+    pub(super) fn estimate(body: &[u8]) -> Self {
+        Self::of(QueryRequest::read_estimate(body, QUERY_LIMIT_MAX, STREAM_LIMIT_MAX))
+    }
+
     fn of((request, faults): (QueryRequest, Vec<Fault>)) -> Self {
         if faults.is_empty() { Self::Sound(request) } else { Self::Faulty(faults, request) }
     }
@@ -63,6 +69,13 @@ impl Asked {
     pub(super) fn limit(&self) -> u64 {
         match self {
             Self::Sound(request) | Self::Faulty(_, request) => request.limit(),
+        }
+    }
+
+    /// Whether the total is to be counted in any case.
+    pub(super) fn counts_exactly(&self) -> bool {
+        match self {
+            Self::Sound(request) | Self::Faulty(_, request) => request.counts_exactly(),
         }
     }
 

@@ -48,15 +48,19 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
     let account = request.caller()?.account.clone();
-    app.ledger.can_afford_anything(
-        &account,
-        Spending::Stream { limit: plan.limit() },
-        None,
-        request.now(),
-    )?;
+    let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
+    app.ledger.can_afford_anything(&account, spending, None, now)?;
+    let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+    let most = plan.limit().min(total.unwrap_or(u64::MAX));
+    // Whoever can pay for as much as there may be need not wait for a count.
+    let rows = if app.ledger.estimate(&account, most, spending, now).affordable {
+        most
+    } else {
+        query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
+    };
     let reservation = app.ledger.reserve(ReserveOrder {
         account,
-        rows: plan.limit().min(plan.total_rows().unwrap_or(u64::MAX)),
+        rows,
         dataset: dataset.slug().to_owned(),
         request_id: request.request_id().to_owned(),
         at: request.now(),
@@ -73,11 +77,15 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let content_type =
         if format == StreamFormat::Ndjson { "application/x-ndjson" } else { "text/event-stream" };
     let coding = coding_of(request, format);
-    Ok(Response::stream(content_type, Box::new(events))
+    let response = Response::stream(content_type, Box::new(events))
         .with_coding(coding)
         .with_header("X-Dataset-Version", version.version.to_string())
         .with_header("X-Accel-Buffering", "no")
-        .with_header("Vary", "Accept"))
+        .with_header("Vary", "Accept");
+    Ok(match total {
+        Some(total) => response.with_header("X-Total-Rows", total.to_string()),
+        None => response,
+    })
 }
 
 /// Events are encoded only for a client that refuses the plain form: what stands between often keeps encoded events back.

@@ -89,7 +89,11 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
             text("Strings of a structured field (RFC 9651)"),
             "Sentences about the answer, where there is no `meta.warnings`; absent when there are none.",
         ),
-        header("X-Total-Rows", count("Rows"), "Rows that match; absent where no index knows it."),
+        header(
+            "X-Total-Rows",
+            count("Rows"),
+            "Rows that match; absent where no index knows it and `count` does not ask for it.",
+        ),
         header(
             "Idempotent-Replayed",
             word("Always true", &["true"]),

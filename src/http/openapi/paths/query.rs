@@ -51,6 +51,7 @@ fn get() -> Entry {
         .taking(parameter("sortDirection", "Direction of the order.", word("Direction", &["asc", "desc"])))
         .taking(parameter("cursor", "`nextCursor` of an answer.", text("Base64")))
         .taking(version())
+        .taking(parameter("count", "Has the rows that match counted in any case.", word("Exactly", &["exact"])))
         .entry()
 }
 
@@ -91,11 +92,11 @@ fn asking(op: Op) -> Op {
 
 fn estimate() -> Entry {
     let example = json!({ "rows": 5, "creditsRequired": 5, "creditsAvailable": 1000, "affordable": true });
-    Op::post("/api/v1/datasets/{slug}/query/estimate", "estimateQuery", QUERY, "Learn what a page would cost")
-        .saying("Counts the rows of a query without reading or charging them.")
+    Op::post("/api/v1/datasets/{slug}/query/estimate", "estimateQuery", QUERY, "Learn what it would cost")
+        .saying("Counts the rows of a page, a stream or a download without charging them, up to what it would deliver.")
         .of_dataset()
         .with_key()
-        .reading(json_body("As for a page.", "QueryBody", examples()))
+        .reading(json_body("As for a page or a stream, and `for`.", "EstimateBody", estimate_examples()))
         .answering("200", Answer::data("The price.", named("Estimate"), example))
         .entry()
 }
@@ -134,6 +135,13 @@ fn events() -> Node {
         .may("id", text("The cursor behind this row."))
         .may("retry", count("Milliseconds."));
     any_of("Server-Sent Events.", vec![text("The whole stream."), event.node()])
+}
+
+fn estimate_examples() -> Vec<(&'static str, &'static str, Value)> {
+    let mut examples = examples();
+    examples.push(("stream", "A long stream", json!({ "for": "stream", "limit": 1_000_000 })));
+    examples.push(("download", "The whole version", json!({ "for": "download" })));
+    examples
 }
 
 fn examples() -> Vec<(&'static str, &'static str, Value)> {

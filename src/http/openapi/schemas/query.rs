@@ -15,6 +15,7 @@ pub(super) fn all() -> Vec<(&'static str, Node)> {
         ("Condition", condition()),
         ("Operators", operators()),
         ("QueryBody", body("What a page asks for.", QUERY_LIMIT_MAX)),
+        ("EstimateBody", estimate_body()),
         ("StreamBody", body("What a stream asks for.", STREAM_LIMIT_MAX)),
         ("Page", page()),
         ("Estimate", estimate()),
@@ -79,6 +80,19 @@ fn operators() -> Node {
 }
 
 fn body(description: &str, limit_max: u64) -> Node {
+    fields(description, limit_max).node()
+}
+
+fn estimate_body() -> Node {
+    let purpose = word(
+        "A page (default), a stream, whose `limit` goes up to 1,000,000, or a download, which takes no other field but `version`.",
+        &["page", "stream", "download"],
+    );
+    let purpose = any_of("What is to be estimated.", vec![purpose, super::super::parts::null("As `page`.")]);
+    fields("What is to be estimated, and what it asks for.", STREAM_LIMIT_MAX).may("for", purpose).node()
+}
+
+fn fields(description: &str, limit_max: u64) -> Fields {
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let name = text("Name of a column.");
     let direction = any_of(
@@ -100,8 +114,14 @@ fn body(description: &str, limit_max: u64) -> Node {
             text_or_null("A version that the header of the dataset lists; null is the current one."),
         )
         .may("cursor", text_or_null("`nextCursor` of an answer. Treat it as opaque; at most 4 KiB."))
+        .may("count", count_wanted())
         .example(json!({ "filters": { "o_totalprice_min": 1000 }, "sortBy": "o_orderdate", "limit": 5 }))
-        .node()
+}
+
+fn count_wanted() -> Node {
+    let exact = word("The exact number of rows that match, whatever it takes to count them.", &["exact"]);
+    let known = super::super::parts::null("Where an index knows it without looking at rows.");
+    any_of("Which total is told.", vec![exact, known])
 }
 
 fn page() -> Node {
@@ -116,7 +136,10 @@ fn page() -> Node {
             text_or_null("Where the next page begins; null exactly when no further row exists."),
         )
         .has("paginationMode", word("How this page was found.", &["cursor", "offset"]))
-        .has("totalRows", count_or_null("Rows that match, where an index knows it; else null."))
+        .has(
+            "totalRows",
+            count_or_null("Rows that match, where an index knows it or `count` asks for it; else null."),
+        )
         .node()
 }
 

@@ -1,0 +1,70 @@
+//! What a page, a stream or a download would cost: counted, and not charged.
+
+use serde::Serialize;
+
+use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_version;
+use super::query::uncharged;
+use super::query_input::{Asked, not_planned};
+use crate::catalog::FormatError;
+use crate::fairness::Size;
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::router::{Guard, Route};
+use crate::ledger::Spending;
+use crate::limits::http::{SMALL_BODY_BYTES_MAX, SMALL_PAGE_ROWS_MAX};
+use crate::query::{self, Purpose};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)
+        .taking_its_turn_itself()];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EstimateData {
+    rows: u64,
+    credits_required: u64,
+    credits_available: u64,
+    affordable: bool,
+}
+
+fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = estimated(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    let asked = Asked::estimate(&body);
+    let is_small = asked.limit() <= SMALL_PAGE_ROWS_MAX && body.len() <= SMALL_BODY_BYTES_MAX;
+    request.begin_turn(if is_small { Size::Small } else { Size::Large });
+    let dataset = find(app, request)?;
+    let asked = asked.or_all_faults(&dataset)?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let (rows, spending) = match asked.purpose() {
+        Purpose::Download => (version.table.row_count().into(), Spending::Download),
+        purpose => {
+            let plan = query::plan(&asked, &version.table, dataset.slug())
+                .map_err(|error| not_planned(error, broken))?;
+            let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+            match purpose {
+                Purpose::Stream => (rows, Spending::Stream { limit: plan.limit() }),
+                _ => (rows, Spending::Query),
+            }
+        }
+    };
+    let account = &request.caller()?.account;
+    let estimate = app.ledger.estimate(account, rows, spending, request.now());
+    let response = Response::data(&EstimateData {
+        rows,
+        credits_required: estimate.credits_required,
+        credits_available: estimate.credits_available,
+        affordable: estimate.affordable,
+    })?;
+    Ok(response.with_credits(0, account.credits()))
+}

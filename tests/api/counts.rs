@@ -1,0 +1,136 @@
+//! Exact totals, and estimates of pages, streams and downloads.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ask, MANIFEST, Site, city_columns};
+
+const QUERY: &str = "/api/v1/datasets/cities/query";
+/// Two conditions, whose number of rows no index knows; 29 of 60 rows hold them.
+const CONJUNCTION: &str = r#"{"id_min": 2, "area_min": 900.71}"#;
+
+fn site() -> Site {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(60));
+    site
+}
+
+#[test]
+fn a_total_is_exact_on_demand() {
+    let site = site();
+    let key = site.paying_key(1_000);
+    let query = |rest: &str| {
+        site.query("cities", &key, &format!(r#"{{"filters": {CONJUNCTION}, "limit": 7{rest}}}"#)).json()
+    };
+    assert_eq!(query("")["data"]["totalRows"], Value::Null);
+    assert_eq!(query(r#", "count": null"#)["data"]["totalRows"], Value::Null);
+    let exact = query(r#", "count": "exact""#);
+    assert_eq!((&exact["data"]["totalRows"], &exact["data"]["rowsReturned"]), (&29.into(), &7.into()));
+    assert_eq!(exact["meta"]["credits"]["charged"], 7);
+    let next = query(&format!(r#", "count": "exact", "cursor": {}"#, exact["data"]["nextCursor"]));
+    assert_eq!((&next["data"]["totalRows"], &next["data"]["paginationMode"]), (&29.into(), &"cursor".into()));
+    let target = format!(
+        "{QUERY}?limit=1&count=exact&filters={}",
+        CONJUNCTION.replace('{', "%7B").replace('}', "%7D").replace('"', "%22").replace(' ', "")
+    );
+    let got = site.send(&Ask::get(&target).header("X-Api-Key", &key).header("Accept", "text/csv"));
+    assert_eq!(got.header("X-Total-Rows"), Some("29"), "{}", got.text());
+}
+
+#[test]
+fn rejects_a_count_of_another_kind() {
+    let site = site();
+    let key = site.paying_key(10);
+    let posted = site.query("cities", &key, r#"{"count": "about"}"#);
+    let got = site.send(&Ask::get(&format!("{QUERY}?count=about")).header("X-Api-Key", &key));
+    for (answer, pointer) in [(posted, "/count"), (got, "count")] {
+        assert_eq!(answer.refusal(), (400, "BAD_REQUEST".into(), "UNKNOWN_VALUE".into()));
+        let details = answer.json()["error"]["details"].clone();
+        assert_eq!((&details["pointer"], &details["allowed"]), (&pointer.into(), &json!(["exact"])));
+    }
+}
+
+#[test]
+fn a_stream_counts_too_and_sets_aside_no_more_than_there_is() {
+    let site = site();
+    let key = site.paying_key(29);
+    let stream =
+        |body: &str| site.send(&Ask::post(&format!("{QUERY}/stream"), body).header("X-Api-Key", &key));
+    let body = format!(r#"{{"filters": {CONJUNCTION}, "limit": 1000000, "count": "exact"}}"#);
+    let exact = stream(&body);
+    assert_eq!((exact.status, exact.header("X-Total-Rows")), (200, Some("29")), "{}", exact.text());
+    assert_eq!(exact.text().matches("data: ").count(), 29);
+    assert_eq!(stream(&body).status, 402);
+}
+
+#[test]
+fn a_stream_that_finds_no_more_than_can_be_paid_is_answered() {
+    let site = site();
+    let body = format!(r#"{{"filters": {CONJUNCTION}, "limit": 1000000}}"#);
+    for (credits, status) in [(29, 200), (28, 402)] {
+        let key = site.paying_key(credits);
+        let target = format!("{QUERY}/stream");
+        let answer = site.send(&Ask::post(&target, &body).header("X-Api-Key", &key));
+        assert_eq!(answer.status, status, "{}", answer.text());
+        let estimate =
+            Ask::post(&format!("{QUERY}/estimate"), &body.replacen('{', r#"{"for": "stream", "#, 1));
+        let estimate = site.send(&estimate.header("X-Api-Key", &site.paying_key(credits))).json();
+        assert_eq!(estimate["data"]["affordable"], status == 200, "{estimate}");
+    }
+}
+
+#[test]
+fn an_estimate_counts_up_to_what_would_be_delivered() {
+    let site = Site::with_cities();
+    site.publish("cities", MANIFEST, "1.1.0", &city_columns(25_000));
+    let key = site.paying_key(20_000);
+    let estimate = |body: Value| {
+        let ask = Ask::post(&format!("{QUERY}/estimate"), &body.to_string()).header("X-Api-Key", &key);
+        site.send(&ask).json()["data"].clone()
+    };
+    let of = |rows: u64, affordable: bool| json!({"rows": rows, "creditsRequired": rows, "creditsAvailable": 20_000, "affordable": affordable});
+    let filters = json!({"id_min": 2, "area_max": 901});
+    assert_eq!(estimate(json!({})), of(100, true));
+    assert_eq!(estimate(json!({"for": "page", "filters": filters, "limit": 10_000})), of(10_000, true));
+    assert_eq!(estimate(json!({"for": "stream", "filters": filters, "limit": 1_000_000})), of(24_999, false));
+    assert_eq!(estimate(json!({"for": "stream", "filters": filters, "limit": 15_000})), of(15_000, true));
+    assert_eq!(
+        estimate(json!({"for": "stream", "filters": filters, "offset": 24_000, "limit": 15_000})),
+        of(999, true)
+    );
+    assert_eq!(estimate(json!({"for": "download"})), of(25_000, false));
+}
+
+#[test]
+fn rejects_an_estimate_that_asks_for_what_its_kind_does_not_take() {
+    let site = site();
+    let key = site.paying_key(10);
+    let refused = |body: &str| {
+        let answer = site.send(&Ask::post(&format!("{QUERY}/estimate"), body).header("X-Api-Key", &key));
+        assert_eq!(answer.status, 400, "{body}");
+        let details = answer.json()["error"]["details"].clone();
+        (details["reason"].as_str().unwrap().to_owned(), details["pointer"].as_str().unwrap().to_owned())
+    };
+    let expected = |reason: &str, pointer: &str| (reason.to_owned(), pointer.to_owned());
+    assert_eq!(refused(r#"{"limit": 10001}"#), expected("OUT_OF_RANGE", "/limit"));
+    assert_eq!(refused(r#"{"for": "stream", "limit": 1000001}"#), expected("OUT_OF_RANGE", "/limit"));
+    assert_eq!(refused(r#"{"for": "file"}"#), expected("UNKNOWN_VALUE", "/for"));
+    assert_eq!(
+        refused(r#"{"for": "download", "filters": {"id": 1}}"#),
+        expected("FIELD_NOT_APPLICABLE", "/filters")
+    );
+    assert_eq!(site.query("cities", &key, r#"{"for": "page"}"#).refusal().2, "UNKNOWN_FIELD");
+}
+
+#[test]
+fn a_free_account_is_told_what_its_plan_covers() {
+    let site = site();
+    let key = site.free_key();
+    let affordable = |body: &str| {
+        let ask = Ask::post(&format!("{QUERY}/estimate"), body).header("X-Api-Key", &key);
+        site.send(&ask).json()["data"]["affordable"].clone()
+    };
+    assert_eq!(affordable("{}"), true);
+    assert_eq!(affordable(r#"{"for": "stream", "limit": 10000}"#), true);
+    assert_eq!(affordable(r#"{"for": "stream", "limit": 10001}"#), false);
+    assert_eq!(affordable(r#"{"for": "download"}"#), false);
+}
