@@ -18,3 +18,4 @@ pub mod render;
 pub mod search;
 pub mod selections;
 pub mod serving;
+pub mod words;

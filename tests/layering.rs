@@ -44,6 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "render",
             "search",
             "selections",
+            "words",
         ],
     ),
     ("operator", &["clock", "ledger", "limits"]),
@@ -52,9 +53,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("selections", &["limits", "mercato_format", "query"]),
     ("search", &["catalog", "clock", "config", "limits"]),
     ("access", &["clock", "config", "fairness", "ledger", "limits"]),
-    ("query", &["clock", "config", "limits", "mercato_format"]),
+    ("query", &["clock", "config", "limits", "mercato_format", "words"]),
     ("catalog", &["clock", "config", "limits", "mercato_format"]),
-    ("ledger", &["clock", "config", "histogram", "limits"]),
+    ("ledger", &["clock", "config", "histogram", "limits", "words"]),
     ("fairness", &[]),
     ("outlets", &["limits"]),
     ("logging", &["limits"]),
@@ -63,6 +64,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clock", &["limits"]),
     ("histogram", &[]),
     ("limits", &[]),
+    ("words", &[]),
 ];
 
 /// Words that may stand in one place only.

@@ -31,13 +31,13 @@ pub struct InFlightLimits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InFlightRefusal {
     /// Requests.
-    #[error("{limit} requests of this key are being answered already")]
+    #[error("this key has as many requests under way as it may: {limit}")]
     Requests {
         /// How many may run.
         limit: usize,
     },
     /// Streams.
-    #[error("{limit} streams and downloads of this key run already")]
+    #[error("this key runs as many streams and downloads as it may: {limit}")]
     Streams {
         /// How many may run.
         limit: usize,

@@ -36,7 +36,7 @@ pub enum Language {
 
 /// A text in the languages that the publisher gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of texts such as { en = \"Cities\", it = \"Città\" }")]
 pub struct LocalizedText {
     /// English.
     pub en: Option<String>,
@@ -61,7 +61,10 @@ impl LocalizedText {
 
 /// What is said about a column.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table such as { description = \"Name of the city\", example = \"Roma\" }"
+)]
 pub struct ColumnNote {
     /// What the column holds.
     pub description: Option<String>,
@@ -286,6 +289,14 @@ mod tests {
         check_fault("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
         check_fault("slug = \"A\"\n", 1, 8, "slug");
         check_fault("slug = \"search\"\n", 1, 8, "reserved");
+        check_fault("slug = \"a\"\ntitle = \"A\"\n", 2, 9, "expected a table of texts such as { en");
+        check_fault("slug = \"a\"\ndescription = 5\n", 2, 15, "expected a table of texts such as { en");
+        check_fault(
+            "slug = \"a\"\n[columns]\nid = \"key\"\n",
+            3,
+            6,
+            "expected a table such as { description",
+        );
         check_fault("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
         check_fault("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
         check_fault("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");

@@ -6,12 +6,14 @@ use super::errors::{ApiError, ErrorKind};
 use crate::access::{KeyRefusal, RateRefusal};
 use crate::ledger::ChargeError;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::words::{counted, grouped};
 
 impl From<ChargeError> for ApiError {
     fn from(error: ChargeError) -> Self {
         match error {
             ChargeError::InsufficientCredits { required, available } => {
-                let message = format!("this costs {required} credits and the account has {available}");
+                let (cost, left) = (counted(required, "credit"), counted(available, "credit"));
+                let message = format!("this costs {cost} and the account has {left}");
                 Self::new(ErrorKind::NoCredits, message)
                     .with_reason("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits")
                     .with_fact("required", required)
@@ -29,13 +31,12 @@ impl From<ChargeError> for ApiError {
                     .with_fact("resetAt", resets_at.rfc3339())
             }
             ChargeError::FreeRowsExceeded { limit, requested } => {
+                let (most, wanted) = (counted(limit, "row"), grouped(requested));
                 let message =
-                    format!("the free plan returns at most {limit} rows a query, {requested} were asked for");
+                    format!("the free plan returns at most {most} a query, {wanted} were asked for");
+                let hint = format!("set `limit` to {limit} or less, or buy credits");
                 Self::new(ErrorKind::NoCredits, message)
-                    .with_reason(
-                        "FREE_PLAN_ROW_LIMIT",
-                        format!("set `limit` to {limit} or less, or buy credits"),
-                    )
+                    .with_reason("FREE_PLAN_ROW_LIMIT", hint)
                     .with_fact("required", requested)
                     .with_fact("available", limit)
                     .with_fact("shortfall", requested.saturating_sub(limit))
@@ -79,8 +80,8 @@ impl From<&RateRefusal> for ApiError {
     fn from(refusal: &RateRefusal) -> Self {
         let seconds = refusal.retry_after_seconds;
         let message = format!(
-            "more than {} requests {}; a request will succeed in {seconds} s",
-            refusal.limit,
+            "more than {} {}; a request will succeed in {seconds} s",
+            counted(refusal.limit.into(), "request"),
             if refusal.reason.as_str() == "DAILY_QUOTA_EXCEEDED" {
                 "in this UTC day"
             } else {

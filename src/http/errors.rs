@@ -159,6 +159,14 @@ impl FaultBody {
             ..Self::default()
         }
     }
+
+    /// Names what was probably meant, where anything is near.
+    pub fn suggest(&mut self, name: Option<String>) {
+        if let Some(name) = &name {
+            self.hint = format!("did you mean `{name}`?");
+        }
+        self.suggestion = name;
+    }
 }
 
 /// `error.details`: the first fault spread out, facts of the case, then the faults.
@@ -246,6 +254,27 @@ impl ApiError {
                     *pointer = name.to_owned();
                 }
             }
+        }
+        self
+    }
+
+    /// Says that what was looked for at one place stands at another.
+    #[must_use]
+    pub fn pointing(mut self, from: &str, to: &str) -> Self {
+        let renamed = |message: &str| {
+            let rest = message.strip_prefix(from.trim_start_matches('/'));
+            rest.map_or_else(|| message.to_owned(), |rest| format!("{to}{rest}"))
+        };
+        if let Some(details) = &mut self.details
+            && details.pointer.as_deref() == Some(from)
+        {
+            details.pointer = Some(to.to_owned());
+            self.message = renamed(&self.message);
+        }
+        let faults = self.details.iter_mut().flat_map(|details| &mut details.errors);
+        for fault in faults.filter(|fault| fault.pointer == from) {
+            to.clone_into(&mut fault.pointer);
+            fault.message = renamed(&fault.message);
         }
         self
     }

@@ -3,6 +3,7 @@
 //! Knows how parameters are read, not which ones exist.
 
 use super::errors::{ApiError, FaultBody};
+use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
 /// Reads named parameters out of the pairs of a target and collects what is wrong with them.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl<'a> Parameters<'a> {
             self.pairs.iter().filter(|(pair_name, _)| pair_name == name).map(|(_, value)| value.as_str());
         let first = values.next();
         if values.next().is_some() {
-            let message = format!("parameter `{name}` is given more than once");
+            let message = "the parameter is given more than once";
             self.refuse("DUPLICATE_PARAMETER", name, message, "give it once");
         }
         first
@@ -34,19 +35,15 @@ impl<'a> Parameters<'a> {
     /// A whole number inside `minimum..=maximum`; outside is refused, never clamped.
     pub fn integer(&mut self, name: &'static str, minimum: u64, maximum: u64, default: u64) -> u64 {
         let Some(text) = self.text(name) else { return default };
-        let hint = format!("give a number from {minimum} to {maximum}");
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            self.refuse("NOT_AN_INTEGER", name, format!("parameter `{name}` is not a whole number"), hint);
-            return default;
-        }
-        match text.parse::<u64>() {
-            Ok(value) if (minimum..=maximum).contains(&value) => return value,
-            _ => {
-                let message = format!("parameter `{name}` is outside {minimum} to {maximum}");
-                self.refuse("OUT_OF_RANGE", name, message, hint);
-            }
-        }
-        default
+        let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let fits = text.parse().ok().filter(|value| is_plain && (minimum..=maximum).contains(value));
+        fits.unwrap_or_else(|| {
+            let reason = if is_plain { "OUT_OF_RANGE" } else { "NOT_AN_INTEGER" };
+            let range = whole_number(minimum, maximum);
+            let message = format!("expected {range}, found {}", found_text(text));
+            self.refuse(reason, name, message, format!("send {range}"));
+            default
+        })
     }
 
     /// One of a few words.
@@ -55,22 +52,20 @@ impl<'a> Parameters<'a> {
         let chosen = choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         if chosen.is_none() {
             let words: Vec<String> = choices.iter().map(|(word, _)| (*word).to_owned()).collect();
-            let mut fault = FaultBody::parameter(
-                "UNKNOWN_VALUE",
-                name,
-                format!("parameter `{name}` has a value that is not known"),
-                format!("use one of {}", words.join(", ")),
-            );
-            fault.suggestion = nearest(text, words.iter().map(String::as_str));
+            let listed = any_of(words.iter().map(String::as_str));
+            let message = format!("expected {listed}, found {}", quoted(text));
+            let mut fault =
+                FaultBody::parameter("UNKNOWN_VALUE", name, placed(name, &message), format!("send {listed}"));
+            fault.suggest(nearest(text, words.iter().map(String::as_str)));
             fault.allowed = words;
             self.faults.push(fault);
         }
         chosen
     }
 
-    /// Notes a fault that the caller found.
-    pub fn refuse(&mut self, reason: &str, name: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.faults.push(FaultBody::parameter(reason, name, message, hint));
+    /// Notes a fault that the caller found; the message gets the name in front.
+    pub fn refuse(&mut self, reason: &str, name: &str, message: impl AsRef<str>, hint: impl Into<String>) {
+        self.faults.push(FaultBody::parameter(reason, name, placed(name, message.as_ref()), hint));
     }
 
     /// Ends the reading: unknown names and every fault so far become one 400.
@@ -92,9 +87,8 @@ fn unknown_parameter(name: &str, known: &[&'static str]) -> FaultBody {
     } else {
         format!("known: {}", known.join(", "))
     };
-    let mut fault =
-        FaultBody::parameter("UNKNOWN_PARAMETER", &shown, format!("no parameter is named `{shown}`"), hint);
-    fault.suggestion = nearest(&shown, known.iter().copied());
+    let mut fault = FaultBody::parameter("UNKNOWN_PARAMETER", &shown, placed(&shown, NAME_UNKNOWN), hint);
+    fault.suggest(nearest(&shown, known.iter().copied()));
     fault.allowed = known.iter().map(|known_name| (*known_name).to_owned()).collect();
     fault
 }

@@ -18,7 +18,8 @@ use super::router::{Found, Guard, Router};
 use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
-use crate::access::{Caller, Effort, Held, InFlightRefusal, Subject};
+use crate::access::{Caller, Effort, Held, InFlightRefusal, Scope, Subject};
+use crate::clock::Moment;
 use crate::fairness::Size;
 use crate::limits::edge::{CLIENT_HEADER, OUTLET_HEADER};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
@@ -104,7 +105,7 @@ impl Service {
         }
         if guard == Guard::Key {
             let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
-            let held = self.enter(request.caller()?, effort)?;
+            let held = self.enter(request.caller()?, effort, request.now())?;
             request.set_held(held);
         }
         request.log.route = route.pattern;
@@ -159,7 +160,7 @@ impl Service {
     }
 
     /// What one key has running is bounded, so that it cannot take every worker.
-    fn enter(&self, caller: &Caller, effort: Effort) -> Result<Held, ApiError> {
+    fn enter(&self, caller: &Caller, effort: Effort, now: Moment) -> Result<Held, ApiError> {
         self.app.in_flight.enter(caller.key.id(), effort).map_err(|refusal| {
             let (reason, limit) = match refusal {
                 InFlightRefusal::Requests { limit } => ("TOO_MANY_REQUESTS_IN_FLIGHT", limit),
@@ -168,6 +169,9 @@ impl Service {
             ApiError::new(ErrorKind::RateLimited, refusal.to_string())
                 .with_reason(reason, "wait until one of them has ended")
                 .with_fact("limit", limit)
+                .with_fact("resetAt", now.plus_seconds(RETRY_AFTER_BUSY_SECONDS.into()).rfc3339())
+                .with_fact("retryAfterSeconds", RETRY_AFTER_BUSY_SECONDS)
+                .with_fact("scope", Scope::Key.as_str())
                 .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
         })
     }

@@ -22,8 +22,8 @@ use crate::outlets::{Claim, ClaimWriter, give_up, put_out};
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
     Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
-    X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Warnings, \
-    Idempotent-Replayed";
+    X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
+    X-Warnings, Idempotent-Replayed";
 
 /// What was sent, for the log.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,12 +9,13 @@ use super::codec::DecodeError;
 use super::id::AccountId;
 use super::store::StoreError;
 use crate::clock::Moment;
+use crate::words::counted;
 
 /// Why a charge, a reservation or an order was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChargeError {
     /// Fewer credits than rows. Nothing was taken.
-    #[error("the answer costs {required} credits, the account has {available}")]
+    #[error("the answer costs {}, the account has {available}", counted(*.required, "credit"))]
     InsufficientCredits {
         /// Credits that the answer costs.
         required: u64,
@@ -30,7 +31,7 @@ pub enum ChargeError {
         resets_at: Moment,
     },
     /// More rows than one free query may return.
-    #[error("a free query returns at most {limit} rows, {requested} were asked for")]
+    #[error("a free query returns at most {}, {requested} were asked for", counted(*.limit, "row"))]
     FreeRowsExceeded {
         /// Rows of one free query.
         limit: u64,

@@ -19,7 +19,13 @@ use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX, RELAT
 
 /// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "order", rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+#[serde(
+    tag = "order",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields,
+    expecting = "an order such as {\"order\":\"verify\"}"
+)]
 pub enum Order {
     /// A new account without credits.
     CreateAccount {

@@ -3,11 +3,12 @@
 use mercato_format::order::{float_key, integer_key, wide_key};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Texts};
 
-use crate::query::fault::{Fault, Reason, quoted};
+use crate::query::fault::{Fault, Reason};
 use crate::query::filter::{Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
 use crate::query::predicate::{highest_key, nan_key};
+use crate::words::quoted;
 
 /// Nanoseconds of a day.
 const DAY_NANOSECONDS: i128 = 86_400 * 1_000_000_000;

@@ -116,7 +116,7 @@ fn parse_id(id: &str) -> Option<(u32, Option<Binding>)> {
 
 /// A fault with reason `CURSOR_INVALID`.
 pub(crate) fn invalid(what: impl Into<String>) -> Fault {
-    let message = format!("the cursor cannot be used: {}", what.into());
+    let message = format!("it cannot be used: {}", what.into());
     Fault::new(
         Reason::CursorInvalid,
         "/cursor",

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use crate::query::filter::CONNECTIVES;
+use crate::query::synonyms::meant;
+use crate::words::{QUOTED_BYTES_MAX, shortened};
+
 /// Faults of one list or object, or of a whole body, that are reported; reading stops there.
 pub const FAULTS_MAX: usize = 100;
 
@@ -104,8 +108,6 @@ pub struct Fault {
 
 /// Names listed as allowed, at most.
 const ALLOWED_NAMES_MAX: usize = 64;
-/// Bytes of client text repeated in a message, at most.
-const QUOTED_BYTES_MAX: usize = 100;
 /// Bytes of a name repeated in a pointer, at most: no key of a filter that means a column is longer, be it with `_min`.
 const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX + 4;
 /// Names among which the nearest is looked for, at most.
@@ -129,18 +131,30 @@ impl Fault {
     #[must_use]
     pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> Fault {
         let names: Vec<&str> = names.collect();
-        self.suggestion = nearest(found, &names).map(String::from);
+        self.suggestion = meant(found, &names).or_else(|| nearest(found, &names)).map(String::from);
         if let Some(name) = &self.suggestion {
-            self.hint = format!("did you mean `{name}`? {}", self.hint);
+            self.hint = format!("did you mean `{name}`?");
         }
         self.allowed = names.into_iter().take(ALLOWED_NAMES_MAX).map(String::from).collect();
+        self
+    }
+
+    /// Suggests `$and`, `$or` or `$not` where a name means that elsewhere and no column is near.
+    #[must_use]
+    pub fn or_connective(mut self, found: &str) -> Fault {
+        if self.suggestion.is_none()
+            && let Some(name) = meant(found, &CONNECTIVES)
+        {
+            self.hint = format!("did you mean `{name}`?");
+            self.suggestion = Some(name.to_owned());
+        }
         self
     }
 
     /// The cursor's version is not served any more.
     #[must_use]
     pub fn cursor_expired() -> Fault {
-        let message = "the dataset version that this cursor began on is not served any more";
+        let message = "the dataset version that it began on is not served any more";
         Fault::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
     }
 }
@@ -161,26 +175,11 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// Client text for a message: shortened, without control characters.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let (text, rest) = shortened(text, QUOTED_BYTES_MAX);
-    let short: String =
-        text.chars().map(|letter| if letter.is_control() { '\u{FFFD}' } else { letter }).collect();
-    format!("`{short}{rest}`")
-}
-
 /// A pointer one step further down. Of a name that no column can have only the beginning is repeated.
 #[must_use]
 pub fn pointer_to(parent: &str, step: &str) -> String {
     let (step, rest) = shortened(step, STEP_BYTES_MAX);
     format!("{parent}/{}{rest}", step.replace('~', "~0").replace('/', "~1"))
-}
-
-/// The beginning of a text, in whole characters, and what stands for the rest.
-fn shortened(text: &str, bytes_max: usize) -> (&str, &'static str) {
-    let end = text.floor_char_boundary(bytes_max);
-    text.get(..end).filter(|start| start.len() < text.len()).map_or((text, ""), |start| (start, "…"))
 }
 
 #[cfg(test)]
@@ -201,11 +200,5 @@ mod tests {
         let longest = "é".repeat(STEP_BYTES_MAX / 2);
         assert_eq!(pointer_to("", &longest), format!("/{longest}"));
         assert_eq!(pointer_to("", &format!("{longest}é")), format!("/{longest}…"));
-    }
-
-    #[test]
-    fn quoted_text_is_short_and_printable() {
-        assert_eq!(quoted("a\nb"), "`a\u{FFFD}b`");
-        assert!(quoted(&"é".repeat(400)).len() < 120);
     }
 }

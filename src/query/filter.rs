@@ -1,7 +1,8 @@
 //! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
 
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::json::Json;
+use crate::words::{grouped, quoted};
 
 /// Nested `$and`, `$or`, `$not`, at most.
 pub const DEPTH_MAX: usize = 5;
@@ -67,6 +68,9 @@ const OPERATORS: [(&str, Operator); 15] = [
     ("isFinite", Operator::IsFinite),
 ];
 
+/// What joins conditions.
+pub(super) const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
+
 impl Operator {
     /// The name in a filter.
     #[must_use]
@@ -112,8 +116,17 @@ pub struct Condition {
     pub plain: bool,
     /// The comparison.
     pub operator: Operator,
-    /// The literals: one, two for `between`, any number for `in` and `nin`.
+    /// The literals: one, two for `between`, any number for `in` and `nin`; none where they could not be read.
     pub values: Vec<Scalar>,
+}
+
+impl Condition {
+    /// Where the name of the column stands in the body.
+    #[must_use]
+    pub fn key_pointer(&self) -> &str {
+        let parent = self.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if self.plain { &self.pointer } else { parent }
+    }
 }
 
 /// A filter.
@@ -153,9 +166,10 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 
 /// Reads the `filters` of a request; `None` when it has no condition.
 ///
-/// # Errors
-/// The faults that can be found without a schema: the first [`FAULTS_MAX`], and what is too large.
-pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression>, Vec<Fault>> {
+/// With it come the faults that can be found without a schema: the first [`FAULTS_MAX`], and what is too large. If there
+/// are any, the expression is what is left, in which a condition without values stands for one that cannot be read, so
+/// that its column can be looked for all the same.
+pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<Fault>) {
     let mut parser = Parser { conditions: 0, objects: 0, faults: Vec::new() };
     let expression = parser.object(pointer, value, 0);
     let too_large = |most: usize, what: &str, hint: &str| {
@@ -169,11 +183,17 @@ pub fn parse_filters(pointer: &str, value: Json<'_>) -> Result<Option<Expression
     if parser.objects > OBJECTS_MAX {
         parser.faults.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
     }
-    match expression {
-        _ if !parser.faults.is_empty() => Err(parser.faults),
-        Some(Expression::And(parts)) if parts.is_empty() => Ok(None),
-        other => Ok(other),
-    }
+    let expression = match expression {
+        Some(Expression::And(parts)) if parts.is_empty() => None,
+        other => other,
+    };
+    (expression, parser.faults)
+}
+
+/// A condition that cannot be read: only its column can be looked for.
+fn unread(pointer: &str, name: &str, plain: bool) -> Expression {
+    let (pointer, name, values) = (pointer.to_owned(), name.to_owned(), Vec::new());
+    Expression::Condition(Condition { pointer, name, plain, operator: Operator::Eq, values })
 }
 
 /// Reads on only while what it has found can still be taken, or more of what is wrong with it can be told.
@@ -218,7 +238,7 @@ impl Parser {
             }
             let pointer = pointer_to(pointer, name);
             if names.contains(&name.as_str()) {
-                let message = format!("the key {} occurs more than once", quoted(name));
+                let message = "the key occurs more than once";
                 self.fault(
                     Reason::DuplicateField,
                     &pointer,
@@ -253,7 +273,7 @@ impl Parser {
                 let message = format!("there is no operator {}", quoted(name));
                 let hint = "use `$and`, `$or` or `$not`; write `$$name` for a column that begins with `$`";
                 let fault = Fault::new(Reason::UnknownOperator, pointer, message, hint);
-                self.push(fault.with_names(name, ["$and", "$or", "$not"].into_iter()));
+                self.push(fault.with_names(name, CONNECTIVES.into_iter()));
             }
             (_, None) => self.column(pointer, name, value, parts),
         }
@@ -274,9 +294,9 @@ impl Parser {
             if self.is_at_its_end() {
                 break;
             }
-            parts.push(self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1));
+            parts.extend(self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1));
         }
-        parts.into_iter().collect()
+        Some(parts)
     }
 
     /// A column and its value: a literal, a list, or an object of operators.
@@ -289,6 +309,7 @@ impl Parser {
                     "expected at least one operator",
                     "send for example {\"gte\": 10}",
                 );
+                parts.push(unread(pointer, name, true));
             }
             let mut seen: Vec<&str> = Vec::with_capacity(OPERATORS.len());
             for (operator, value) in &members {
@@ -310,6 +331,7 @@ impl Parser {
                     let fault =
                         Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
                     self.push(fault.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
+                    parts.push(unread(&at, name, false));
                 }
             }
         } else {
@@ -331,10 +353,16 @@ impl Parser {
         if self.conditions > CONDITIONS_MAX {
             return;
         }
-        if let Some(values) = self.operands(pointer, operator, value) {
-            let condition = Condition { pointer: pointer.into(), name: name.into(), plain, operator, values };
-            parts.push(Expression::Condition(condition));
-        }
+        parts.push(match self.operands(pointer, operator, value) {
+            Some(values) => Expression::Condition(Condition {
+                pointer: pointer.into(),
+                name: name.into(),
+                plain,
+                operator,
+                values,
+            }),
+            None => unread(pointer, name, plain),
+        });
     }
 
     fn operands(&mut self, pointer: &str, operator: Operator, value: Json<'_>) -> Option<Vec<Scalar>> {
@@ -343,13 +371,16 @@ impl Parser {
                 let (least, most) = if operator == Operator::Between { (2, 2) } else { (1, LIST_VALUES_MAX) };
                 let items = value.items().unwrap_or_default();
                 if items.len() < least || items.len() > most {
-                    let message = match value.items() {
-                        None => format!("expected a list, found {}", value.type_name()),
-                        Some(items) => {
-                            format!("expected a list of {least} to {most} values, found {}", items.len())
-                        }
+                    let wanted = if operator == Operator::Between {
+                        "a list of two values".to_owned()
+                    } else {
+                        format!("a list of 1 to {} values", grouped(LIST_VALUES_MAX as u64))
                     };
-                    let hint = format!("`{}` takes a list of {least} to {most} values", operator.name());
+                    let message = match value.items() {
+                        None => format!("expected {wanted}, found {}", value.type_name()),
+                        Some(items) => format!("expected {wanted}, found {}", grouped(items.len() as u64)),
+                    };
+                    let hint = format!("`{}` takes {wanted}", operator.name());
                     self.fault(Reason::WrongType, pointer, message, hint);
                     return None;
                 }

@@ -20,13 +20,14 @@ mod resolve;
 mod selection;
 mod sort_value;
 mod stream;
+mod synonyms;
 mod top_k;
 mod walk;
 mod zone_scan;
 
 pub use cursor::{Binding, CURSOR_BYTES_MAX, Cursor};
 pub use execute::{NoSelections, Page, Selections, count_matches, count_rows, execute, total_rows};
-pub use fault::{FAULTS_MAX, Fault, Reason, quoted};
+pub use fault::{FAULTS_MAX, Fault, Reason};
 pub use filter::{CONDITIONS_MAX, DEPTH_MAX, LIST_VALUES_MAX, Scalar};
 pub use plan::{PaginationMode, Plan, QueryError, plan};
 pub use request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};

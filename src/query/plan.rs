@@ -4,13 +4,14 @@ use mercato_format::{ColumnData, FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::query::cursor::{Binding, Cursor, invalid};
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::Expression;
 use crate::query::matcher::Node;
 use crate::query::position::Position;
 use crate::query::predicate::Filter;
 use crate::query::request::{QueryRequest, SortDirection};
 use crate::query::resolve::{ResolveError, column_named, resolve};
+use crate::words::quoted;
 
 /// Rows that are sorted in memory for one page, at most: a column without sort index cannot be paged deeper by offset.
 pub const SORTED_ROWS_MAX: u64 = 1_000_000;
@@ -188,7 +189,7 @@ fn start(
     let Some(cursor) = &request.cursor else { return Ok(Start::Offset(request.offset)) };
     if let Some(binding) = cursor.binding() {
         if binding.query != query_hash {
-            let message = "the cursor belongs to another dataset, filter or order";
+            let message = "it belongs to another dataset, filter or order";
             let hint = "repeat the filters, sortBy and sortDirection of the first page, or begin again without a cursor";
             return Err(Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint));
         }

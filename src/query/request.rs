@@ -3,9 +3,10 @@
 use mercato_format::Fingerprint;
 
 use crate::query::cursor::Cursor;
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::{Expression, parse_filters};
 use crate::query::json::Json;
+use crate::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, quoted, whole_number};
 
 /// Rows of a page where the request does not say.
 pub const LIMIT_DEFAULT: u64 = 100;
@@ -173,9 +174,7 @@ fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
             let names: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
             serde_json::to_string(&names).unwrap_or_default()
         }
-        "limit" | "offset" if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) => {
-            value.to_owned()
-        }
+        "limit" | "offset" if is_number(value) => value.to_owned(),
         _ => quoted(value),
     };
     pairs.iter().map(|(name, value)| (name.clone(), json_text(name, value))).collect()
@@ -251,13 +250,12 @@ impl Reader {
             }
             let pointer = pointer_to("", &name);
             if seen.contains(&name) {
-                let message = format!("the field {} occurs more than once", quoted(&name));
+                let message = "the field occurs more than once";
                 self.faults.push(Fault::new(Reason::DuplicateField, &pointer, message, "send it once"));
             } else if name == PURPOSE && self.stream_limit_max.is_some() {
                 // It was read before.
             } else if !FIELDS.contains(&name.as_str()) {
-                let message = format!("there is no field {}", quoted(&name));
-                let fault = Fault::new(Reason::UnknownField, &pointer, message, "leave it out");
+                let fault = Fault::new(Reason::UnknownField, &pointer, NAME_UNKNOWN, "leave it out");
                 self.faults.push(fault.with_names(&name, FIELDS.into_iter()));
             } else if self.request.purpose == Purpose::Download
                 && name != VERSION
@@ -284,7 +282,13 @@ impl Reader {
     fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<Fault>> {
         let one = |fault: Fault| vec![fault];
         match name {
-            "filters" => self.request.filters = parse_filters(pointer, value)?,
+            "filters" => {
+                let (filters, faults) = parse_filters(pointer, value);
+                self.request.filters = filters;
+                if !faults.is_empty() {
+                    return Err(faults);
+                }
+            }
             "columns" => self.request.columns = column_names(pointer, value)?,
             "limit" => self.request.limit = integer(pointer, value, 1, self.limit_max).map_err(one)?,
             "offset" => self.request.offset = integer(pointer, value, 0, u64::MAX).map_err(one)?,
@@ -312,15 +316,20 @@ impl Reader {
 }
 
 fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, Fault> {
-    let range = format!("send a whole number from {min} to {max}");
-    let Json::Number(number) = value else {
-        let message = format!("expected a number, found {}", value.type_name());
-        return Err(Fault::new(Reason::WrongType, pointer, message, range));
+    let refuse = |reason: Reason, found: &str| {
+        let message = format!("expected {}, found {found}", whole_number(min, max));
+        Fault::new(reason, pointer, message, format!("send {}", whole_number(min, max)))
     };
-    number.parse().ok().filter(|number| (min..=max).contains(number)).ok_or_else(|| {
-        let message = format!("expected a whole number from {min} to {max}, found {}", quoted(number));
-        Fault::new(Reason::OutOfRange, pointer, message, range)
-    })
+    match value {
+        Json::Number(number) => {
+            let fits = number.parse().ok().filter(|number| (min..=max).contains(number));
+            fits.ok_or_else(|| refuse(Reason::OutOfRange, &found_text(number)))
+        }
+        value => {
+            let found = value.text().map(|text| format!("the string {}", quoted(&text)));
+            Err(refuse(Reason::WrongType, found.as_deref().unwrap_or(value.type_name())))
+        }
+    }
 }
 
 fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Fault> {
@@ -332,13 +341,12 @@ fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Fault> {
 
 /// One of a few words.
 fn one_of<T: Copy>(pointer: &str, value: Json<'_>, words: &[(&'static str, T)]) -> Result<T, Fault> {
-    let quoted_words: Vec<String> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-    let listed = quoted_words.join(" or ");
-    let typed = text(pointer, value, &listed)?;
+    let names = || words.iter().map(|(word, _)| *word);
+    let typed = text(pointer, value, &any_of(names()))?;
     words.iter().find(|(word, _)| *word == typed).map(|(_, meant)| *meant).ok_or_else(|| {
-        let message = format!("expected {listed}, found {}", quoted(&typed));
-        let fault = Fault::new(Reason::UnknownWord, pointer, message, format!("send {listed}"));
-        fault.with_names(&typed, words.iter().map(|(word, _)| *word))
+        let message = format!("expected {}, found {}", any_of(names()), quoted(&typed));
+        let fault = Fault::new(Reason::UnknownWord, pointer, message, format!("send {}", any_of(names())));
+        fault.with_names(&typed, names())
     })
 }
 
@@ -349,7 +357,8 @@ fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault
         return Err(vec![Fault::new(Reason::WrongType, pointer, message, hint)]);
     };
     if items.len() > COLUMNS_NAMED_MAX {
-        let message = format!("expected at most {COLUMNS_NAMED_MAX} names, found {}", items.len());
+        let (most, found) = (grouped(COLUMNS_NAMED_MAX as u64), grouped(items.len() as u64));
+        let message = format!("expected at most {most} names, found {found}");
         return Err(vec![Fault::new(Reason::OutOfRange, pointer, message, hint)]);
     }
     let mut names = Vec::with_capacity(items.len());

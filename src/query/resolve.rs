@@ -5,10 +5,11 @@ use memchr::memmem::Finder;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
 
 use crate::query::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to, quoted};
+use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::{Condition, Expression, Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
+use crate::words::quoted;
 
 /// Why a filter could not be resolved.
 #[derive(Debug, thiserror::Error)]
@@ -73,9 +74,12 @@ impl Resolver<'_> {
             return Ok(Filter::Nothing);
         }
         let (name, operator) = self.target(condition);
-        match column_named(self.table, name, &condition.pointer) {
+        match column_named(self.table, name, condition.key_pointer()) {
             Err(fault) => {
-                self.faults.push(fault);
+                // One key may carry several operators.
+                if self.faults.last().is_none_or(|last| last.pointer != fault.pointer) {
+                    self.faults.push(fault.or_connective(name));
+                }
                 Ok(Filter::Nothing)
             }
             Ok(column) => match self.test(column, operator, condition, negated)? {
@@ -109,6 +113,9 @@ impl Resolver<'_> {
         negated: bool,
     ) -> Result<Option<Test>, FormatError> {
         let Some(meta) = self.table.columns().get(column) else { return Ok(None) };
+        if condition.values.is_empty() {
+            return Ok(None);
+        }
         match (operator, condition.values.first()) {
             (Operator::IsNull, Some(Scalar::Bool(flag))) => return Ok(Some(null_test(*flag != negated))),
             (Operator::IsNan | Operator::IsFinite, _) if meta.kind != ColumnKind::Float => {

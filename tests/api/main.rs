@@ -36,3 +36,4 @@ mod search_models;
 mod small_disk;
 mod stats;
 mod versions;
+mod wording;

@@ -81,7 +81,7 @@ fn a_fault_is_json_whatever_was_accepted() {
 #[test]
 fn ndjson_says_in_a_header_that_numbers_became_null() {
     let site = Site::with_cities();
-    let sentence = "\"1 values are NaN or infinite, which JSON cannot express; they are null\"";
+    let sentence = "\"1 value is NaN or infinite, which JSON cannot express; it is null\"";
     let answer = ask(&site, "application/x-ndjson", r#"{"columns": ["height"], "limit": 2}"#);
     assert_eq!(answer.text(), "{\"height\":0.5}\n{\"height\":null}\n");
     assert_eq!(answer.header("X-Warnings"), Some(sentence));

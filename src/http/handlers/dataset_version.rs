@@ -5,6 +5,7 @@ use crate::catalog::{Dataset, DatasetVersion, parse_changelog};
 use crate::clock::Moment;
 use crate::http::errors::ApiError;
 use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
+use crate::words::quoted;
 
 /// The version that a parameter names, else the current one.
 pub(super) fn of_parameter<'d>(
@@ -54,7 +55,7 @@ pub(super) fn named<'d>(
     let was_published = dataset.damaged.iter().any(|(version, _)| version.to_string() == name)
         || parse_changelog(&dataset.changelog).iter().any(|entry| entry.version.to_string() == name);
     let slug = dataset.slug();
-    let name_shown = query::quoted(name);
+    let name_shown = quoted(name);
     let (reason, message) = if was_published {
         (Reason::VersionGone, format!("version {name_shown} of `{slug}` cannot be read any more"))
     } else {

@@ -6,6 +6,7 @@ use crate::http::response::Response;
 use crate::limits::http::{CELL_SIZE_BYTES_GUESS, PAGE_RESERVE_BYTES_MAX};
 use crate::query::Page;
 use crate::render::{Format, RenderNotes, render_rows};
+use crate::words::counted;
 
 /// Renders the page. The rows go straight into the buffer that is sent.
 pub(super) fn write(
@@ -90,7 +91,8 @@ pub(super) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
     if notes.non_finite == 0 {
         return response;
     }
-    let count = notes.non_finite;
+    let values = counted(notes.non_finite, "value");
+    let (are, they_are) = if notes.non_finite == 1 { ("is", "it is") } else { ("are", "they are") };
     response
-        .with_warning(format!("{count} values are NaN or infinite, which JSON cannot express; they are null"))
+        .with_warning(format!("{values} {are} NaN or infinite, which JSON cannot express; {they_are} null"))
 }

@@ -10,6 +10,7 @@ use crate::ledger::{ClaimError, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, Fault, QueryError, QueryRequest};
 use crate::render::Format;
+use crate::words::placed;
 
 /// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
 const OFFERS: [&[&str]; 3] = [
@@ -102,8 +103,8 @@ impl Asked {
 pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
     let body = |fault: Fault| FaultBody {
         reason: fault.reason.as_str().to_owned(),
+        message: placed(&fault.pointer, &fault.message),
         pointer: fault.pointer,
-        message: fault.message,
         hint: fault.hint,
         allowed: fault.allowed,
         suggestion: fault.suggestion,
@@ -147,7 +148,7 @@ fn invalid_key(error: ClaimError) -> ApiError {
     ApiError::bad_request(vec![FaultBody::parameter(
         "IDEMPOTENCY_KEY_INVALID",
         "Idempotency-Key",
-        error.to_string(),
+        placed("Idempotency-Key", &error.to_string()),
         "use 1 to 255 visible ASCII characters",
     )])
 }

@@ -84,7 +84,7 @@ fn search(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn question(query: &mut Parameters<'_>) -> Option<Question> {
     let hint = format!("give {QUESTION_CHARS_MIN} to {QUESTION_CHARS_MAX} characters");
     let Some(text) = query.text("q") else {
-        query.refuse("MISSING", "q", "parameter `q` is required", hint);
+        query.refuse("MISSING", "q", "the parameter is required", hint);
         return None;
     };
     let parsed = Question::parse(text);
@@ -93,7 +93,7 @@ fn question(query: &mut Parameters<'_>) -> Option<Question> {
             QuestionFault::TooShort | QuestionFault::TooLong => "OUT_OF_RANGE",
             QuestionFault::ControlCharacter => "CONTROL_CHARACTER",
         };
-        query.refuse(reason, "q", format!("parameter `q`: {fault}"), hint);
+        query.refuse(reason, "q", fault.to_string(), hint);
     }
     parsed.ok()
 }

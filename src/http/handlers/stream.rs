@@ -22,6 +22,9 @@ use crate::query;
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
 
+/// Where a fault of the cursor stands, if it is in the body.
+const CURSOR: &str = "/cursor";
+
 const OFFERS: [&[&str]; 2] =
     [&["text/event-stream"], &["application/x-ndjson", "application/ndjson", "application/jsonl"]];
 
@@ -40,13 +43,17 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let format = stream_format(request, summary)?;
     refuse_tags(request)?;
     let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
-    if let Some(last_event) = request.header("Last-Event-ID") {
-        asked.resume_at(last_event).map_err(|fault| refuse(vec![fault]))?;
+    let last_event = request.header("Last-Event-ID");
+    let of_header = |refusal: ApiError| {
+        if last_event.is_some() { refusal.pointing(CURSOR, "Last-Event-ID") } else { refusal }
+    };
+    if let Some(last_event) = last_event {
+        asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
     }
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    let plan = query::plan(&asked, &version.table, dataset.slug())
+        .map_err(|error| of_header(not_planned(error, broken)))?;
     let account = request.caller()?.account.clone();
     let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
     app.ledger.can_afford_anything(&account, spending, None, now)?;
@@ -65,6 +72,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         request_id: request.request_id().to_owned(),
         at: request.now(),
     })?;
+    let (reserved, remaining) = (reservation.reserved(), reservation.remaining());
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
@@ -79,6 +87,8 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let coding = coding_of(request, format);
     let response = Response::stream(content_type, Box::new(events))
         .with_coding(coding)
+        .with_header("X-Credits-Reserved", reserved.to_string())
+        .with_header("X-Credits-Remaining", remaining.to_string())
         .with_header("X-Dataset-Version", version.version.to_string())
         .with_header("X-Accel-Buffering", "no")
         .with_header("Vary", "Accept");

@@ -67,6 +67,11 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
     vec![
         header("X-Credits-Charged", count("Credits"), "What this answer cost."),
         header("X-Credits-Remaining", count("Credits"), "What is left in the account."),
+        header(
+            "X-Credits-Reserved",
+            count("Credits"),
+            "What is set aside for this stream; what it does not use comes back.",
+        ),
         header("Accept-Ranges", word("Ranges", &["bytes", "none"]), "Whether parts can be asked for."),
         header("Content-Disposition", text("RFC 6266"), "The name of the file."),
         header("Content-Encoding", word("Coding", &["gzip", "zstd"]), "How the body is encoded, if it is."),

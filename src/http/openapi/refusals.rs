@@ -49,9 +49,9 @@ const MEANINGS: &[Meaning] = &[
         ErrorKind::BadRequest,
         "BadRequest",
         "A parameter, a slug or a field of the body is wrong. `details.errors` has the faults.",
-        "parameter `limit` is outside 1 to 100",
+        "limit: expected a whole number from 1 to 100, found 0",
     )
-    .because("OUT_OF_RANGE", "give a number from 1 to 100"),
+    .because("OUT_OF_RANGE", "send a whole number from 1 to 100"),
     meaning(
         ErrorKind::Unauthorized,
         "Unauthorized",
@@ -64,7 +64,7 @@ const MEANINGS: &[Meaning] = &[
         ErrorKind::NoCredits,
         "NoCredits",
         "The account cannot pay. Nothing was charged. `details` has `required`, `available` and `shortfall`.",
-        "this costs 100 credits and the account has 7",
+        "this costs 100 credits and the account has 7 credits",
     )
     .because("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits"),
     meaning(

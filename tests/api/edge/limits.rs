@@ -195,6 +195,10 @@ fn streams_of_one_key_are_bounded() {
     running.stream().read_exact(&mut first).unwrap();
     let refused = site.send(&stream(&key, "{}"));
     assert_eq!(refused.refusal(), (429, "RATE_LIMITED".to_owned(), "TOO_MANY_STREAMS".to_owned()));
+    let details = refused.json()["error"]["details"].clone();
+    assert_eq!((&details["limit"], &details["scope"]), (&1.into(), &"key".into()));
+    assert!(details["resetAt"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(details["retryAfterSeconds"].to_string(), refused.header("Retry-After").unwrap());
     assert_eq!(refused.header("Retry-After"), Some("1"));
     assert_eq!(site.query("cities", &key, r#"{"limit":1}"#).status, 200, "pages are not streams");
     assert_eq!(site.send(&stream(&other, "{}")).status, 200);

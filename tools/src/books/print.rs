@@ -2,6 +2,7 @@
 //!
 //! Knows the fields of the answers; the JSON itself is printed elsewhere.
 
+use mercato::words::counted;
 use serde_json::Value;
 
 use crate::commands::print_text;
@@ -30,8 +31,8 @@ pub(super) fn account(answer: &Value) -> Result<(), Failure> {
 }
 
 pub(super) fn balance(answer: &Value) -> Result<(), Failure> {
-    let (account, credits, balance) =
-        (text(answer, "account"), text(answer, "credits"), text(answer, "balance"));
+    let (account, balance) = (text(answer, "account"), text(answer, "balance"));
+    let credits = counted(answer.get("credits").and_then(Value::as_u64).unwrap_or(0), "credit");
     let cents = answer.get("cents").and_then(Value::as_u64).unwrap_or(0);
     let price = match cents {
         0 => String::new(),
@@ -40,7 +41,7 @@ pub(super) fn balance(answer: &Value) -> Result<(), Failure> {
     if answer.get("replayed").and_then(Value::as_bool) == Some(true) {
         return print_text(&format!("{account}: this purchase was entered before, balance {balance}"));
     }
-    print_text(&format!("{account}: {credits} credits added{price}, balance {balance}"))
+    print_text(&format!("{account}: {credits} added{price}, balance {balance}"))
 }
 
 pub(super) fn created_key(answer: &Value) -> Result<(), Failure> {

@@ -109,7 +109,7 @@ struct FileText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `name` and `path`")]
 struct WorkText {
     name: String,
     #[serde(default)]
@@ -125,7 +125,7 @@ struct WorkText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `path` and `pointer`")]
 struct CursorText {
     method: Option<String>,
     path: String,
@@ -136,7 +136,7 @@ struct CursorText {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with `path`, `rows` and `field`")]
 struct ListText {
     method: Option<String>,
     path: String,

@@ -111,7 +111,7 @@ fn stream() -> Entry {
         EVENTS,
     )
     .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
-    .header("X-Dataset-Version");
+    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows"]);
     Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
         .saying(
             "Up to 1,000,000 rows. What it can cost is set aside before the first byte; the rows that were written are charged and \
