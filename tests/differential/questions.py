@@ -1,7 +1,7 @@
 """Random queries, each as a request body and as the SQL that means the same. Knows no server.
 
-In SQL a null makes every comparison unknown, which is what the API promises. A NaN does not: DuckDB lets it equal itself, so
-comparisons of doubles see NULL in its place.
+In SQL a null makes every comparison unknown, which is what the API promises. A NaN does not: DuckDB lets it equal itself and
+begins with it in descending order, so comparisons of doubles see NULL in its place, and orders put it behind all numbers.
 """
 
 import datetime
@@ -15,10 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tables import EPOCH, EXACT, TEXTS, random_decimal, random_double, random_integer, random_moment, random_text
+from tables import EPOCH, EXACT, TEXTS, random_decimal, random_double, random_integer, random_moment, random_single, random_text, single
 
 COMPARISONS = {"eq": "=", "ne": "<>", "gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 TEXT_TESTS = {"contains": "contains", "startsWith": "starts_with", "endsWith": "ends_with"}
+FLOAT_TESTS = {"isNaN": "isnan", "isFinite": "isfinite"}
+"""Both are unknown for a null, in SQL as in the API."""
 SAMPLES_MAX = 300
 DEPTH_MAX = 4
 """Nesting, at most; the API takes five levels."""
@@ -66,6 +68,12 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def shortest_single(value: float) -> str:
+    """The fewest digits that read back as the same float32."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    return next(text for text in texts if single(float(text)) == single(value))
+
+
 class Column:
     """A column: how literals for it are made, and how SQL compares them exactly."""
 
@@ -96,6 +104,8 @@ class Column:
         if pa.types.is_boolean(kind):
             flag = rng.random() < 0.5
             return flag, "?", flag
+        if pa.types.is_float32(kind):
+            return self.single(rng)
         if pa.types.is_floating(kind):
             number = self.pick(rng, lambda: random_double(rng))
             number = number if math.isfinite(number) else 0.25
@@ -107,6 +117,16 @@ class Column:
     def pick(self, rng: random.Random, make: Callable[[], Any]) -> Any:
         """Mostly a value that occurs, else any."""
         return rng.choice(self.samples) if self.samples and rng.random() < 0.7 else make()
+
+    def single(self, rng: random.Random) -> tuple[Any, str, Any]:
+        """A literal for a float32: the shortest digits of one, all digits of it as a double, or a double near it."""
+        number = self.pick(rng, lambda: random_single(rng))
+        number = number if math.isfinite(number) else 0.25
+        form = rng.choice(["short", "short", "long", "near"])
+        if form == "near" and abs(number) < 1e30:
+            number += number * rng.uniform(-1e-7, 1e-7)
+        text = repr(number) if form != "short" else shortest_single(number)
+        return Raw(text), "CAST(? AS FLOAT)", single(number)
 
     def number(self, rng: random.Random) -> tuple[Any, str, Any]:
         """An exact number as JSON number or as text; now and then with more digits behind the point than the column has."""
@@ -169,7 +189,9 @@ class Questioner:
         if rng.random() < 0.75:
             name = rng.choice(self.sortable)
             query.body["sortBy"] = name
-            query.order = f"{quoted(name)}{descending or ' ASC'} NULLS LAST, _row"
+            is_float = pa.types.is_floating(next(column.kind for column in self.columns if column.name == name))
+            nan_last = f"{quoted(name)} IS NULL, isnan({quoted(name)}), " if is_float else ""
+            query.order = f"{nan_last}{quoted(name)}{descending or ' ASC'} NULLS LAST, _row"
         return query
 
     def projection(self) -> tuple[dict[str, Any], list[str]]:
@@ -233,11 +255,15 @@ class Questioner:
     def operator(self, column: Column, operand: str) -> Condition:
         """An operator with its value, the operator as key."""
         rng, name = self.rng, quoted(column.name)
-        words = [*COMPARISONS, "in", "nin", "between", "isNull", *(TEXT_TESTS if column.is_text else [])]
+        words = [*COMPARISONS, "in", "nin", "between", "isNull", *(TEXT_TESTS if column.is_text else []),
+                 *(2 * list(FLOAT_TESTS) if pa.types.is_floating(column.kind) else [])]
         word = rng.choice(words)
         if word in TEXT_TESTS:
             text = self.piece(column)
             return Condition(word, text, f"{TEXT_TESTS[word]}({name}, ?)", [text])
+        if word in FLOAT_TESTS:
+            flag = rng.random() < 0.5
+            return Condition(word, flag, f"{'' if flag else 'NOT '}{FLOAT_TESTS[word]}({name})", [])
         if word == "isNull":
             flag = rng.random() < 0.5
             return Condition(word, flag, f"{name} IS {'' if flag else 'NOT '}NULL", [])

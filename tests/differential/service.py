@@ -31,12 +31,12 @@ class Service:
         self.server: subprocess.Popen[bytes] | None = None
         self.connection: http.client.HTTPConnection | None = None
 
-    def publish(self, slug: str, parquet: Path, sort_index: str = "all") -> None:
-        """Publishes a Parquet file as version 1.0.0 of a dataset."""
+    def publish(self, slug: str, parquet: Path, sort_index: str = "all", version: str = "1.0.0") -> None:
+        """Publishes a Parquet file as a version of a dataset."""
         folder = self.folder / f"{slug}.dataset"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         (folder / "dataset.toml").write_text(f'slug = "{slug}"\n[title]\nen = "{slug}"\n')
-        self._tools("publish", folder, "--parquet", parquet, "--version", "1.0.0", "--sort-index", sort_index)
+        self._tools("publish", folder, "--parquet", parquet, "--version", version, "--sort-index", sort_index)
 
     def open_account(self) -> None:
         """Creates the account, its credits and its key."""
@@ -94,9 +94,10 @@ class Service:
         answer = self.connection.getresponse()
         return answer.status, json.loads(answer.read(), parse_int=Number, parse_float=Number)
 
-    def statistics(self, slug: str) -> Any:
-        """What the server knows of the columns of a dataset."""
+    def statistics(self, slug: str, version: str | None = None) -> Any:
+        """What the server knows of the columns of a dataset, or of one of its versions."""
         assert self.connection is not None, "a request needs the `with` block"
-        self.connection.request("GET", f"/api/v1/datasets/{slug}/stats")
+        choice = "" if version is None else f"?version={version}"
+        self.connection.request("GET", f"/api/v1/datasets/{slug}/stats{choice}")
         answer = self.connection.getresponse()
         return json.loads(answer.read(), parse_int=Number, parse_float=Number)["data"]

@@ -4,6 +4,7 @@ manner of TPC-H. Knows no query."""
 import datetime
 import decimal
 import random
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,16 +35,23 @@ class Dataset:
     slug: str
     parquet: Path
     sort_index: str = "all"
+    version: str = "1.0.0"
+    is_current: bool = True
 
 
 def write_all(rng: random.Random, rows: int, folder: Path) -> list[Dataset]:
     """Writes the files; `rows` counts those of the largest random table."""
-    mixed, empty, single, lines = (folder / f"{name}.parquet" for name in ("mixed", "empty", "single", "lines"))
+    mixed, older, floats, empty, single, lines = (
+        folder / f"{name}.parquet" for name in ("mixed", "older", "floats", "empty", "single", "lines"))
+    pq.write_table(random_table(rng, rows // 2), older)
+    pq.write_table(float_table(rng, rows), floats, row_group_size=max(1, rows // 2))
     pq.write_table(random_table(rng, rows), mixed, row_group_size=max(1, rows // 3), compression="zstd")
     pq.write_table(random_table(rng, 0), empty)
     pq.write_table(random_table(rng, 1), single)
     write_order_lines(lines, rng.randrange(1 << 32), rows * 8)
-    return [Dataset("mixed", mixed), Dataset("mixed-unsorted", mixed, "none"), Dataset("lines", lines),
+    return [Dataset("mixed", older, is_current=False), Dataset("mixed", mixed, version="1.1.0"),
+            Dataset("mixed-unsorted", mixed, "none"), Dataset("lines", lines),
+            Dataset("floats", floats), Dataset("floats-unsorted", floats, "none"),
             Dataset("empty", empty), Dataset("single", single)]
 
 
@@ -68,12 +76,41 @@ def random_table(rng: random.Random, rows: int) -> pa.Table:
         "$amount": column(wide, lambda: random_decimal(rng, 38, 4), 0.1),
         "ratio": column(pa.float64(), lambda: random_double(rng), 0.1),
         "share": column(pa.float64(), lambda: random_double(rng), 0.0, 30),
+        "weight": column(pa.float32(), lambda: random_single(rng), 0.1),
+        "grade": column(pa.float32(), lambda: random_single(rng), 0.1, 30),
         "open": column(pa.bool_(), lambda: rng.random() < 0.3, 0.2),
         "day": column(pa.date32(), lambda: random_moment(rng).date(), 0.1),
         "at": column(pa.timestamp("us"), lambda: random_moment(rng), 0.1),
         "na\u00efve \"at\"": column(pa.timestamp("us"), lambda: random_moment(rng), 0.5, 25),
         "nothing": pa.nulls(rows, pa.string()),
     })
+
+
+def float_table(rng: random.Random, rows: int) -> pa.Table:
+    """Floats of both widths with much that is no number: long runs of NaN, of infinities and of both zeros beside nulls."""
+    odd = [float("nan"), float("nan"), float("inf"), float("-inf"), 0.0, -0.0, None]
+
+    def column(kind: pa.DataType, make: Callable[[], Any], share: float) -> pa.Array:
+        return pa.array([rng.choice(odd) if rng.random() < share else make() for _ in range(rows)], type=kind)
+
+    def tenths() -> float:
+        return single(rng.randint(-50, 50) / 10)
+
+    return pa.table({
+        "id": pa.array(range(rows), type=pa.int64()),
+        "ratio": column(pa.float64(), lambda: random_double(rng), 0.6),
+        "weight": column(pa.float32(), lambda: random_single(rng), 0.6),
+        "grade": column(pa.float32(), tenths, 0.3),
+        "no number": pa.array([rng.choice([float("nan"), None]) for _ in range(rows)], type=pa.float64()),
+        "nan alone": pa.array([float("nan")] * rows, type=pa.float32()),
+        "ascending": pa.array([single(row / 10) if row < rows // 2 else float("nan") for row in range(rows)], type=pa.float32()),
+        "few": column(pa.float64(), lambda: rng.randint(-3, 3) / 2, 0.5),
+    })
+
+
+def single(value: float) -> float:
+    """The nearest float32."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def random_text(rng: random.Random) -> str:
@@ -103,6 +140,12 @@ def random_double(rng: random.Random) -> float:
     """Quarters, any, and those that are no ordinary number."""
     special = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, 1e16, 0.1, 1e-7]
     return rng.choice([rng.randint(-40, 40) / 4, rng.gauss(0, 1000), rng.choice(special)])
+
+
+def random_single(rng: random.Random) -> float:
+    """Tenths, any, and those that are no ordinary number, each a float32."""
+    special = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-45, 3.4028234663852886e38, 16_777_217.0, 0.1, 1e-7, 1e16]
+    return single(rng.choice([rng.randint(-400, 400) / 10, rng.gauss(0, 1000), rng.choice(special)]))
 
 
 def random_moment(rng: random.Random) -> datetime.datetime:
