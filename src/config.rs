@@ -116,6 +116,11 @@ pub struct TypedFlags {
     #[arg(long, value_name = "MIB")]
     pub checksum_rate: Option<u64>,
 
+    /// MiB a second at which new and changed store files are verified before they are served; 0 is as fast as the disk
+    /// reads. Default: 0.
+    #[arg(long, value_name = "MIB")]
+    pub verification_rate: Option<u64>,
+
     /// What strangers may do at the public socket.
     #[command(flatten)]
     #[serde(default)]
@@ -162,6 +167,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Bytes a second of the background pass over the store files, 0 for none.
     pub checksum_bytes_per_second: u64,
+    /// Bytes a second of the verification of new and changed store files; none for as fast as the disk reads.
+    pub verification_bytes_per_second: Option<u64>,
     /// What strangers may do.
     pub guard: GuardSettings,
 }
@@ -238,6 +245,12 @@ impl Settings {
                 None => PATROL_BYTES_PER_SECOND,
                 Some(rate) => within("checksum-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20,
             },
+            verification_bytes_per_second: match typed.verification_rate {
+                None | Some(0) => None,
+                Some(rate) => {
+                    Some(within("verification-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20)
+                }
+            },
             public_url: typed.public_url,
             drain: Duration::from_secs(within(
                 "drain-seconds",
@@ -270,6 +283,7 @@ impl TypedFlags {
             public_url: self.public_url.or(other.public_url),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
             checksum_rate: self.checksum_rate.or(other.checksum_rate),
+            verification_rate: self.verification_rate.or(other.verification_rate),
             limits: self.limits.or(&other.limits),
         }
     }
@@ -391,6 +405,7 @@ mod tests {
         );
         check_refused(&["--data", "/d", "--admin", "[::]:8081"], "expected a loopback");
         check_refused(&["--data", "/d", "--checksum-rate", "5000"], "0 to 4096");
+        check_refused(&["--data", "/d", "--verification-rate", "5000"], "0 to 4096");
         check_refused(&["--data", "/d", "--charge-durability", "none"], "power or process");
         check_refused(&["--config", "/nonexistent/file.toml"], "cannot read");
         let folder = tempfile::tempdir().unwrap();

@@ -172,6 +172,8 @@ pub mod http {
     pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
     /// What the client of a damaged dataset is told to wait.
     pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
+    /// What the client of a dataset is told to wait whose store file is being verified.
+    pub const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 
     /// Room that an answer buffer keeps free in front of its body for the head.
     pub const HEAD_ROOM_BYTES: usize = 2048;
@@ -375,6 +377,15 @@ pub mod catalog {
     pub const PATROL_FIRST_PAUSE: Duration = Duration::from_secs(60);
     /// Pause between two rounds.
     pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
+
+    /// Store files that are verified side by side.
+    pub const VERIFICATION_FILES_AT_ONCE: usize = 4;
+    /// How often the log hears how far the verification is.
+    pub const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
+    /// The start waits so long at most for the verification, so that small store files are never seen unverified.
+    pub const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
+    /// How often the start looks whether it is done.
+    pub const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 }
 
 /// Bounds of printing (`render/`).

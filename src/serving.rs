@@ -5,6 +5,7 @@
 mod front;
 mod refusals;
 mod search;
+mod upkeep;
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,8 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::{Gate, InFlight, InFlightLimits, Keeper, RateLimits, TrustedProxies};
-use crate::catalog::patrol::Patrol;
-use crate::catalog::{Catalog, CatalogError, DataDirectory, Watcher};
+use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, GuardSettings, Settings};
 use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
@@ -26,10 +26,10 @@ use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::limits::http::{ADMIN_WORKER_COUNT, STRANGERS_NICENESS};
 use crate::render::Press;
-use crate::search::Search;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use front::{Front, FrontParts, Plan};
+use upkeep::Upkeep;
 
 /// Why the server did not start: what was being done, and what came of it.
 #[derive(Debug, thiserror::Error)]
@@ -69,8 +69,7 @@ pub struct Running {
     public: Front,
     admin: Front,
     app: Arc<App>,
-    watcher: Watcher,
-    patrol: Option<Patrol>,
+    upkeep: Upkeep,
     keeper: Keeper,
     neural: NeuralWorker,
 }
@@ -109,8 +108,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         press: Arc::new(Press::new(threads).map_err(|error| part("printing threads", &error))?),
         exports: Arc::default(),
     });
-    let watcher = watch(Arc::clone(&catalog), Arc::clone(&app.clock), search)?;
-    let patrol = patrol(catalog, Arc::clone(&app.clock), settings.checksum_bytes_per_second)?;
+    let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
     let (admin, public) =
         rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
     let (admin, public) = (admin?, public?);
@@ -126,7 +124,8 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         quarantined = datasets.quarantined().len(),
         "listening"
     );
-    Ok(Running { public, admin, app, watcher, patrol, keeper, neural })
+    upkeep::log_faults(&datasets, |_| true);
+    Ok(Running { public, admin, app, upkeep, keeper, neural })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -173,8 +172,7 @@ impl Running {
         let deadline = Instant::now() + drain;
         self.public.stop_accepting();
         self.admin.stop_accepting();
-        drop(self.watcher);
-        drop(self.patrol);
+        drop(self.upkeep);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.neural);
@@ -275,40 +273,4 @@ fn admin_address(place: &AdminPlace) -> ListenAddress {
 fn admin_token(path: &Path) -> Result<AdminToken, StartError> {
     let fill = |bytes: &mut [u8]| getrandom::fill(bytes).map_err(|error| io::Error::other(error.to_string()));
     AdminToken::load_or_create(path, fill).map_err(|error| part("admin token", &error))
-}
-
-fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> Result<Watcher, StartError> {
-    let watcher = Watcher::start(catalog, clock, move |outcome| match outcome {
-        Ok(report) => {
-            search.notify();
-            tracing::info!(
-                changed = report.changed.join(","),
-                serving = report.serving,
-                quarantined = report.quarantined,
-                "catalog reloaded"
-            );
-        }
-        Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
-    });
-    watcher.map_err(|error| part("catalog watcher", &error))
-}
-
-/// Nothing where the operator asked for no such pass.
-fn patrol(
-    catalog: Arc<Catalog>,
-    clock: Arc<dyn Clock>,
-    bytes_per_second: u64,
-) -> Result<Option<Patrol>, StartError> {
-    if bytes_per_second == 0 {
-        return Ok(None);
-    }
-    let patrol = Patrol::start(catalog, clock, bytes_per_second, |finding| {
-        tracing::error!(
-            dataset = finding.slug,
-            version = finding.version,
-            reason = finding.reason,
-            "a store file is damaged"
-        );
-    });
-    patrol.map(Some).map_err(|error| part("catalog patrol", &error))
 }

@@ -20,6 +20,8 @@ pub const CURRENT_FILE: &str = "current";
 pub const FEATURED_FILE: &str = "featured";
 /// Present while a dataset is taken down.
 pub const UNPUBLISHED_FILE: &str = "unpublished";
+/// Facts of the publications: times, choices, and what was verified.
+pub const RECORD_FILE: &str = "publications.json";
 /// What the name of a store file ends in.
 pub const STORE_SUFFIX: &str = ".mcol";
 /// Touched after each change, so that a server need not look everywhere.
@@ -60,6 +62,11 @@ impl DataDirectory {
     /// Folder of what search makes and can make again.
     pub fn search(&self) -> PathBuf {
         self.root.join("search")
+    }
+
+    /// Which store files were verified, so that a restart need not read them again.
+    pub fn verified(&self) -> PathBuf {
+        self.root.join("verified")
     }
 
     /// The operator's token.

@@ -3,12 +3,13 @@
 //! Never changes after it was loaded; a change of the files makes a new one.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
+use super::file_mark::Stamp;
 use super::manifest::Manifest;
 use crate::clock::Moment;
 
@@ -17,6 +18,11 @@ pub const WALK_PAUSE_MILLIS_MAX: i64 = 60_000;
 /// Versions of one dataset that are held for such walks, the ones read last.
 pub const HELD_VERSION_COUNT_MAX: usize = 16;
 
+const VERIFIED: u8 = 0;
+const UNVERIFIED: u8 = 1;
+/// Not verified, and in the line of those that will be.
+const CLAIMED: u8 = 2;
+
 /// One version of a dataset with its open store file.
 #[derive(Clone)]
 pub struct DatasetVersion {
@@ -24,19 +30,46 @@ pub struct DatasetVersion {
     pub version: Version,
     /// The open store file; whoever holds it can read it, also after the version was retired.
     pub table: Arc<Table>,
-    /// When the store file was written.
+    /// When it was published.
     pub published_at: Moment,
     /// Where the store file lies; for the log, never for a client.
     pub path: PathBuf,
+    /// How the store file looked when it was opened.
+    pub(super) stamp: Stamp,
+    standing: Arc<AtomicU8>,
     /// When a walk last read it, in milliseconds since 1970.
     walked_at: Arc<AtomicI64>,
     examples: Arc<OnceLock<Vec<Option<String>>>>,
 }
 
 impl DatasetVersion {
-    pub(super) fn new(version: Version, table: Arc<Table>, published_at: Moment, path: PathBuf) -> Self {
+    pub(super) fn new(
+        version: Version,
+        table: Table,
+        published_at: Moment,
+        path: PathBuf,
+        stamp: Stamp,
+        is_verified: bool,
+    ) -> Self {
         let walked_at = Arc::new(AtomicI64::new(i64::MIN));
-        Self { version, table, published_at, path, walked_at, examples: Arc::default() }
+        let standing = Arc::new(AtomicU8::new(if is_verified { VERIFIED } else { UNVERIFIED }));
+        let (table, examples) = (Arc::new(table), Arc::default());
+        Self { version, table, published_at, path, stamp, standing, walked_at, examples }
+    }
+
+    /// Whether every block of the store file was compared with its checksum since it last changed. No row of a version
+    /// is served before.
+    pub fn is_verified(&self) -> bool {
+        self.standing.load(Ordering::Acquire) == VERIFIED
+    }
+
+    pub(super) fn set_verified(&self) {
+        self.standing.store(VERIFIED, Ordering::Release);
+    }
+
+    /// Whether it has to be verified and nobody was told yet; true once.
+    pub(super) fn claim_verification(&self) -> bool {
+        self.standing.compare_exchange(UNVERIFIED, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// A value of each column, in the order of the columns, as answers print it; `None` where none was found. `find`
@@ -74,6 +107,8 @@ pub struct Dataset {
     pub manifest: Manifest,
     /// The version that is served to whoever asks for none.
     pub current: DatasetVersion,
+    /// The version that should be served: the highest, or the one that the operator went back to.
+    pub wanted: Version,
     /// All retained versions, the highest first; the current one is among them.
     pub versions: Vec<DatasetVersion>,
     /// Versions that are gone from the disk while walks still read them.
@@ -90,12 +125,32 @@ pub struct Dataset {
     pub changelog_updated_at: Moment,
     /// Retained versions whose store file cannot be read, with the reason.
     pub damaged: Vec<(Version, String)>,
+    /// Why the record of its publications cannot be read, where it cannot.
+    pub record_fault: Option<String>,
 }
 
 impl Dataset {
     /// Its name.
     pub fn slug(&self) -> &str {
         self.manifest.slug.as_str()
+    }
+
+    /// Whether an older version is served because the one that should be is damaged.
+    pub fn falls_back(&self) -> bool {
+        self.damaged.iter().any(|(version, _)| *version == self.wanted)
+    }
+
+    /// What the operator should know although the dataset is served.
+    pub fn warnings(&self) -> Vec<String> {
+        let serves = &self.current.version;
+        let said = self.damaged.iter().map(|(version, reason)| {
+            if *version == self.wanted {
+                format!("version {version} cannot be served, {serves} is served in its place: {reason}")
+            } else {
+                format!("version {version} cannot be served: {reason}")
+            }
+        });
+        said.chain(self.record_fault.clone()).collect()
     }
 
     /// The retained or held version with that content, for a walk that began on it.

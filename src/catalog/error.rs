@@ -99,6 +99,45 @@ pub enum CatalogError {
         /// The lock file.
         path: PathBuf,
     },
+    /// The version takes away what the ones before promised, under a number that does not allow that.
+    #[error(
+        "{slug} {version} breaks what {base} promised: {breaches}; publish it as {enough}, or with --allow-breaking"
+    )]
+    Breaking {
+        /// The dataset.
+        slug: String,
+        /// The version asked for.
+        version: Version,
+        /// The version that promised.
+        base: Version,
+        /// What is broken.
+        breaches: String,
+        /// The lowest number that allows it.
+        enough: Version,
+    },
+    /// The changelog does not tell what a version breaks.
+    #[error(
+        "{slug} {version} breaks what {base} promised: {breaches}; changelog.md beside dataset.toml must say so: \
+         write the heading `## [{version}] - YYYY-MM-DD` and below it what changes for readers"
+    )]
+    NotInChangelog {
+        /// The dataset.
+        slug: String,
+        /// The version asked for.
+        version: Version,
+        /// The version that promised.
+        base: Version,
+        /// What is broken.
+        breaches: String,
+    },
+    /// The record of the publications cannot be read.
+    #[error("{}: {message}; restore it from a backup, or remove it: times and choices of earlier publications are forgotten then", path.display())]
+    Record {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
     /// The `featured` file says neither `on` nor `off`.
     #[error("{}: expected `on` or `off`, found `{found}`; write it with `mercato-tools feature`", path.display())]
     Featured {

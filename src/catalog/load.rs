@@ -3,23 +3,24 @@
 //! Knows files and the store reader; knows nothing of other datasets.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use mercato_format::{FormatError, Table};
 use semver::Version;
 
+use super::choose::choose;
 use super::data_directory::{
-    CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE,
+    CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
     UNPUBLISHED_FILE, version_of_file_name,
 };
 use super::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
 use super::error::CatalogError;
-use super::manifest::Manifest;
+use super::file_mark::{FileMark, Stamp, is_absence};
+use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
+use super::record::Record;
 use super::text_file;
+use super::trust::{Trust, Verdict};
 use crate::clock::Moment;
 
 /// Largest methodology and largest changelog.
@@ -28,14 +29,6 @@ pub const DOCUMENT_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub const OPEN_VERSION_COUNT_MAX: usize = 16;
 const MARK_SIZE_BYTES_MAX: u64 = 256;
 
-/// How a file looked: when it changes, this changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FileMark {
-    modified_nanos: u128,
-    length: u64,
-    inode: u64,
-}
-
 /// How the folder of a dataset looked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FolderMark {
@@ -43,28 +36,31 @@ pub(super) struct FolderMark {
     stores: BTreeMap<Version, FileMark>,
 }
 
-const WATCHED: [&str; 6] =
-    [MANIFEST_FILE, METHODOLOGY_FILE, CHANGELOG_FILE, CURRENT_FILE, FEATURED_FILE, UNPUBLISHED_FILE];
+const WATCHED: [&str; 7] = [
+    MANIFEST_FILE,
+    METHODOLOGY_FILE,
+    CHANGELOG_FILE,
+    CURRENT_FILE,
+    FEATURED_FILE,
+    UNPUBLISHED_FILE,
+    RECORD_FILE,
+];
 
 impl FolderMark {
     /// Looks at the folder without opening a file.
     pub(super) fn of(folder: &DatasetFolder) -> Result<Self, CatalogError> {
         let mut mark = Self::default();
         for name in WATCHED {
-            if let Some(file) = mark_of(&folder.file(name))? {
+            if let Some(file) = FileMark::of(&folder.file(name))? {
                 mark.files.insert(name, file);
             }
         }
         for (version, path) in store_files(&folder.versions())? {
-            if let Some(file) = mark_of(&path)? {
+            if let Some(file) = FileMark::of(&path)? {
                 mark.stores.insert(version, file);
             }
         }
         Ok(mark)
-    }
-
-    fn modified(&self, name: &str) -> Option<Moment> {
-        self.files.get(name).map(FileMark::moment)
     }
 
     /// Whether there is anything to serve: a manifest, a version, and no sign that it was taken down.
@@ -74,18 +70,18 @@ impl FolderMark {
     }
 }
 
-impl FileMark {
-    fn moment(&self) -> Moment {
-        Moment::from_unix_millis(i64::try_from(self.modified_nanos / 1_000_000).unwrap_or(i64::MAX))
-    }
-}
-
 /// What was loaded before, to open only what changed.
 #[derive(Default)]
 pub(super) struct Known<'a> {
     pub(super) mark: Option<&'a FolderMark>,
-    pub(super) versions: &'a [DatasetVersion],
-    pub(super) held: &'a [DatasetVersion],
+    pub(super) dataset: Option<&'a Dataset>,
+}
+
+impl Known<'_> {
+    /// Whether the store file of a version looks as it did.
+    fn is_unchanged(&self, version: &Version, file: &FileMark) -> bool {
+        self.mark.is_some_and(|before| before.stores.get(version) == Some(file))
+    }
 }
 
 /// Loads the dataset of a folder; nothing when the folder offers none.
@@ -93,37 +89,87 @@ pub(super) fn load(
     folder: &DatasetFolder,
     mark: &FolderMark,
     known: &Known<'_>,
+    trust: &Trust,
     now: Moment,
 ) -> Result<Option<Dataset>, CatalogError> {
     if !mark.is_offered() {
         return Ok(None);
     }
-    let mut manifest = Manifest::load(folder.path())?;
+    let texts = Texts::read(folder)?;
+    let mut manifest = Manifest::parse(&texts.manifest, &folder.file(MANIFEST_FILE))?;
     if !manifest.published {
         return Ok(None);
     }
     check_name(folder, &manifest)?;
-    manifest.featured = is_featured(folder, manifest.featured)?;
-    let document = |name: &str| text_file::read_optional(&folder.file(name), DOCUMENT_SIZE_BYTES_MAX);
-    let methodology = document(METHODOLOGY_FILE)?.unwrap_or_default();
-    let changelog = document(CHANGELOG_FILE)?.unwrap_or_default();
-    let (versions, damaged) = open_versions(folder, mark, known);
-    let current = choose_current(folder, mark, &versions, &damaged)?;
-    let manifest_at = mark.modified(MANIFEST_FILE).unwrap_or(current.published_at);
-    let modified = |name| mark.modified(name).unwrap_or(manifest_at);
-    let updated_at = mark.files.values().map(FileMark::moment).fold(current.published_at, Moment::max);
+    manifest.featured = is_featured(folder, texts.featured.as_deref(), manifest.featured)?;
+    let (record, record_fault) = match Record::read(folder) {
+        Ok(record) => (record, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let wanted = wanted_version(folder, mark, texts.current.as_deref())?;
+    let opening = Opening { folder, slug: manifest.slug.as_str(), record: record.as_ref(), trust };
+    let (versions, damaged) = opening.open_versions(mark, known);
+    let serving = known.dataset.map(|dataset| &dataset.current);
+    let Some(current) = choose(&wanted, &versions, serving) else {
+        return Err(cannot_serve(folder, &wanted, &damaged));
+    };
+    let times = texts.times(record.as_ref(), mark);
+    let manifest_at = times.get(MANIFEST_FILE).copied().unwrap_or(current.published_at);
+    let time_of = |name| times.get(name).copied().unwrap_or(manifest_at);
+    let by_command = record.as_ref().and_then(Record::changed_at);
+    let changes = times.values().copied().chain(by_command);
     Ok(Some(Dataset {
-        manifest,
+        updated_at: changes.fold(current.published_at, Moment::max),
+        methodology_updated_at: time_of(METHODOLOGY_FILE),
+        changelog_updated_at: time_of(CHANGELOG_FILE),
         held: still_walked(known, mark, now),
+        manifest,
         versions,
-        methodology,
-        changelog,
-        updated_at,
-        methodology_updated_at: modified(METHODOLOGY_FILE),
-        changelog_updated_at: modified(CHANGELOG_FILE),
+        methodology: texts.methodology.unwrap_or_default(),
+        changelog: texts.changelog.unwrap_or_default(),
         current,
+        wanted,
         damaged,
+        record_fault,
     }))
+}
+
+/// The small files of a folder.
+struct Texts {
+    manifest: String,
+    methodology: Option<String>,
+    changelog: Option<String>,
+    current: Option<String>,
+    featured: Option<String>,
+}
+
+impl Texts {
+    fn read(folder: &DatasetFolder) -> Result<Self, CatalogError> {
+        let optional = |name: &str, limit| text_file::read_optional(&folder.file(name), limit);
+        Ok(Self {
+            manifest: text_file::read(&folder.file(MANIFEST_FILE), MANIFEST_SIZE_BYTES_MAX)?,
+            methodology: optional(METHODOLOGY_FILE, DOCUMENT_SIZE_BYTES_MAX)?,
+            changelog: optional(CHANGELOG_FILE, DOCUMENT_SIZE_BYTES_MAX)?,
+            current: optional(CURRENT_FILE, MARK_SIZE_BYTES_MAX)?,
+            featured: optional(FEATURED_FILE, MARK_SIZE_BYTES_MAX)?,
+        })
+    }
+
+    /// When each of them got its content: as recorded, else as the file system says.
+    fn times(&self, record: Option<&Record>, mark: &FolderMark) -> BTreeMap<&'static str, Moment> {
+        let present = [
+            (MANIFEST_FILE, Some(&self.manifest)),
+            (METHODOLOGY_FILE, self.methodology.as_ref()),
+            (CHANGELOG_FILE, self.changelog.as_ref()),
+            (CURRENT_FILE, self.current.as_ref()),
+            (FEATURED_FILE, self.featured.as_ref()),
+        ];
+        let time = |(name, text): (&'static str, Option<&String>)| {
+            let recorded = record.and_then(|record| record.file_changed_at(name, text?));
+            Some((name, recorded.or_else(|| mark.files.get(name).map(FileMark::moment))?))
+        };
+        present.into_iter().filter(|(_, text)| text.is_some()).filter_map(time).collect()
+    }
 }
 
 /// The folder must bear the name of its dataset, or two folders could claim one slug.
@@ -136,21 +182,27 @@ fn check_name(folder: &DatasetFolder, manifest: &Manifest) -> Result<(), Catalog
 }
 
 /// What the operator says about the front of the list goes before what the publisher says.
-fn is_featured(folder: &DatasetFolder, by_publisher: bool) -> Result<bool, CatalogError> {
-    let path = folder.file(FEATURED_FILE);
-    match text_file::read_optional(&path, MARK_SIZE_BYTES_MAX)?.as_deref().map(str::trim) {
+fn is_featured(
+    folder: &DatasetFolder,
+    by_operator: Option<&str>,
+    by_publisher: bool,
+) -> Result<bool, CatalogError> {
+    match by_operator.map(str::trim) {
         None => Ok(by_publisher),
         Some("on") => Ok(true),
         Some("off") => Ok(false),
-        Some(found) => Err(CatalogError::Featured { path, found: found.to_owned() }),
+        Some(found) => {
+            Err(CatalogError::Featured { path: folder.file(FEATURED_FILE), found: found.to_owned() })
+        }
     }
 }
 
 /// Versions whose file is gone while walks go on over them.
 fn still_walked(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
-    let gone = known.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
+    let Some(before) = known.dataset else { return Vec::new() };
+    let gone = before.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
     let mut held: Vec<DatasetVersion> =
-        gone.chain(known.held).filter(|version| version.is_walked(now)).cloned().collect();
+        gone.chain(&before.held).filter(|version| version.is_walked(now)).cloned().collect();
     held.sort_by_key(|version| std::cmp::Reverse(version.walked_at()));
     held.truncate(HELD_VERSION_COUNT_MAX);
     held
@@ -158,25 +210,60 @@ fn still_walked(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<Datase
 
 type Opened = (Vec<DatasetVersion>, Vec<(Version, String)>);
 
-/// Opens the versions, the highest first. Tables that did not change are kept open.
-fn open_versions(folder: &DatasetFolder, mark: &FolderMark, known: &Known<'_>) -> Opened {
-    let mut opened: Opened = (Vec::new(), Vec::new());
-    for (version, file) in mark.stores.iter().rev().take(OPEN_VERSION_COUNT_MAX) {
-        let unchanged = known.mark.is_some_and(|before| before.stores.get(version) == Some(file));
-        let kept = known.versions.iter().find(|present| unchanged && present.version == *version);
-        if let Some(kept) = kept {
-            opened.0.push(kept.clone());
-            continue;
-        }
-        let path = folder.store(version);
-        match Table::open(&path) {
-            Ok(table) => {
-                opened.0.push(DatasetVersion::new(version.clone(), Arc::new(table), file.moment(), path))
+/// What decides how the versions of a folder are opened.
+struct Opening<'a> {
+    folder: &'a DatasetFolder,
+    slug: &'a str,
+    record: Option<&'a Record>,
+    trust: &'a Trust,
+}
+
+impl Opening<'_> {
+    /// Opens the versions, the highest first. Tables that did not change are kept open.
+    fn open_versions(&self, mark: &FolderMark, known: &Known<'_>) -> Opened {
+        let mut opened: Opened = (Vec::new(), Vec::new());
+        for (version, file) in mark.stores.iter().rev().take(OPEN_VERSION_COUNT_MAX) {
+            let before = known.dataset.filter(|_| known.is_unchanged(version, file));
+            let kept = before.and_then(|before| before.versions.iter().find(|one| one.version == *version));
+            match kept.map_or_else(|| self.open(version, file), |kept| Ok(self.keep(kept))) {
+                Ok(version) => opened.0.push(version),
+                Err(reason) => opened.1.push((version.clone(), reason)),
             }
-            Err(error) => opened.1.push((version.clone(), without_path(&error))),
         }
+        opened
     }
-    opened
+
+    /// The version as it was, with what the record says by now.
+    fn keep(&self, kept: &DatasetVersion) -> DatasetVersion {
+        let mut kept = kept.clone();
+        let content = kept.table.fingerprint();
+        if let Some(record) = self.record {
+            kept.published_at = record.published_at(&kept.version, content).unwrap_or(kept.published_at);
+            if !kept.is_verified() && record.vouches_for(&kept.version, content, &kept.stamp) {
+                kept.set_verified();
+            }
+        }
+        kept
+    }
+
+    /// Opens a version; fails with the reason why it cannot be served.
+    fn open(&self, version: &Version, file: &FileMark) -> Result<DatasetVersion, String> {
+        let path = self.folder.store(version);
+        let table = Table::open(&path).map_err(|error| without_path(&error))?;
+        let stamp = Stamp::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
+        let content = table.fingerprint();
+        let is_verified = match self.trust.verdict(self.slug, version, &stamp) {
+            // Replaced between the look and the opening: the next look finds out.
+            _ if stamp.mark != *file => false,
+            Some(Verdict::Sound) => true,
+            Some(Verdict::Damaged(reason)) => return Err(reason),
+            Some(Verdict::Doubtful) => false,
+            None => self.record.is_some_and(|record| record.vouches_for(version, content, &stamp)),
+        };
+        let recorded = self.record.and_then(|record| record.published_at(version, content));
+        let published_at = recorded.unwrap_or(file.moment());
+        Ok(DatasetVersion::new(version.clone(), table, published_at, path, stamp, is_verified))
+    }
 }
 
 /// The reader names the file itself, and once is enough.
@@ -188,26 +275,26 @@ fn without_path(error: &FormatError) -> String {
 }
 
 /// The highest version, unless the `current` file names another one.
-fn choose_current(
+fn wanted_version(
     folder: &DatasetFolder,
     mark: &FolderMark,
-    versions: &[DatasetVersion],
-    damaged: &[(Version, String)],
-) -> Result<DatasetVersion, CatalogError> {
-    let wanted = match text_file::read_optional(&folder.file(CURRENT_FILE), MARK_SIZE_BYTES_MAX)? {
-        Some(text) => Version::parse(text.trim())
-            .ok()
-            .filter(|version| mark.stores.contains_key(version))
-            .ok_or_else(|| CatalogError::DanglingCurrent { path: folder.file(CURRENT_FILE), found: text })?,
-        None => mark.stores.keys().next_back().cloned().unwrap_or(Version::new(0, 0, 0)),
-    };
-    if let Some(version) = versions.iter().find(|version| version.version == wanted) {
-        return Ok(version.clone());
+    current: Option<&str>,
+) -> Result<Version, CatalogError> {
+    match current {
+        Some(text) => {
+            Version::parse(text.trim()).ok().filter(|version| mark.stores.contains_key(version)).ok_or_else(
+                || CatalogError::DanglingCurrent { path: folder.file(CURRENT_FILE), found: text.to_owned() },
+            )
+        }
+        None => Ok(mark.stores.keys().next_back().cloned().unwrap_or(Version::new(0, 0, 0))),
     }
-    let reason = damaged.iter().find(|(version, _)| *version == wanted).map(|(_, reason)| reason.clone());
+}
+
+fn cannot_serve(folder: &DatasetFolder, wanted: &Version, damaged: &[(Version, String)]) -> CatalogError {
+    let reason = damaged.iter().find(|(version, _)| version == wanted).map(|(_, reason)| reason.clone());
     let message =
         reason.unwrap_or_else(|| format!("not among the {OPEN_VERSION_COUNT_MAX} highest versions"));
-    Err(CatalogError::Store { path: folder.store(&wanted), message })
+    CatalogError::Store { path: folder.store(wanted), message }
 }
 
 /// Store files by version.
@@ -229,27 +316,5 @@ pub(super) fn store_files(versions: &Path) -> Result<BTreeMap<Version, PathBuf>,
 
 /// When a file or folder last changed.
 pub(super) fn modified_at(path: &Path) -> Option<Moment> {
-    mark_of(path).ok().flatten().map(|mark| mark.moment())
-}
-
-fn mark_of(path: &Path) -> Result<Option<FileMark>, CatalogError> {
-    match fs::metadata(path) {
-        Ok(metadata) => Ok(Some(mark_from(&metadata))),
-        Err(error) if is_absence(&error) => Ok(None),
-        Err(error) => Err(CatalogError::io(path, "look at it", error)),
-    }
-}
-
-fn mark_from(metadata: &Metadata) -> FileMark {
-    use std::os::unix::fs::MetadataExt;
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    FileMark {
-        modified_nanos: modified.unwrap_or_default().as_nanos(),
-        length: metadata.len(),
-        inode: metadata.ino(),
-    }
-}
-
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    FileMark::of(path).ok().flatten().map(|mark| mark.moment())
 }

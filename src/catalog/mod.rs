@@ -3,16 +3,22 @@
 //! Readers get a snapshot and keep it; changes on disk make a new one. Knows no account, no route and no socket.
 
 mod changelog;
+mod choose;
 mod data_directory;
 mod dataset;
 mod error;
+mod file_mark;
 mod load;
 mod manifest;
 pub mod patrol;
+mod promise;
 pub mod publish;
+mod record;
 mod slug;
 mod snapshot;
 mod text_file;
+mod trust;
+pub mod verification;
 mod watch;
 
 use std::collections::HashMap;
@@ -20,6 +26,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use rayon::prelude::*;
 
 pub use changelog::{ChangelogEntry, parse as parse_changelog};
@@ -29,13 +36,20 @@ pub use error::CatalogError;
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// What readers of a store file need, so that the layers above name one catalog and not its file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
+pub use promise::{Breach, Promise};
+pub use record::{Choices, IndexChoice};
 pub use slug::{Slug, SlugError};
-pub use snapshot::{Entry, Snapshot};
+pub use snapshot::{Entry, Snapshot, Warning};
 pub use watch::Watcher;
 
+use choose::choose;
 use data_directory::DatasetFolder;
 use load::{FolderMark, Known};
 use patrol::PatrolCounts;
+use trust::{Trust, Verdict};
+use verification::{Task, VerificationCounts};
+
+use semver::Version;
 
 use crate::clock::Moment;
 
@@ -46,6 +60,10 @@ pub struct Catalog {
     /// How each folder looked when it was loaded. One reload at a time holds it.
     marks: Mutex<HashMap<Slug, FolderMark>>,
     patrolled: PatrolCounts,
+    trust: Trust,
+    verification: VerificationCounts,
+    /// Store files that have to be verified before they are served: no more than versions are open.
+    line: (Sender<Task>, Receiver<Task>),
 }
 
 /// What a reload found.
@@ -65,10 +83,13 @@ impl Catalog {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
         let catalog = Self {
+            trust: Trust::load(&directory.verified()),
             directory,
             snapshot: RwLock::default(),
             marks: Mutex::default(),
             patrolled: PatrolCounts::default(),
+            verification: VerificationCounts::default(),
+            line: unbounded(),
         };
         // Nothing is known yet that the time could matter for.
         catalog.reload(Moment::from_unix_millis(0))?;
@@ -85,6 +106,11 @@ impl Catalog {
         &self.patrolled
     }
 
+    /// How far the verification of new and changed store files is.
+    pub fn verification(&self) -> &VerificationCounts {
+        &self.verification
+    }
+
     /// What is published now. It stays as it is for as long as the caller keeps it.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
@@ -98,7 +124,7 @@ impl Catalog {
         let loaded: Vec<Loaded> = self
             .folders()?
             .into_par_iter()
-            .map(|(slug, folder)| load_folder(slug, &folder, &marks, &before, now))
+            .map(|(slug, folder)| self.load_folder(slug, &folder, &marks, &before, now))
             .collect();
         let mut report = ReloadReport::default();
         let mut entries = HashMap::with_capacity(loaded.len());
@@ -126,31 +152,95 @@ impl Catalog {
         if !report.changed.is_empty() || released {
             let changed_at = if report.changed.is_empty() { before.changed_at() } else { now };
             self.replace(entries, changed_at.max(self.changed_on_disk(&before)));
+            self.line_up();
         }
         Ok(report)
     }
 
-    /// Takes what is `damaged` out of service: the dataset, when it is its current version, else that version alone. It
-    /// comes back when the files of the dataset change.
+    /// Has new and changed store files verified: those that are asked for first, small ones before large ones.
+    fn line_up(&self) {
+        let snapshot = self.snapshot();
+        let mut tasks: Vec<(bool, Task)> = Vec::new();
+        for dataset in snapshot.datasets() {
+            for version in dataset.versions.iter().filter(|version| version.claim_verification()) {
+                let is_current = Arc::ptr_eq(&version.table, &dataset.current.table);
+                tasks.push((!is_current, Task::new(dataset.slug(), version)));
+            }
+        }
+        tasks.sort_by_key(|(is_older, task)| (*is_older, task.bytes()));
+        for (_, task) in tasks {
+            self.verification.add(task.bytes());
+            // Both ends are held by the catalog, so nobody hung up.
+            drop(self.line.0.send(task));
+        }
+    }
+
+    /// Takes what is `damaged` out of service. Where it is the current version, the highest sound one below it is served
+    /// in its place; without one the dataset is. It comes back when the file changes, or is found sound at the next
+    /// start.
     pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
+        self.take_out(damaged, slug, reason, Verdict::Doubtful, now);
+    }
+
+    /// The same, and remembers `verdict` on the file.
+    fn take_out(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        self.trust.note(slug, &damaged.version, damaged.stamp, verdict);
+        self.save_trust();
         let snapshot = self.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
         let is_damaged = |version: &DatasetVersion| Arc::ptr_eq(&version.table, &damaged.table);
-        let entry = if is_damaged(&dataset.current) {
-            Entry::Quarantined { reason: format!("{}: {reason}", damaged.path.display()) }
-        } else if dataset.versions.iter().chain(&dataset.held).any(is_damaged) {
-            let mut rest = Dataset::clone(dataset);
-            rest.versions.retain(|version| !is_damaged(version));
-            rest.held.retain(|version| !is_damaged(version));
-            rest.damaged.push((damaged.version.clone(), reason.to_owned()));
-            Entry::Serving(Arc::new(rest))
-        } else {
+        if !dataset.versions.iter().chain(&dataset.held).any(is_damaged) {
             return;
+        }
+        let mut rest = Dataset::clone(dataset);
+        rest.versions.retain(|version| !is_damaged(version));
+        rest.held.retain(|version| !is_damaged(version));
+        rest.damaged.push((damaged.version.clone(), reason.to_owned()));
+        let entry = match choose(&rest.wanted, &rest.versions, Some(&dataset.current)) {
+            Some(current) => {
+                if current.version != dataset.current.version {
+                    rest.updated_at = rest.updated_at.max(now);
+                }
+                Entry::Serving(Arc::new(Dataset { current, ..rest }))
+            }
+            None => Entry::Quarantined { reason: format!("{}: {reason}", damaged.path.display()) },
         };
+        self.put(&snapshot, &dataset.manifest.slug, entry, now);
+    }
+
+    /// Notes that every block of a version fits, and serves it where it is the one that should be.
+    fn admit(&self, sound: &DatasetVersion, slug: &str, now: Moment) {
+        let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        sound.set_verified();
+        let snapshot = self.snapshot();
+        let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
+        let chosen = choose(&dataset.wanted, &dataset.versions, Some(&dataset.current));
+        let Some(current) = chosen.filter(|chosen| chosen.version != dataset.current.version) else { return };
+        let entry = Entry::Serving(Arc::new(Dataset { current, ..Dataset::clone(dataset) }));
+        self.put(&snapshot, &dataset.manifest.slug, entry, now);
+    }
+
+    fn put(&self, snapshot: &Snapshot, slug: &Slug, entry: Entry, now: Moment) {
         let mut entries = snapshot.entries().clone();
-        entries.insert(dataset.manifest.slug.clone(), entry);
+        entries.insert(slug.clone(), entry);
         self.replace(entries, now.max(snapshot.changed_at()));
+    }
+
+    /// A memory that cannot be written costs the next start a verification.
+    fn save_trust(&self) {
+        let snapshot = self.snapshot();
+        let is_kept = |slug: &str, version: &Version| match snapshot.get(slug) {
+            Some(Entry::Serving(dataset)) => {
+                let open = dataset.versions.iter().any(|open| open.version == *version);
+                open || dataset.damaged.iter().any(|(damaged, _)| damaged == version)
+            }
+            Some(Entry::Quarantined { .. }) => true,
+            None => false,
+        };
+        if let Err(error) = self.trust.save(is_kept) {
+            tracing::warn!(%error, "which store files were verified cannot be remembered");
+        }
     }
 
     fn replace(&self, entries: HashMap<Slug, Entry>, changed_at: Moment) {
@@ -164,8 +254,46 @@ impl Catalog {
         if before.generation() > 0 {
             return before.changed_at();
         }
+        let changed = self.directory.changed();
+        if let Some(noted) = fs::read_to_string(&changed).ok().as_deref().and_then(record::read_moment) {
+            return noted;
+        }
         let modified = |path: &Path| load::modified_at(path).unwrap_or(Moment::from_unix_millis(0));
-        modified(&self.directory.datasets()).max(modified(&self.directory.changed()))
+        modified(&self.directory.datasets()).max(modified(&changed))
+    }
+
+    /// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
+    fn load_folder(
+        &self,
+        slug: Slug,
+        folder: &DatasetFolder,
+        marks: &HashMap<Slug, FolderMark>,
+        before: &Snapshot,
+        now: Moment,
+    ) -> Loaded {
+        let present = before.get(slug.as_str());
+        let known_mark = marks.get(&slug);
+        let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
+        let mark = match FolderMark::of(folder) {
+            Ok(mark) if known_mark == Some(&mark) => {
+                let (entry, look) = release(present, now);
+                return Loaded { slug, entry, mark: Some(mark), look };
+            }
+            Ok(mark) => mark,
+            Err(error) => {
+                return Loaded { slug, mark: None, entry: Some(quarantined(error)), look: Look::Changed };
+            }
+        };
+        let dataset = match present {
+            Some(Entry::Serving(dataset)) => Some(dataset.as_ref()),
+            _ => None,
+        };
+        let known = Known { mark: known_mark, dataset };
+        let entry = match load::load(folder, &mark, &known, &self.trust, now) {
+            Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
+            Err(error) => Some(quarantined(error)),
+        };
+        Loaded { slug, mark: Some(mark), entry, look: Look::Changed }
     }
 
     fn folders(&self) -> Result<Vec<(Slug, DatasetFolder)>, CatalogError> {
@@ -199,38 +327,6 @@ enum Look {
     Released,
     /// The files changed.
     Changed,
-}
-
-/// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
-fn load_folder(
-    slug: Slug,
-    folder: &DatasetFolder,
-    marks: &HashMap<Slug, FolderMark>,
-    before: &Snapshot,
-    now: Moment,
-) -> Loaded {
-    let present = before.get(slug.as_str());
-    let known_mark = marks.get(&slug);
-    let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
-    let mark = match FolderMark::of(folder) {
-        Ok(mark) if known_mark == Some(&mark) => {
-            let (entry, look) = release(present, now);
-            return Loaded { slug, entry, mark: Some(mark), look };
-        }
-        Ok(mark) => mark,
-        Err(error) => {
-            return Loaded { slug, mark: None, entry: Some(quarantined(error)), look: Look::Changed };
-        }
-    };
-    let (versions, held): (&[_], &[_]) = match present {
-        Some(Entry::Serving(dataset)) => (&dataset.versions, &dataset.held),
-        _ => (&[], &[]),
-    };
-    let entry = match load::load(folder, &mark, &Known { mark: known_mark, versions, held }, now) {
-        Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
-        Err(error) => Some(quarantined(error)),
-    };
-    Loaded { slug, mark: Some(mark), entry, look: Look::Changed }
 }
 
 /// The same entry without the versions that no walk reads any more.

@@ -12,9 +12,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use mercato_format::Table;
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum};
 
+use super::file_mark::Stamp;
+use super::trust::Verdict;
 use super::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
 use crate::limits::catalog::{PATROL_COST_BYTES_MIN, PATROL_FIRST_PAUSE, PATROL_ROUND_PAUSE};
@@ -137,9 +138,21 @@ pub fn go_round(
         let dataset = Arc::clone(dataset);
         drop(snapshot);
         for version in &dataset.versions {
-            let Some(reason) = look_at(version, catalog.patrolled(), wait)? else { continue };
+            // What is not verified yet is being read already.
+            if !version.is_verified() {
+                continue;
+            }
+            let look = look_at(version, &mut |bytes| {
+                catalog.patrolled().bytes.fetch_add(bytes, Ordering::Relaxed);
+                wait(bytes)
+            });
+            let (verdict, reason) = match look? {
+                Look::Sound(_) | Look::Elsewhere => continue,
+                Look::Damaged(reason) => (Verdict::Damaged(reason.clone()), reason),
+                Look::Unreadable(reason) => (Verdict::Doubtful, reason),
+            };
             catalog.patrolled().damaged.fetch_add(1, Ordering::Relaxed);
-            catalog.quarantine(version, &slug, &reason, clock.now());
+            catalog.take_out(version, &slug, &reason, verdict, clock.now());
             report(&Finding { slug: slug.clone(), version: version.version.to_string(), reason });
         }
     }
@@ -147,39 +160,48 @@ pub fn go_round(
     Ok(())
 }
 
-/// What does not fit in the file of a version, if anything. A file that was removed or replaced meanwhile is left to the
-/// next look at its folder.
-fn look_at(
+/// What a look at every block of a store file came to.
+pub(super) enum Look {
+    /// Every block fits; the file looked like this all the while.
+    Sound(Stamp),
+    /// The file was removed or replaced meanwhile: the next look at its folder finds out.
+    Elsewhere,
+    /// A block does not fit its checksum.
+    Damaged(String),
+    /// The system could not read it.
+    Unreadable(String),
+}
+
+/// Compares every block of a version with its checksum. `read` hears how many bytes were just read.
+pub(super) fn look_at(
     version: &DatasetVersion,
-    counts: &PatrolCounts,
-    wait: &mut dyn FnMut(u64) -> Result<(), Stopped>,
-) -> Result<Option<String>, Stopped> {
-    let Ok(file) = File::open(&version.path) else { return Ok(None) };
-    if !is_the_same(&file, &version.table) {
-        return Ok(None);
-    }
+    read: &mut dyn FnMut(u64) -> Result<(), Stopped>,
+) -> Result<Look, Stopped> {
+    let Ok(file) = File::open(&version.path) else { return Ok(Look::Elsewhere) };
+    let Some(stamp) = stamp_of(&file, version) else { return Ok(Look::Elsewhere) };
     let blocks = match version.table.blocks() {
         Ok(blocks) => blocks,
-        Err(error) => return Ok(Some(error.to_string())),
+        Err(error) => return Ok(Look::Damaged(error.to_string())),
     };
     let mut buffer = vec![0; BLOCK_SIZE_BYTES];
     for block in blocks {
         let Some(bytes) = buffer.get_mut(..block.len) else { continue };
         if let Err(error) = file.read_exact_at(bytes, block.offset) {
-            return Ok(Some(format!("{} bytes at {} cannot be read: {error}", block.len, block.offset)));
+            let reason = format!("{} bytes at {} cannot be read: {error}", block.len, block.offset);
+            return Ok(Look::Unreadable(reason));
         }
         if let Err(error) = block.check(checksum(bytes)) {
-            return Ok(Some(error.to_string()));
+            return Ok(Look::Damaged(error.to_string()));
         }
-        let read = u64::try_from(block.len).unwrap_or(u64::MAX);
-        counts.bytes.fetch_add(read, Ordering::Relaxed);
-        wait(read)?;
+        read(u64::try_from(block.len).unwrap_or(u64::MAX))?;
     }
-    Ok(None)
+    Ok(if stamp_of(&file, version).is_some() { Look::Sound(stamp) } else { Look::Elsewhere })
 }
 
-/// Whether the file is the one that was opened, as far as its header tells.
-fn is_the_same(file: &File, table: &Table) -> bool {
-    let mut head = vec![0; table.head().len()];
-    file.read_exact_at(&mut head, 0).is_ok() && head == table.head()
+/// How the file looks, if it is the one that was opened and nobody wrote into it.
+fn stamp_of(file: &File, version: &DatasetVersion) -> Option<Stamp> {
+    let mut head = vec![0; version.table.head().len()];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let stamp = Stamp::from(&file.metadata().ok()?);
+    (head == version.table.head() && stamp.mark == version.stamp.mark).then_some(stamp)
 }

@@ -12,13 +12,17 @@ use semver::Version;
 
 use super::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, FEATURED_FILE, MANIFEST_FILE,
-    METHODOLOGY_FILE, UNPUBLISHED_FILE,
+    METHODOLOGY_FILE, RECORD_FILE, UNPUBLISHED_FILE,
 };
 use super::error::CatalogError;
+use super::file_mark::Stamp;
 use super::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
+use super::promise::{Breach, Promise};
+use super::record::{Choices, Record};
 use super::slug::Slug;
 use super::text_file;
+use crate::clock::{Clock, Moment, SystemClock};
 
 /// Versions that stay on disk unless something else is asked, the highest ones; the new one always stays.
 pub const RETAINED_VERSION_COUNT: usize = 3;
@@ -40,6 +44,8 @@ pub struct Published {
     pub bytes: u64,
     /// Versions that were removed because newer ones push them out.
     pub removed: Vec<Version>,
+    /// What the version breaks of what the ones before promised.
+    pub breaches: Vec<Breach>,
 }
 
 /// Why nothing was published.
@@ -53,30 +59,53 @@ pub enum PublishError<E> {
     Store(E),
 }
 
-/// Publishes a version of the dataset that `folder` describes.
-///
-/// Keeps as many versions as the manifest says, else [`RETAINED_VERSION_COUNT`]; see [`publish_keeping`].
+/// What to publish and how.
+pub struct Order<'a> {
+    /// The server's data directory.
+    pub data: &'a DataDirectory,
+    /// The folder with `dataset.toml` and the texts.
+    pub folder: &'a Path,
+    /// The version, above every one before.
+    pub version: &'a Version,
+    /// How many versions stay on the disk, 1 to [`RETAINED_VERSION_COUNT_MAX`]; without it the manifest says, else
+    /// [`RETAINED_VERSION_COUNT`] do.
+    pub keep: Option<usize>,
+    /// How the store file is made, to be remembered for the next publication.
+    pub choices: Option<Choices>,
+    /// Whether the version may break what the ones before promised, whatever its number.
+    pub allows_breaking: bool,
+    /// Tells when it is published.
+    pub clock: &'a dyn Clock,
+}
+
+impl<'a> Order<'a> {
+    /// An order without further wishes.
+    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Self {
+        Self { data, folder, version, keep: None, choices: None, allows_breaking: false, clock: &SystemClock }
+    }
+}
+
+/// Publishes a version of the dataset that `folder` describes, without further wishes; see [`publish_by`].
 pub fn publish<E>(
     data: &DataDirectory,
     folder: &Path,
     version: &Version,
     write_store: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
-    publish_keeping(data, folder, version, None, write_store)
+    publish_by(Order::new(data, folder, version), |path, _| write_store(path))
 }
 
-/// Publishes a version and says how many stay.
+/// Publishes a version.
 ///
-/// `keep` is how many versions stay on the disk, 1 to [`RETAINED_VERSION_COUNT_MAX`]; without it the manifest says, else
-/// [`RETAINED_VERSION_COUNT`] do. `write_store` writes and syncs the store file at the path that it gets. It runs before
-/// anything becomes visible; when it fails, nothing changed.
-pub fn publish_keeping<E>(
-    data: &DataDirectory,
-    folder: &Path,
-    version: &Version,
-    keep: Option<usize>,
-    write_store: impl FnOnce(&Path) -> Result<(), E>,
+/// `write_store` writes, syncs and verifies the store file at the path that it gets, as `TableWriter::commit` does; a
+/// server takes its word for the soundness of the file. It may ask the promise whether its columns will be taken, as soon
+/// as it knows them; they are looked at again in any case. It runs before anything becomes visible; when it fails,
+/// nothing changed.
+pub fn publish_by<E>(
+    order: Order<'_>,
+    write_store: impl FnOnce(&Path, &Promise) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
+    let Order { data, folder, version, keep, choices, allows_breaking, clock } = order;
     let manifest = Manifest::load(folder)?;
     let texts = read_texts(folder)?;
     let target = data.dataset(&manifest.slug);
@@ -85,13 +114,26 @@ pub fn publish_keeping<E>(
     let _lock = lock(&target)?;
     check_version(&target, &manifest.slug, version)?;
     remove_leftovers(&versions)?;
+    let mut record = Record::read(&target)?.unwrap_or_default();
+    let changelog =
+        texts.iter().find(|(name, _)| *name == CHANGELOG_FILE).and_then(|(_, text)| text.as_deref());
+    let promise = Promise::read(&target, &manifest.slug, version, changelog, allows_breaking)?;
 
     let incoming = target.incoming_store(version);
-    write_store(&incoming).map_err(PublishError::Store)?;
+    write_store(&incoming, &promise).map_err(PublishError::Store)?;
     let table = open_store(&incoming)?;
+    let columns = table.columns().iter().map(|column| (column.name.as_str(), column.kind));
+    let breaches = promise.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
+    let now = clock.now();
     for (name, text) in texts {
         replace_file(&target.file(name), text.as_deref())?;
+        record.note_file(name, text.as_deref(), now);
     }
+    let verified = Stamp::of(&incoming)?.map(|stamp| stamp.mark);
+    record.note_version(version, table.fingerprint(), choices, verified, now);
+    record.note_change(now);
+    // Before the store file appears, so that a server finds the facts with it.
+    replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
     let path = target.store(version);
     rename(&incoming, &path)?;
     // The marks go last: a death before this leaves a dataset that was taken down, or gone back, as it was.
@@ -99,7 +141,13 @@ pub fn publish_keeping<E>(
     replace_file(&target.file(UNPUBLISHED_FILE), None)?;
     let keep = keep.or(manifest.keep_versions).unwrap_or(RETAINED_VERSION_COUNT);
     let removed = retire(&target, version, keep)?;
-    touch_changed(data)?;
+    record.note_file(CURRENT_FILE, None, now);
+    record.keep_only(|kept| target.store(kept).is_file());
+    if let Some(stamp) = Stamp::of(&path)? {
+        record.note_place(version, &stamp);
+    }
+    replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
+    touch_changed(data, now)?;
     Ok(Published {
         slug: manifest.slug.to_string(),
         version: version.clone(),
@@ -107,7 +155,13 @@ pub fn publish_keeping<E>(
         rows: table.row_count(),
         bytes: table.file_bytes(),
         removed,
+        breaches,
     })
+}
+
+/// How the last version that is recorded was made; nothing where none is.
+pub fn last_choices(data: &DataDirectory, slug: &Slug) -> Result<Option<(Version, Choices)>, CatalogError> {
+    Ok(Record::read(&data.dataset(slug))?.and_then(|record| record.last_choices()))
 }
 
 /// Takes a dataset down. Its files stay, and a later publication brings it back.
@@ -115,7 +169,7 @@ pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> 
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
     replace_file(&target.file(UNPUBLISHED_FILE), Some(""))?;
-    touch_changed(data)
+    touch_changed(data, SystemClock.now())
 }
 
 /// Whether a dataset stands first in the list: as the operator says, or (`None`) as its manifest says.
@@ -123,8 +177,7 @@ pub fn feature(data: &DataDirectory, slug: &Slug, featured: Option<bool>) -> Res
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
     let content = featured.map(|on| if on { "on\n" } else { "off\n" });
-    replace_file(&target.file(FEATURED_FILE), content)?;
-    touch_changed(data)
+    set_mark(data, &target, FEATURED_FILE, content)
 }
 
 /// Makes an older version the current one, until the next publication.
@@ -142,8 +195,25 @@ pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), C
     }
     open_store(&target.store(to))?;
     // Also where it is the highest: what changes last tells caches that something changed.
-    replace_file(&target.file(CURRENT_FILE), Some(&format!("{to}\n")))?;
-    touch_changed(data)
+    set_mark(data, &target, CURRENT_FILE, Some(&format!("{to}\n")))
+}
+
+/// Writes or removes a mark and records when. A record that cannot be read does not stand in the way.
+fn set_mark(
+    data: &DataDirectory,
+    target: &DatasetFolder,
+    name: &str,
+    content: Option<&str>,
+) -> Result<(), CatalogError> {
+    let now = SystemClock.now();
+    if let Ok(record) = Record::read(target) {
+        let mut record = record.unwrap_or_default();
+        record.note_file(name, content, now);
+        record.note_change(now);
+        replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
+    }
+    replace_file(&target.file(name), content)?;
+    touch_changed(data, now)
 }
 
 type Texts = [(&'static str, Option<String>); 3];
@@ -230,7 +300,7 @@ fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<
 }
 
 /// Replaces a small file whole, or removes it.
-fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
+pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
     let Some(content) = content else {
         return match fs::remove_file(path) {
             Ok(()) => sync_parent(path),
@@ -260,10 +330,12 @@ fn sync_parent(path: &Path) -> Result<(), CatalogError> {
     synced.map_err(|error| CatalogError::io(parent, "sync it", error))
 }
 
-fn touch_changed(data: &DataDirectory) -> Result<(), CatalogError> {
+/// Notes when anything last changed, which lists are dated by and servers look at.
+fn touch_changed(data: &DataDirectory, now: Moment) -> Result<(), CatalogError> {
     let path = data.changed();
     let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+    let moment = now.rfc3339();
     // The length changes too, for file systems whose clock is coarse.
-    let content = if length == 1 { "\n\n" } else { "\n" };
-    replace_file(&path, Some(content))
+    let is_as_long = usize::try_from(length).is_ok_and(|length| length == moment.len().saturating_add(1));
+    replace_file(&path, Some(&format!("{moment}{}", if is_as_long { "\n\n" } else { "\n" })))
 }

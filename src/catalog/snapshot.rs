@@ -21,6 +21,17 @@ pub enum Entry {
     },
 }
 
+/// What the operator should know about a dataset that is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// The dataset.
+    pub slug: String,
+    /// The version that is served.
+    pub serves: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
 /// All published datasets of one moment.
 #[derive(Default)]
 pub struct Snapshot {
@@ -69,6 +80,34 @@ impl Snapshot {
             .collect();
         list.sort();
         list
+    }
+
+    /// What the operator should know about datasets that are served, by name.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut list: Vec<Warning> = Vec::new();
+        for dataset in &self.ordered {
+            let warning = |reason| Warning {
+                slug: dataset.slug().to_owned(),
+                serves: dataset.current.version.to_string(),
+                reason,
+            };
+            list.extend(dataset.warnings().into_iter().map(warning));
+        }
+        list.sort_by(|a, b| a.slug.cmp(&b.slug));
+        list
+    }
+
+    /// Slugs of the datasets whose rows are not served yet, because the store file is being verified; by name.
+    pub fn verifying(&self) -> Vec<&str> {
+        let waiting = self.ordered.iter().filter(|dataset| !dataset.current.is_verified());
+        let mut slugs: Vec<&str> = waiting.map(|dataset| dataset.slug()).collect();
+        slugs.sort_unstable();
+        slugs
+    }
+
+    /// How many datasets serve an older version because the one that should be served is damaged.
+    pub fn fallen_back(&self) -> usize {
+        self.ordered.iter().filter(|dataset| dataset.falls_back()).count()
     }
 
     /// Another number in every snapshot, within one run of the program.

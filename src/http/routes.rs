@@ -38,5 +38,9 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits) -> Service {
 
 /// The operator's side.
 pub fn admin_service(app: Arc<App>) -> Service {
-    Service::new(app, Router::new(&[health::ROUTES, operator::ROUTES, admin::ROUTES]), Surface::Operator)
+    Service::new(
+        app,
+        Router::new(&[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES]),
+        Surface::Operator,
+    )
 }

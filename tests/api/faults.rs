@@ -150,6 +150,9 @@ fn ten_bad_datasets_of_a_thousand_leave_the_others_alone() {
     wrong("d900", "slug = \n");
     wrong("d901", "slug = \"another\"\n");
     let site = Site::over(folder, &FREE_FLAGS);
+    wait_until("what was linked by hand is verified", || {
+        !site.running().app().catalog.verification().is_busy()
+    });
     let ready = site.get("/readyz").json();
     let datasets = &ready["data"]["datasets"];
     assert_eq!((&datasets["serving"], &datasets["quarantined"]), (&990.into(), &10.into()), "{ready}");

@@ -35,5 +35,6 @@ mod search_models;
 #[path = "../books/small_disk.rs"]
 mod small_disk;
 mod stats;
+mod store_files;
 mod versions;
 mod wording;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
 use mercato::catalog::patrol::{Finding, go_round};
-use mercato::catalog::publish::{PublishError, feature, publish, publish_keeping, rollback, unpublish};
+use mercato::catalog::publish::{Order, PublishError, feature, publish, publish_by, rollback, unpublish};
 use mercato::catalog::{CatalogError, Slug};
 use mercato::clock::SystemClock;
 use mercato_format::Table;
@@ -82,9 +82,9 @@ fn as_many_versions_stay_as_the_publisher_or_the_manifest_says() {
     let attempt = |manifest: &str, version: &str, keep: Option<usize>| {
         fs::write(folder.path().join("dataset.toml"), manifest).unwrap();
         let version = Version::parse(version).unwrap();
-        let done = publish_keeping(&site.data(), folder.path(), &version, keep, |path| {
-            write_table(path, &columns).map(drop)
-        });
+        let data = site.data();
+        let order = Order { keep, ..Order::new(&data, folder.path(), &version) };
+        let done = publish_by(order, |path, _| write_table(path, &columns).map(drop));
         let removed = done.unwrap().removed;
         removed.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -256,8 +256,8 @@ fn damage_inside_a_file_is_found_without_a_request() {
     let header = site.get("/api/v1/datasets/rivers").json();
     assert_eq!(header["data"]["versions"].as_array().unwrap().len(), 1, "{header}");
     damage("1.1.0");
-    assert!(find().contains(&("rivers".to_owned(), "1.1.0".to_owned())));
-    assert_eq!(site.get("/api/v1/datasets/rivers").status, 503);
+    assert_eq!(find(), [("rivers".to_owned(), "1.1.0".to_owned())]);
+    assert_eq!(site.get("/api/v1/datasets/rivers").status, 503, "no sound version is left");
     assert_eq!(site.get("/api/v1/datasets/cities").status, 200);
     let metrics = exchange(site.admin_address(), &Ask::get("/metrics")).text();
     assert!(metrics.contains("\nmercato_checksum_damaged_total "), "{metrics}");

@@ -7,7 +7,7 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::parameters::Parameters;
-use crate::limits::http::RETRY_AFTER_QUARANTINED_SECONDS;
+use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING_SECONDS};
 
 /// The published dataset whose slug is the first parameter of the path.
 pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
@@ -35,6 +35,19 @@ pub(super) fn out_of_service(slug: &str) -> ApiError {
     let message = format!("the dataset `{slug}` is out of service; the other datasets are not concerned");
     ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
         .with_reason("DATASET_QUARANTINED", "try again later; the operator has been told")
+}
+
+/// Refuses to read values of a version whose store file is still being verified.
+pub(super) fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
+    if version.is_verified() {
+        return Ok(());
+    }
+    let message = format!(
+        "the data of `{slug}` {} are being verified; the other datasets are not concerned",
+        version.version
+    );
+    Err(ApiError::unavailable(message, RETRY_AFTER_VERIFYING_SECONDS)
+        .with_reason("DATASET_VERIFYING", "try again after Retry-After; nothing was charged"))
 }
 
 /// The parameter `lang`.

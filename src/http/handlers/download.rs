@@ -1,6 +1,6 @@
 //! A whole version of a dataset as a file, or any part of it.
 
-use super::dataset_answer::{damaged, find};
+use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
 use super::download_body::{DownloadBody, Paid};
 use super::query::uncharged;
@@ -47,6 +47,7 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         None => accepted(request)?,
     };
     let version = dataset_version::of_parameter(&dataset, named_version.as_deref())?;
+    verified(dataset.slug(), version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
     let document = app.exports.open(&version.table, format).map_err(broken)?;
     let digest = app.exports.digest(&document).map_err(broken)?;

@@ -68,6 +68,10 @@ impl StreamBody for DownloadBody {
             },
         };
         let outcome = app.press.run(&mut sending).and_then(|()| sending.settle());
+        if let (Err(Break::Damaged(_)), Some(reservation)) = (&outcome, &sending.reservation) {
+            // Rows of a damaged version cost nothing.
+            reservation.delivered(0, sending.app.clock.now());
+        }
         let end = sending.end;
         match outcome {
             Ok(()) => StreamEnd { complete: true, ..end },

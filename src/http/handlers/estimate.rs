@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::query::uncharged;
 use super::query_input::{Asked, not_planned};
@@ -45,6 +45,7 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    verified(dataset.slug(), &version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let (rows, spending) = match asked.purpose() {
         Purpose::Download => (version.table.row_count().into(), Spending::Download),

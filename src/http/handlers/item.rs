@@ -108,7 +108,9 @@ impl<'a> Header<'a> {
             formats: [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)].map(
                 |(name, format)| FormatOffer {
                     format: name,
-                    bytes: exports.bytes(&dataset.current.table, format),
+                    bytes: exports
+                        .bytes(&dataset.current.table, format)
+                        .filter(|_| dataset.current.is_verified()),
                 },
             ),
             credits_for_download: dataset.current.table.row_count(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::{sample, schema};
 use crate::catalog::parse_changelog;
@@ -32,6 +32,7 @@ fn get_schema(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named = query.text("version");
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
+    verified(dataset.slug(), version)?;
     let document = schema::document(&dataset, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     Ok(Response::data(&document)?.public(request, dataset.updated_at, REVALIDATE))
@@ -43,6 +44,7 @@ fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named = query.text("version");
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
+    verified(dataset.slug(), version)?;
     let mut buffer = Response::begin_envelope(32 * 1024);
     let (rows, notes) = sample::write(version, buffer.sink())
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;

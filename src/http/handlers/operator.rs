@@ -40,15 +40,37 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 type Gauge = (&'static str, &'static str, u64);
 
-fn datasets(app: &App) -> [Gauge; 9] {
+fn datasets(app: &App) -> [Gauge; 15] {
     let snapshot = app.catalog.snapshot();
     let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
     let mapped = versions.fold(0_u64, |sum, version| sum.saturating_add(version.table.file_bytes()));
-    let patrolled = app.catalog.patrolled();
+    let (patrolled, verification) = (app.catalog.patrolled(), app.catalog.verification());
     let kept = app.selections.counts();
     [
         ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
         ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
+        (
+            "mercato_datasets_fallen_back",
+            "Datasets that serve an older version because theirs is damaged.",
+            count(snapshot.fallen_back()),
+        ),
+        (
+            "mercato_datasets_verifying",
+            "Datasets that wait for the verification of their store file.",
+            count(snapshot.verifying().len()),
+        ),
+        (
+            "mercato_verification_files",
+            "Store files that wait for their verification.",
+            verification.files().saturating_sub(verification.files_done()),
+        ),
+        (
+            "mercato_verification_files_total",
+            "Store files verified since the start, because they were new or changed.",
+            verification.files_done(),
+        ),
+        ("mercato_verification_bytes_total", "Bytes compared by it.", verification.bytes_done()),
+        ("mercato_verification_damaged_total", "Store files found damaged by it.", verification.damaged()),
         (
             "mercato_checksum_bytes_total",
             "Bytes compared with their checksums since the start.",

@@ -1,6 +1,6 @@
 //! Pages of rows, and what they cost.
 
-use super::dataset_answer::{damaged, find, no_parameters};
+use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
@@ -71,6 +71,7 @@ fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Re
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let (version, claim) = claim(app, request, &dataset, version, content)?;
+    verified(dataset.slug(), &version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;

@@ -120,11 +120,15 @@ impl RowEvents {
         StreamEnd { rows, credits, complete: sent.is_ok() }
     }
 
-    /// Tells the client what broke, where it can hear it. What was delivered is paid; the rest comes back.
+    /// Tells the client what broke, where it can hear it. What was delivered is paid, but rows of a damaged version cost
+    /// nothing; the rest comes back.
     fn break_off(self, sink: &mut ChunkSink<'_>, rows: u64, broken: &Break) -> StreamEnd {
         if let Break::Damaged(reason) | Break::Books(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
-            self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
+            if matches!(broken, Break::Damaged(_)) {
+                self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
+                self.reservation.delivered(0, self.app.clock.now());
+            }
             if self.format != StreamFormat::Ndjson {
                 let refusal = Response::error(&out_of_service(&self.slug));
                 let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
@@ -132,7 +136,8 @@ impl RowEvents {
                 drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
             }
         }
-        StreamEnd { rows, credits: rows.min(self.reservation.reserved()), complete: false }
+        let paid = if matches!(broken, Break::Damaged(_)) { 0 } else { rows };
+        StreamEnd { rows, credits: paid.min(self.reservation.reserved()), complete: false }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::dataset_answer::{damaged, find};
+use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -23,6 +23,7 @@ fn get_stats(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named = query.text("version");
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
+    verified(dataset.slug(), version)?;
     let mut buffer = Response::begin_envelope(16 * 1024);
     let out = buffer.sink();
     let name = json!(version.version.to_string());

@@ -1,6 +1,6 @@
 //! Rows without end: Server-Sent Events, or plain NDJSON, of up to a million rows.
 
-use super::dataset_answer::{damaged, find};
+use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
 use super::query::uncharged;
 use super::query_input::{Asked, none_acceptable, not_planned, refuse};
@@ -51,6 +51,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
     }
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    verified(dataset.slug(), &version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan = query::plan(&asked, &version.table, dataset.slug())
         .map_err(|error| of_header(not_planned(error, broken)))?;

@@ -34,14 +34,16 @@ pub struct ConvertArguments {
 /// Options of every command that converts.
 #[derive(Debug, Args)]
 pub struct ConversionOptions {
-    /// Columns that get a sort index: `all`, `none`, or names separated by commas.
-    #[arg(long, value_name = "all|none|COL,..", default_value = "all", value_parser = parse_sort_index)]
-    pub sort_index: SortIndex,
+    /// Columns that get a sort index: `all`, `none`, or names separated by commas. Default: all; `publish` takes what
+    /// the version before was made with.
+    #[arg(long, value_name = "all|none|COL,..", value_parser = parse_sort_index)]
+    pub sort_index: Option<SortIndex>,
     /// Memory to stay inside, at least 64MiB; what does not fit is spilled beside the output. Counted is what is
     /// allocated, not the files that are mapped.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
     pub memory_limit: u64,
-    /// Leave out a column, or a struct with all its columns. May be given several times.
+    /// Leave out a column, or a struct with all its columns. May be given several times. `publish` takes what the
+    /// version before was made without, unless something is said here.
     #[arg(long, value_name = "COL")]
     pub drop: Vec<String>,
     /// Threads that build columns. Default: one for each core.
@@ -59,7 +61,7 @@ impl ConversionOptions {
         let watched = defaults.interruption.on_signals();
         watched.map_err(Failure::io(output, "wait for signals while writing"))?;
         Ok(Conversion {
-            sort_index: self.sort_index.clone(),
+            sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
             drop: self.drop.clone(),
             memory_limit: self.memory_limit,
             threads: self.threads.map_or(defaults.threads, usize::from),

@@ -46,6 +46,8 @@ pub enum DatasetsCommand {
 struct Listing {
     datasets: Vec<Summary>,
     quarantined: Vec<Fault>,
+    /// Of datasets that are served with a fault, for instance by an older version than they should be.
+    warnings: Vec<Fault>,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,6 +116,11 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
             .into_iter()
             .map(|(slug, reason)| Fault { slug: slug.to_string(), reason: reason.to_owned() })
             .collect(),
+        warnings: snapshot
+            .warnings()
+            .into_iter()
+            .map(|warning| Fault { slug: warning.slug, reason: warning.reason })
+            .collect(),
     };
     if json {
         return print_json(&listing);
@@ -125,10 +132,11 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
             dataset.slug, dataset.current_version, dataset.rows, dataset.bytes
         ))?;
     }
-    listing
-        .quarantined
-        .iter()
-        .try_for_each(|fault| print_text(&format!("{:32} DAMAGED: {}", fault.slug, fault.reason)))
+    let told = |faults: &[Fault], word: &str| {
+        faults.iter().try_for_each(|fault| print_text(&format!("{:32} {word}: {}", fault.slug, fault.reason)))
+    };
+    told(&listing.warnings, "WARNING")?;
+    told(&listing.quarantined, "DAMAGED")
 }
 
 fn show(catalog: &Catalog, name: &str, json: bool) -> Result<(), Failure> {

@@ -1,5 +1,6 @@
 //! One file for each command: its arguments, what it does, what it prints. Knows no exit code.
 
+mod chosen;
 pub mod convert;
 pub mod datasets;
 pub mod demo;

@@ -3,21 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mercato::catalog::publish as catalog_publish;
-use mercato::catalog::{CatalogError, DataDirectory, Manifest, Slug};
+use mercato::catalog::publish::{self as catalog_publish, Order};
+use mercato::catalog::{Breach, CatalogError, DataDirectory, Manifest, Slug};
+use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
 
+use super::chosen::{Chosen, ChosenLine};
 use super::convert::ConversionOptions;
 use super::{print_json, print_text};
 use crate::books;
-use crate::convert::{Conversion, Report, convert};
+use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
 
 /// Convert a Parquet file and publish it as a version of a dataset.
 ///
 /// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server sees the new
 /// version without a restart. A version once published never changes.
+///
+/// --sort-index and --drop are remembered: the next publication takes them over unless it names others. A version that
+/// drops a column or changes its type needs a higher major number (below 1.0.0 a higher minor one), or
+/// --allow-breaking, and in any case an entry in changelog.md: the heading `## [VERSION] - DATE` and some text.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
@@ -49,6 +55,12 @@ pub struct PublishArguments {
     /// How many versions stay on the disk, this one included. Default: what `keep_versions` of dataset.toml says, else 3.
     #[arg(long, value_name = "N", value_parser = parse_keep)]
     pub keep: Option<usize>,
+    /// Drop nothing, although the version before was made without some columns.
+    #[arg(long, conflicts_with = "drop")]
+    pub no_drop: bool,
+    /// Publish although the version breaks what the ones before promised and its number does not say so.
+    #[arg(long)]
+    pub allow_breaking: bool,
     /// How to convert.
     #[command(flatten)]
     pub options: ConversionOptions,
@@ -128,8 +140,47 @@ pub struct Publication {
     pub removed: Vec<String>,
     /// Columns that the manifest describes and the data do not have.
     pub undescribed: Vec<String>,
+    /// What was chosen for this version, and will be for the next.
+    pub choices: ChosenLine,
+    /// What the version breaks of what the ones before promised.
+    pub breaking: Vec<BreachLine>,
     /// What the conversion did.
     pub conversion: Report,
+}
+
+/// A broken column, as printed.
+#[derive(Debug, Serialize)]
+pub struct BreachLine {
+    /// The column.
+    pub column: String,
+    /// Its type so far.
+    pub from: String,
+    /// Its type now; `null` where it is gone.
+    pub to: Option<String>,
+}
+
+/// What to publish.
+pub struct Wish<'a> {
+    /// The server's data directory.
+    pub data: &'a DataDirectory,
+    /// The folder of the dataset.
+    pub folder: &'a Path,
+    /// The version.
+    pub version: &'a Version,
+    /// How many versions stay on the disk.
+    pub keep: Option<usize>,
+    /// Whether it may break what the versions before promised.
+    pub allows_breaking: bool,
+    /// Choices to be remembered, where they are not those of the conversion alone.
+    pub chosen: Option<Chosen>,
+}
+
+impl<'a> Wish<'a> {
+    /// Without further wishes.
+    #[must_use]
+    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Wish<'a> {
+        Wish { data, folder, version, keep: None, allows_breaking: false, chosen: None }
+    }
 }
 
 /// Runs `publish`.
@@ -138,9 +189,20 @@ pub struct Publication {
 /// See [`publish`].
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
-    let conversion = arguments.options.conversion(&arguments.parquet, Path::new(""))?;
     let data = DataDirectory::new(&arguments.data);
-    let publication = publish(&data, &folder, &arguments.version, arguments.keep, conversion)?;
+    let chosen = Chosen::by(arguments, &data, &folder)?;
+    let conversion = Conversion {
+        sort_index: chosen.present_index(),
+        drop: chosen.present_drop(),
+        ..arguments.options.conversion(&arguments.parquet, Path::new(""))?
+    };
+    let wish = Wish {
+        keep: arguments.keep,
+        allows_breaking: arguments.allow_breaking,
+        chosen: Some(chosen),
+        ..Wish::new(&data, &folder, &arguments.version)
+    };
+    let publication = publish(&wish, conversion)?;
     books::tell_server(&data);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
@@ -149,28 +211,42 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
         return print_json(&publication);
     }
     print_text(&format!(
-        "published {} {}: {} rows, {} bytes, in {}",
-        publication.slug, publication.version, publication.rows, publication.bytes, publication.path
-    ))
+        "published {} {}: {} rows, {} bytes, in {}\n{}",
+        publication.slug,
+        publication.version,
+        publication.rows,
+        publication.bytes,
+        publication.path,
+        publication.choices
+    ))?;
+    publication.breaking.iter().try_for_each(|breach| {
+        let to = breach.to.as_deref().unwrap_or("nothing");
+        print_text(&format!("breaking: column `{}` changes from {} to {to}", breach.column, breach.from))
+    })
 }
 
-/// Publishes `version` of the dataset in `folder`, converting straight into its place. The output of
-/// `conversion` is chosen by the catalog.
+/// Publishes a version, converting straight into its place. The output of `conversion` is chosen by the catalog.
 ///
 /// # Errors
 /// When the manifest, the version or the Parquet file is refused; nothing has changed then.
-pub fn publish(
-    data: &DataDirectory,
-    folder: &Path,
-    version: &Version,
-    keep: Option<usize>,
-    conversion: Conversion,
-) -> Result<Publication, Failure> {
-    let manifest = Manifest::load(folder)?;
+pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, Failure> {
+    let manifest = Manifest::load(wish.folder)?;
+    let own = Chosen::of(&conversion);
+    let chosen = wish.chosen.as_ref().unwrap_or(&own);
+    let order = Order {
+        keep: wish.keep,
+        choices: Some(chosen.choices.clone()),
+        allows_breaking: wish.allows_breaking,
+        ..Order::new(wish.data, wish.folder, wish.version)
+    };
     let mut report = None;
-    let published = catalog_publish::publish_keeping(data, folder, version, keep, |path| {
+    let published = catalog_publish::publish_by(order, |path, promise| {
         let conversion = Conversion { output: path.to_path_buf(), ..conversion };
-        report = Some(convert(&conversion)?);
+        let accept = |columns: &[&ColumnSpec]| {
+            promise.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
+            Ok(())
+        };
+        report = Some(convert_if(&conversion, &accept)?);
         Ok(())
     });
     let published = published.map_err(|error| match error {
@@ -183,6 +259,7 @@ pub fn publish(
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
     let known = |name: &&String| conversion.columns.iter().any(|column| column.name == **name);
+    let breach = |breach: Breach| BreachLine { column: breach.column, from: breach.from, to: breach.to };
     Ok(Publication {
         slug: published.slug,
         version: published.version.to_string(),
@@ -191,6 +268,8 @@ pub fn publish(
         bytes: published.bytes,
         removed: published.removed.iter().map(ToString::to_string).collect(),
         undescribed: described.filter(|name| !known(name)).cloned().collect(),
+        choices: chosen.line(),
+        breaking: published.breaches.into_iter().map(breach).collect(),
         conversion,
     })
 }

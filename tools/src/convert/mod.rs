@@ -11,6 +11,7 @@ mod levels;
 pub mod limits;
 mod meter;
 mod nested;
+pub mod outline;
 mod packed;
 mod pages;
 mod plan;
@@ -33,7 +34,8 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use mercato::render::append_lengths;
 use mercato_format::{
-    BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, FormatError, TableMetadata, TableWriter,
+    BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, ColumnSpec, FormatError, TableMetadata,
+    TableWriter,
 };
 
 use crate::failure::Failure;
@@ -112,12 +114,23 @@ impl Conversion {
 /// # Errors
 /// A refusal of the input, a wrong option, or an error of the operating system.
 pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
-    let outcome = convert_until_interrupted(conversion);
+    convert_if(conversion, &|_| Ok(()))
+}
+
+/// Refuses columns before any value of them is read.
+pub type Accept<'a> = dyn Fn(&[&ColumnSpec]) -> Result<(), Failure> + 'a;
+
+/// The same, where `accept` does not refuse the columns.
+///
+/// # Errors
+/// Those of [`convert`] and of `accept`.
+pub fn convert_if(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report, Failure> {
+    let outcome = convert_until_interrupted(conversion, accept);
     conversion.interruption.end();
     outcome
 }
 
-fn convert_until_interrupted(conversion: &Conversion) -> Result<Report, Failure> {
+fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report, Failure> {
     let clocks = Clocks::start();
     if conversion.memory_limit < MEMORY_LIMIT_BYTES_MIN {
         return Err(Failure::Usage(format!(
@@ -135,7 +148,8 @@ fn convert_until_interrupted(conversion: &Conversion) -> Result<Report, Failure>
     }
     let sort_index = &conversion.sort_index;
     let plan = plan::plan(source, &conversion.drop, |columns| {
-        sorted_columns(&conversion.input, columns, sort_index).map(drop)
+        sorted_columns(&conversion.input, columns, sort_index)?;
+        accept(&columns.iter().map(|column| &column.spec).collect::<Vec<_>>())
     })?;
     let sorted = sorted_columns(&conversion.input, &plan.columns, sort_index)?;
     space::check_disk(&plan, &directory, conversion.memory_limit)?;

@@ -19,7 +19,7 @@ use mercato::ledger::{Ledger, LedgerOptions};
 use mercato::serving;
 use semver::Version;
 
-use crate::commands::publish::publish;
+use crate::commands::publish::{Wish, publish};
 use crate::convert::Conversion;
 use crate::failure::Failure;
 use crate::progress;
@@ -150,7 +150,7 @@ fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<Offered, F
     let short = name.strip_prefix("tpch-").unwrap_or(&name);
     let (parquet, folder) = (work.join(format!("{short}.parquet")), work.join(short));
     source.make(&parquet, &folder)?;
-    let publication = publish(data, &folder, &VERSION, None, Conversion::new(&parquet, Path::new("")))?;
+    let publication = publish(&Wish::new(data, &folder, &VERSION), Conversion::new(&parquet, Path::new("")))?;
     Ok(Offered { slug: name, new: true, rows: publication.rows, bytes: publication.bytes })
 }
 

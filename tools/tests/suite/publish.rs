@@ -113,3 +113,95 @@ fn the_demo_is_made_once_and_found_again() {
     assert_eq!(relations["total"], 30);
     assert_eq!(listing["datasets"][0]["featured"], true);
 }
+
+/// Publishes `small.parquet` with further arguments.
+fn attempt<'a>(version: &'a str, further: &[&'a str]) -> Vec<&'a str> {
+    let fixed = ["publish", "small", "--parquet", "small.parquet", "--version", version, "--data", "data"];
+    fixed.into_iter().chain(further.iter().copied()).collect()
+}
+
+#[test]
+fn the_choices_of_a_version_are_those_of_the_next_unless_something_else_is_said() {
+    let folder = workshop();
+    let publish = |version: &str, further: &[&str]| {
+        let published = json(folder.path(), &attempt(version, &[further, &["--json"]].concat()));
+        let columns = published["conversion"]["columns"].as_array().unwrap().clone();
+        let names: Vec<String> =
+            columns.iter().map(|column| column["name"].as_str().unwrap().to_owned()).collect();
+        (published["choices"].clone(), names)
+    };
+    let (first, names) = publish("1.0.0", &["--sort-index", "id,text", "--drop", "tags", "--drop", "box"]);
+    assert_eq!((&first["sortIndex"], &first["takenFrom"]), (&"id,text".into(), &Value::Null));
+    assert!(!names.contains(&"tags".to_owned()) && !names.contains(&"box.x".to_owned()), "{names:?}");
+    let (next, same) = publish("1.1.0", &[]);
+    assert_eq!((&next["sortIndex"], &next["takenFrom"]), (&"id,text".into(), &"1.0.0".into()), "{next}");
+    assert_eq!((&next["drop"], same), (&serde_json::json!(["tags", "box"]), names));
+    let inspected = json(folder.path(), &["inspect", "data/datasets/small/versions/1.1.0.mcol", "--json"]);
+    let sorted = |name: &str| {
+        let columns = inspected["columns"].as_array().unwrap();
+        columns.iter().find(|column| column["name"] == name).unwrap().to_string()
+    };
+    assert!(sorted("amount").contains("\"none\""), "{}", sorted("amount"));
+    let (typed, names) = publish("1.2.0", &["--sort-index", "all", "--no-drop"]);
+    assert_eq!((&typed["sortIndex"], &typed["drop"]), (&"all".into(), &serde_json::json!([])));
+    assert!(names.contains(&"tags".to_owned()), "{names:?}");
+    let (last, _) = publish("1.3.0", &[]);
+    assert_eq!((&last["sortIndex"], &last["takenFrom"]), (&"all".into(), &"1.2.0".into()));
+}
+
+#[test]
+fn names_taken_over_that_the_new_file_does_not_have_are_passed_over_and_told() {
+    let folder = workshop();
+    json(folder.path(), &attempt("1.0.0", &["--sort-index", "id", "--drop", "tags", "--json"]));
+    let ids: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1, 2]));
+    files::write(&folder.path().join("small.parquet"), vec![("key", ids)], Default::default());
+    fs::write(folder.path().join("small/changelog.md"), "## 2.0.0\nOnly the key is left.\n").unwrap();
+    let published = json(folder.path(), &attempt("2.0.0", &["--json"]));
+    assert_eq!(published["choices"]["absent"], serde_json::json!(["id", "tags"]), "{published}");
+    refused(folder.path(), &attempt("2.1.0", &["--drop", "tags"]), 2, &["tags"]);
+}
+
+#[test]
+fn a_version_that_breaks_needs_its_number_or_a_word_and_an_entry_in_the_changelog() {
+    let folder = workshop();
+    publish(folder.path(), "1.0.0");
+    let gone = ["`amount` (decimal of scale 2) is gone", "2.0.0", "--allow-breaking"];
+    for version in ["1.0.1", "1.1.0", "1.1.0-rc.1"] {
+        refused(folder.path(), &attempt(version, &["--drop", "amount"]), 1, &gone);
+    }
+    let asked = ["changelog.md", "## [2.0.0]"];
+    refused(folder.path(), &attempt("2.0.0", &["--drop", "amount"]), 1, &asked);
+    refused(
+        folder.path(),
+        &attempt("1.1.0", &["--drop", "amount", "--allow-breaking"]),
+        1,
+        &["changelog.md", "## [1.1.0]"],
+    );
+    assert_eq!(names(&folder.path().join("data/datasets/small/versions")), ["1.0.0.mcol"]);
+    let changelog = folder.path().join("small/changelog.md");
+    fs::write(&changelog, "# Changes\n\n## [2.0.0] - 2026-01-31\n\n").unwrap();
+    refused(folder.path(), &attempt("2.0.0", &["--drop", "amount"]), 1, &asked);
+    fs::write(&changelog, "# Changes\n\n## [2.0.0] - 2026-01-31\n\n- `amount` is gone.\n").unwrap();
+    let published = json(folder.path(), &attempt("2.0.0", &["--drop", "amount", "--json"]));
+    let breach = serde_json::json!([{ "column": "amount", "from": "decimal of scale 2", "to": null }]);
+    assert_eq!(published["breaking"], breach);
+    let again = json(folder.path(), &attempt("2.1.0", &["--no-drop", "--json"]));
+    assert_eq!(again["breaking"], serde_json::json!([]), "a new column breaks nothing");
+    refused(folder.path(), &attempt("1.5.0", &[]), 1, &["1.5.0", "2.1.0"]);
+}
+
+#[test]
+fn the_list_of_datasets_warns_of_a_version_that_another_one_stands_in_for() {
+    let folder = workshop();
+    publish(folder.path(), "1.0.0");
+    publish(folder.path(), "1.1.0");
+    let newest = folder.path().join("data/datasets/small/versions/1.1.0.mcol");
+    let bytes = fs::read(&newest).unwrap();
+    fs::remove_file(&newest).unwrap();
+    fs::write(&newest, &bytes[..bytes.len() / 2]).unwrap();
+    let listing = json(folder.path(), &["datasets", "list", "--data", "data", "--json"]);
+    assert_eq!(listing["datasets"][0]["currentVersion"], "1.0.0");
+    let warning = &listing["warnings"][0];
+    assert!(warning["reason"].as_str().unwrap().contains("1.1.0"), "{listing}");
+    assert_eq!(warning["slug"], "small");
+}

@@ -22,11 +22,14 @@ fn ready() -> Entry {
         json!({
             "status": status,
             "ledger": ledger,
-            "datasets": { "serving": 8, "quarantined": 0, "damaged": [] }
+            "datasets": {
+                "serving": 8, "quarantined": 0, "damaged": [], "fallenBack": 0, "verifying": 0,
+                "verification": { "files": 0, "filesDone": 0, "bytes": 0, "bytesDone": 0 }
+            }
         })
     };
     Op::get("/readyz", "getReadiness", HEALTH, "Ask whether requests can be answered and charged")
-        .saying("A damaged dataset does not make the server unready: it alone answers 503.")
+        .saying("A damaged dataset, or one whose data are being verified, does not make the server unready: it alone answers 503.")
         .answering("200", Answer::data("It is ready.", named("Ready"), state("ready", "serving")))
         .answering("503", unwell("Nothing can be charged.", named("Ready"), state("not ready", "down")))
         .uncounted()

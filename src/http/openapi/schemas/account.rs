@@ -81,10 +81,18 @@ fn usage() -> Node {
 }
 
 fn ready() -> Node {
+    let verification = Fields::closed("Verification of new and changed store files since the start.")
+        .has("files", count("Files that had to be verified."))
+        .has("filesDone", count("Those that are done."))
+        .has("bytes", count("Bytes of these files."))
+        .has("bytesDone", count("Bytes that are done."));
     let datasets = Fields::closed("Datasets by state.")
         .has("serving", count("That are served."))
         .has("quarantined", count("That are out of service because their files are damaged."))
-        .has("damaged", list("Their slugs.", named("Slug")));
+        .has("damaged", list("Their slugs.", named("Slug")))
+        .has("fallenBack", count("That serve an older version because the current one is damaged."))
+        .has("verifying", count("That wait for the verification of their data."))
+        .has("verification", verification.node());
     Fields::closed("Readiness.")
         .has("status", word("Whether requests can be answered and charged.", &["ready", "not ready"]))
         .has("ledger", word("The books.", &["serving", "down"]))

@@ -1,0 +1,203 @@
+//! What the versions before promise to those who read a dataset, and what a new version may take away.
+//!
+//! Only a higher major number takes away columns or changes their types; below 1.0.0 a higher minor number does. What
+//! breaks stands in the changelog. Pre-releases promise nothing. Knows no Parquet and no value.
+
+use std::fmt;
+
+use mercato_format::{ColumnKind, Table};
+use semver::Version;
+
+use super::changelog;
+use super::data_directory::DatasetFolder;
+use super::error::CatalogError;
+use super::load::store_files;
+use super::slug::Slug;
+
+/// Broken columns that a message names.
+const NAMED_BREACHES_MAX: usize = 20;
+
+/// What a new version does to a column that readers know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breach {
+    /// The column.
+    pub column: String,
+    /// Its type so far.
+    pub from: String,
+    /// Its new type; nothing where the column is gone.
+    pub to: Option<String>,
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.to {
+            None => write!(out, "column `{}` ({}) is gone", self.column, self.from),
+            Some(to) => write!(out, "column `{}` changes from {} to {to}", self.column, self.from),
+        }
+    }
+}
+
+/// What a publication has to keep.
+#[derive(Debug)]
+pub struct Promise {
+    slug: Slug,
+    version: Version,
+    /// The version that promised, and its columns.
+    before: Option<(Version, Vec<(String, ColumnKind)>)>,
+    allows_breaking: bool,
+    is_in_changelog: bool,
+}
+
+impl Promise {
+    /// Reads what the highest release of the dataset that can be read has; `changelog` is the one that is published
+    /// with the new version.
+    pub(super) fn read(
+        target: &DatasetFolder,
+        slug: &Slug,
+        version: &Version,
+        changelog: Option<&str>,
+        allows_breaking: bool,
+    ) -> Result<Self, CatalogError> {
+        let releases =
+            store_files(&target.versions())?.into_iter().rev().filter(|(one, _)| one.pre.is_empty());
+        let mut readable = releases.filter_map(|(one, path)| Some((one, Table::open(&path).ok()?)));
+        let before = readable.next().map(|(one, table)| {
+            let columns = table.columns().iter().map(|column| (column.name.clone(), column.kind));
+            (one, columns.collect())
+        });
+        let entries = changelog::parse(changelog.unwrap_or_default());
+        let is_in_changelog =
+            entries.iter().any(|entry| entry.version == *version && !entry.markdown.is_empty());
+        Ok(Self { slug: slug.clone(), version: version.clone(), before, allows_breaking, is_in_changelog })
+    }
+
+    /// Whether a version with these columns may be published. Gives what it breaks.
+    ///
+    /// # Errors
+    /// Where the number of the version does not allow what it breaks, or the changelog does not tell.
+    pub fn check<'c>(
+        &self,
+        columns: impl IntoIterator<Item = (&'c str, ColumnKind)>,
+    ) -> Result<Vec<Breach>, CatalogError> {
+        let Some((base, known)) = &self.before else { return Ok(Vec::new()) };
+        let now: std::collections::HashMap<&str, ColumnKind> = columns.into_iter().collect();
+        let breach = |(name, kind): &(String, ColumnKind)| {
+            let (from, to) = (type_name(*kind), now.get(name.as_str()).map(|kind| type_name(*kind)));
+            (to.as_ref() != Some(&from)).then(|| Breach { column: name.clone(), from, to })
+        };
+        let breaches: Vec<Breach> = known.iter().filter_map(breach).collect();
+        if breaches.is_empty() {
+            return Ok(breaches);
+        }
+        if !self.allows_breaking && !may_break(base, &self.version) {
+            return Err(CatalogError::Breaking {
+                slug: self.slug.to_string(),
+                version: self.version.clone(),
+                base: base.clone(),
+                breaches: told(&breaches),
+                enough: next_breaking(base),
+            });
+        }
+        if !self.is_in_changelog {
+            return Err(CatalogError::NotInChangelog {
+                slug: self.slug.to_string(),
+                version: self.version.clone(),
+                base: base.clone(),
+                breaches: told(&breaches),
+            });
+        }
+        Ok(breaches)
+    }
+}
+
+fn told(breaches: &[Breach]) -> String {
+    let mut said: Vec<String> = breaches.iter().take(NAMED_BREACHES_MAX).map(ToString::to_string).collect();
+    let more = breaches.len().saturating_sub(NAMED_BREACHES_MAX);
+    if more > 0 {
+        said.push(format!("and {more} more"));
+    }
+    said.join(", ")
+}
+
+/// The type as readers see it: the digits behind the point of a decimal belong to it, its precision does not.
+fn type_name(kind: ColumnKind) -> String {
+    match kind {
+        ColumnKind::Decimal { scale, .. } => format!("decimal of scale {scale}"),
+        other => other.name().to_owned(),
+    }
+}
+
+fn may_break(base: &Version, version: &Version) -> bool {
+    version.major > base.major || (base.major == 0 && version.minor > base.minor)
+}
+
+/// The lowest number that may break what `base` promised.
+fn next_breaking(base: &Version) -> Version {
+    match base.major {
+        0 => Version::new(0, base.minor.saturating_add(1), 0),
+        major => Version::new(major.saturating_add(1), 0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
+    }
+
+    #[test]
+    fn only_the_first_number_that_counts_may_break() {
+        for (base, new, expected) in [
+            ("1.2.3", "2.0.0", true),
+            ("1.2.3", "2.0.0-rc.1", true),
+            ("1.2.3", "1.3.0", false),
+            ("1.2.3", "1.2.4", false),
+            ("1.2.3", "1.3.0-rc.1", false),
+            ("0.2.3", "0.3.0", true),
+            ("0.2.3", "0.2.4", false),
+            ("0.0.1", "0.0.2", false),
+            ("0.2.3", "1.0.0", true),
+        ] {
+            assert_eq!(may_break(&version(base), &version(new)), expected, "{base} → {new}");
+            assert!(may_break(&version(base), &next_breaking(&version(base))), "{base}");
+        }
+    }
+
+    fn promise(new: &str, allows_breaking: bool, is_in_changelog: bool) -> Promise {
+        let decimal = ColumnKind::Decimal { precision: 15, scale: 2 };
+        let columns = vec![("id".to_owned(), ColumnKind::Integer), ("amount".to_owned(), decimal)];
+        Promise {
+            slug: Slug::parse("sales").unwrap(),
+            version: version(new),
+            before: Some((version("1.2.3"), columns)),
+            allows_breaking,
+            is_in_changelog,
+        }
+    }
+
+    #[test]
+    fn what_is_gone_or_retyped_needs_its_number_and_its_words() {
+        let wider = ColumnKind::Decimal { precision: 38, scale: 2 };
+        let kept = [("new", ColumnKind::Text), ("amount", wider), ("id", ColumnKind::Integer)];
+        assert_eq!(promise("1.2.4", false, false).check(kept).unwrap(), []);
+        let broken = [("amount", ColumnKind::Float)];
+        let said = promise("1.3.0", false, true).check(broken).unwrap_err().to_string();
+        for part in [
+            "sales 1.3.0",
+            "1.2.3",
+            "`id` (integer) is gone",
+            "from decimal of scale 2 to float",
+            "2.0.0",
+            "--allow-breaking",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        for (new, allows) in [("1.3.0", true), ("2.0.0", false)] {
+            let said = promise(new, allows, false).check(broken).unwrap_err().to_string();
+            assert!(said.contains(&format!("## [{new}]")) && said.contains("changelog.md"), "{said}");
+            assert_eq!(promise(new, allows, true).check(broken).unwrap().len(), 2);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! `publications.json`: facts of the publications of one dataset, kept beside its store files.
+//!
+//! A copy of the folder keeps them, whatever happens to the times of files. A text that was changed by hand does not
+//! fit its hash any more, and its file time counts instead. Knows no Parquet and no answer.
+
+use std::collections::BTreeMap;
+
+use mercato_format::Fingerprint;
+use mercato_format::checksum::fingerprint;
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+use super::data_directory::{DatasetFolder, RECORD_FILE};
+use super::error::CatalogError;
+use super::file_mark::{FileMark, Stamp};
+use super::text_file;
+use crate::clock::Moment;
+
+/// Largest record.
+pub const RECORD_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// How a version was made, as far as the next one should be made alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Choices {
+    /// Columns with a sort index.
+    pub sort_index: IndexChoice,
+    /// Columns and groups of the source that were left out.
+    pub drop: Vec<String>,
+}
+
+/// Which columns get a sort index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IndexChoice {
+    /// Every column.
+    All,
+    /// No column.
+    None,
+    /// The columns named.
+    Only(Vec<String>),
+}
+
+/// What is recorded of a dataset.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    /// When a command last changed anything.
+    changed_at: Option<Time>,
+    /// Texts and marks by file name.
+    #[serde(default)]
+    files: BTreeMap<String, FileFact>,
+    /// Versions by their text.
+    #[serde(default)]
+    versions: BTreeMap<String, VersionFact>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileFact {
+    hash: String,
+    changed_at: Time,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VersionFact {
+    published_at: Time,
+    fingerprint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    choices: Option<Choices>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<VerifiedFact>,
+}
+
+/// The file that the publication verified. The seal breaks when the rest is edited; it is no defence against somebody
+/// who can write here, and could write the store file as well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VerifiedFact {
+    file: FileMark,
+    /// Absent for the moment between the verification and the last change of the file's name.
+    changed_nanos: Option<u64>,
+    seal: String,
+}
+
+impl VerifiedFact {
+    fn new(file: FileMark, changed_nanos: Option<u64>, content: &str) -> Self {
+        Self { seal: Self::seal_of(&file, changed_nanos, content), file, changed_nanos }
+    }
+
+    fn seal_of(file: &FileMark, changed_nanos: Option<u64>, content: &str) -> String {
+        hash(format!("{file:?} {changed_nanos:?} {content}").as_bytes())
+    }
+
+    fn vouches_for(&self, stamp: &Stamp, content: &str) -> bool {
+        self.file == stamp.mark
+            && self.changed_nanos.is_none_or(|nanos| nanos == stamp.changed_nanos)
+            && self.seal == Self::seal_of(&self.file, self.changed_nanos, content)
+    }
+}
+
+impl Record {
+    /// Reads the record of a folder; nothing where none was written. Fails where it cannot be read.
+    pub(super) fn read(folder: &DatasetFolder) -> Result<Option<Self>, CatalogError> {
+        let path = folder.file(RECORD_FILE);
+        let Some(text) = text_file::read_optional(&path, RECORD_SIZE_BYTES_MAX)? else { return Ok(None) };
+        serde_json::from_str(&text)
+            .map(Some)
+            .map_err(|error| CatalogError::Record { path, message: error.to_string() })
+    }
+
+    /// The text of the file.
+    pub(super) fn to_text(&self) -> String {
+        // Maps with text keys and plain values always serialize.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Notes that a command changed something at `now`.
+    pub(super) fn note_change(&mut self, now: Moment) {
+        self.changed_at = Some(Time(now));
+    }
+
+    /// When a command last changed anything.
+    pub(super) fn changed_at(&self) -> Option<Moment> {
+        self.changed_at.map(|time| time.0)
+    }
+
+    /// Notes the content of a file, or that it is gone. The same content as before keeps its time.
+    pub(super) fn note_file(&mut self, name: &str, content: Option<&str>, now: Moment) {
+        let Some(content) = content else {
+            self.files.remove(name);
+            return;
+        };
+        let hash = hash(content.as_bytes());
+        if self.files.get(name).is_none_or(|fact| fact.hash != hash) {
+            self.files.insert(name.to_owned(), FileFact { hash, changed_at: Time(now) });
+        }
+    }
+
+    /// When a file got this content, where that is known.
+    pub(super) fn file_changed_at(&self, name: &str, content: &str) -> Option<Moment> {
+        let fact = self.files.get(name).filter(|fact| fact.hash == hash(content.as_bytes()))?;
+        Some(fact.changed_at.0)
+    }
+
+    /// Notes a publication: `file` is the store file that was just verified.
+    pub(super) fn note_version(
+        &mut self,
+        version: &Version,
+        content: Fingerprint,
+        choices: Option<Choices>,
+        file: Option<FileMark>,
+        now: Moment,
+    ) {
+        let content = content.to_string();
+        let verified = file.map(|file| VerifiedFact::new(file, None, &content));
+        let fact = VersionFact { published_at: Time(now), fingerprint: content, choices, verified };
+        self.versions.insert(version.to_string(), fact);
+    }
+
+    /// Notes how the verified store file of a version looks now that its name does not change any more.
+    pub(super) fn note_place(&mut self, version: &Version, stamp: &Stamp) {
+        if let Some(fact) = self.versions.get_mut(&version.to_string())
+            && fact.verified.as_ref().is_some_and(|verified| verified.file == stamp.mark)
+        {
+            fact.verified = Some(VerifiedFact::new(stamp.mark, Some(stamp.changed_nanos), &fact.fingerprint));
+        }
+    }
+
+    /// Forgets versions that are not kept.
+    pub(super) fn keep_only(&mut self, is_kept: impl Fn(&Version) -> bool) {
+        self.versions.retain(|text, _| Version::parse(text).is_ok_and(|version| is_kept(&version)));
+    }
+
+    /// When a version with this content was published, where that is known.
+    pub(super) fn published_at(&self, version: &Version, content: Fingerprint) -> Option<Moment> {
+        Some(self.fact(version, content)?.published_at.0)
+    }
+
+    /// Whether the publication verified this very file.
+    pub(super) fn vouches_for(&self, version: &Version, content: Fingerprint, stamp: &Stamp) -> bool {
+        let verified = self.fact(version, content).and_then(|fact| fact.verified.as_ref());
+        verified.is_some_and(|verified| verified.vouches_for(stamp, &content.to_string()))
+    }
+
+    /// The highest version of which it is known how it was made.
+    pub(super) fn last_choices(&self) -> Option<(Version, Choices)> {
+        let made = self
+            .versions
+            .iter()
+            .filter_map(|(text, fact)| Some((Version::parse(text).ok()?, fact.choices.clone()?)));
+        made.max_by(|(a, _), (b, _)| a.cmp(b))
+    }
+
+    fn fact(&self, version: &Version, content: Fingerprint) -> Option<&VersionFact> {
+        self.versions.get(&version.to_string()).filter(|fact| fact.fingerprint == content.to_string())
+    }
+}
+
+fn hash(bytes: &[u8]) -> String {
+    Fingerprint(fingerprint(bytes)).to_string()
+}
+
+/// A moment as RFC 3339.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Time(Moment);
+
+impl TryFrom<String> for Time {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        read_moment(&text).map(Self).ok_or_else(|| format!("expected a time as RFC 3339, found `{text}`"))
+    }
+}
+
+impl From<Time> for String {
+    fn from(time: Time) -> Self {
+        time.0.rfc3339()
+    }
+}
+
+/// Reads a moment as RFC 3339.
+pub(super) fn read_moment(text: &str) -> Option<Moment> {
+    let timestamp: jiff::Timestamp = text.trim().parse().ok()?;
+    Some(Moment::from_unix_millis(timestamp.as_millisecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER: Moment = Moment::from_unix_millis(1_800_000_000_123);
+    const NOW: Moment = Moment::from_unix_millis(1_700_000_000_123);
+
+    fn stamp(path: &std::path::Path) -> Stamp {
+        Stamp::of(path).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_text_keeps_its_time_until_its_content_changes() {
+        let mut record = Record::default();
+        record.note_file("changelog.md", Some("one"), NOW);
+        record.note_file("changelog.md", Some("one"), LATER);
+        assert_eq!(record.file_changed_at("changelog.md", "one"), Some(NOW));
+        assert_eq!(record.file_changed_at("changelog.md", "by hand"), None);
+        record.note_file("changelog.md", Some("two"), LATER);
+        assert_eq!(record.file_changed_at("changelog.md", "two"), Some(LATER));
+        let again: Record = serde_json::from_str(&record.to_text()).unwrap();
+        assert_eq!(again, record);
+        record.note_file("changelog.md", None, LATER);
+        assert_eq!(record.file_changed_at("changelog.md", "two"), None);
+    }
+
+    #[test]
+    fn a_publication_vouches_for_its_own_file_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, copy) = (folder.path().join("own"), folder.path().join("copy"));
+        std::fs::write(&own, "rows").unwrap();
+        let (version, content) = (Version::new(1, 0, 0), Fingerprint([7; 16]));
+        let mut record = Record::default();
+        record.note_version(&version, content, None, Some(stamp(&own).mark), NOW);
+        assert!(record.vouches_for(&version, content, &stamp(&own)));
+        record.note_place(&version, &stamp(&own));
+        assert!(record.vouches_for(&version, content, &stamp(&own)));
+        assert!(!record.vouches_for(&version, Fingerprint([8; 16]), &stamp(&own)), "other content");
+        std::fs::copy(&own, &copy).unwrap();
+        assert!(!record.vouches_for(&version, content, &stamp(&copy)), "a copy is another file");
+        let written_at = std::fs::metadata(&own).unwrap().modified().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(&own, "raws").unwrap();
+        std::fs::File::options().write(true).open(&own).unwrap().set_modified(written_at).unwrap();
+        assert!(!record.vouches_for(&version, content, &stamp(&own)), "written, its time set back");
+        let forged = record.to_text().replace(
+            &format!(
+                "\"changedNanos\": {}",
+                record.versions["1.0.0"].verified.as_ref().unwrap().changed_nanos.unwrap()
+            ),
+            &format!("\"changedNanos\": {}", stamp(&own).changed_nanos),
+        );
+        let forged: Record = serde_json::from_str(&forged).unwrap();
+        assert!(!forged.vouches_for(&version, content, &stamp(&own)), "an edited record");
+    }
+
+    #[test]
+    fn times_are_read_as_they_are_printed() {
+        assert_eq!(read_moment(&NOW.rfc3339()), Some(NOW));
+        assert_eq!(read_moment("\n"), None);
+    }
+}

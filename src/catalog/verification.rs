@@ -1,0 +1,220 @@
+//! Verifies store files that are new or changed before their first row is served: every block against its checksum, as
+//! fast as the disk reads, some files side by side.
+//!
+//! What a publication has just verified, and what an earlier run found sound, does not come here. Damage that a disk
+//! does later is the patrol's. Knows no query and no status code.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select};
+
+use super::patrol::{Finding, Look, Stopped, look_at};
+use super::trust::Verdict;
+use super::{Catalog, DatasetVersion};
+use crate::clock::Clock;
+use crate::limits::catalog::{PATROL_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
+
+/// A store file that has to be verified.
+pub(super) struct Task {
+    slug: String,
+    version: DatasetVersion,
+}
+
+impl Task {
+    pub(super) fn new(slug: &str, version: &DatasetVersion) -> Self {
+        Self { slug: slug.to_owned(), version: version.clone() }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.version.table.file_bytes()
+    }
+}
+
+/// How far the verification is.
+#[derive(Debug, Default)]
+pub struct VerificationCounts {
+    files: AtomicU64,
+    files_done: AtomicU64,
+    bytes: AtomicU64,
+    bytes_done: AtomicU64,
+    damaged: AtomicU64,
+}
+
+impl VerificationCounts {
+    /// Files that had to be verified since the start.
+    pub fn files(&self) -> u64 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    /// Those of them that are done.
+    pub fn files_done(&self) -> u64 {
+        self.files_done.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the files that had to be verified.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that were compared with their checksums.
+    pub fn bytes_done(&self) -> u64 {
+        self.bytes_done.load(Ordering::Relaxed)
+    }
+
+    /// Files that were found damaged.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Whether files wait or are being verified.
+    pub fn is_busy(&self) -> bool {
+        self.files_done() < self.files()
+    }
+
+    pub(super) fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What the operator hears of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// Files wait; told now and then.
+    Busy,
+    /// No file waits any more.
+    Done,
+    /// A file is damaged.
+    Damaged(Finding),
+}
+
+/// The background threads; they end when this is dropped.
+pub struct Verifier {
+    stop: Option<Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Verifier {
+    /// Starts to verify what the catalog lines up, at so many bytes a second, or as fast as the disk reads.
+    pub fn start(
+        catalog: &Arc<Catalog>,
+        clock: &Arc<dyn Clock>,
+        bytes_per_second: Option<u64>,
+        report: impl Fn(&Progress) + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = bounded::<()>(0);
+        let shared = Arc::new(Shared {
+            catalog: Arc::clone(catalog),
+            clock: Arc::clone(clock),
+            bytes_per_second,
+            free_at: Mutex::new(Instant::now()),
+            told_at: Mutex::new(Instant::now()),
+            report: Box::new(report),
+        });
+        let start_one = |_| {
+            let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
+            let named = thread::Builder::new().name("catalog-verify".to_owned());
+            named.spawn(move || shared.work(&stopped))
+        };
+        let threads = (0..VERIFICATION_FILES_AT_ONCE).map(start_one).collect::<Result<_, _>>()?;
+        Ok(Self { stop: Some(stop), threads })
+    }
+}
+
+impl Drop for Verifier {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has nothing left to end.
+            drop(thread.join());
+        }
+    }
+}
+
+/// What the threads have in common.
+struct Shared {
+    catalog: Arc<Catalog>,
+    clock: Arc<dyn Clock>,
+    bytes_per_second: Option<u64>,
+    /// When the next block may be read, where a rate is set.
+    free_at: Mutex<Instant>,
+    told_at: Mutex<Instant>,
+    report: Box<dyn Fn(&Progress) + Send + Sync>,
+}
+
+impl Shared {
+    fn work(&self, stopped: &Receiver<()>) {
+        loop {
+            let task = select! {
+                recv(self.catalog.line.1) -> task => task,
+                recv(stopped) -> _ => return,
+            };
+            let Ok(task) = task else { return };
+            let Ok(look) = look_at(&task.version, &mut |bytes| self.note_block(bytes, stopped)) else {
+                return;
+            };
+            self.conclude(&task, look);
+        }
+    }
+
+    fn conclude(&self, task: &Task, look: Look) {
+        let (catalog, counts) = (&self.catalog, &self.catalog.verification);
+        let (version, now) = (&task.version, self.clock.now());
+        let damage = match look {
+            Look::Sound(stamp) => {
+                catalog.trust.note(&task.slug, &version.version, stamp, Verdict::Sound);
+                catalog.admit(version, &task.slug, now);
+                None
+            }
+            // The next look at the folder sees another file and has that one verified.
+            Look::Elsewhere => None,
+            Look::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
+            Look::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
+        };
+        if let Some((verdict, reason)) = damage {
+            counts.damaged.fetch_add(1, Ordering::Relaxed);
+            catalog.take_out(version, &task.slug, &reason, verdict, now);
+            let version = version.version.to_string();
+            (self.report)(&Progress::Damaged(Finding { slug: task.slug.clone(), version, reason }));
+        }
+        let done = counts.files_done.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        if done >= counts.files() {
+            catalog.save_trust();
+            (self.report)(&Progress::Done);
+        }
+    }
+
+    fn note_block(&self, bytes: u64, stopped: &Receiver<()>) -> Result<(), Stopped> {
+        self.catalog.verification.bytes_done.fetch_add(bytes, Ordering::Relaxed);
+        if self.is_time_to_tell() {
+            self.catalog.save_trust();
+            (self.report)(&Progress::Busy);
+        }
+        match stopped.recv_timeout(self.turn(bytes)) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => Err(Stopped),
+        }
+    }
+
+    /// How long to wait, so that all threads together keep to the rate.
+    fn turn(&self, bytes: u64) -> Duration {
+        let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
+        let micros = bytes.max(PATROL_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
+        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        *free_at = (*free_at).max(now) + Duration::from_micros(micros);
+        free_at.duration_since(now)
+    }
+
+    fn is_time_to_tell(&self) -> bool {
+        let mut told_at = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = told_at.elapsed() >= VERIFICATION_REPORT_PAUSE;
+        if is_time {
+            *told_at = Instant::now();
+        }
+        is_time
+    }
+}

@@ -1,0 +1,126 @@
+//! What looks after the datasets beside the requests: the watcher, the verification of store files, the patrol; and what
+//! of it the log hears.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{StartError, part};
+use crate::catalog::patrol::{Finding, Patrol};
+use crate::catalog::verification::{Progress, Verifier};
+use crate::catalog::{Catalog, Entry, Snapshot, Watcher};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::limits::catalog::{VERIFICATION_START_POLL, VERIFICATION_START_WAIT};
+use crate::search::Search;
+
+/// The threads; they end when this is dropped.
+pub(super) struct Upkeep {
+    _watcher: Watcher,
+    _verifier: Verifier,
+    /// Nothing where the operator asked for no such pass.
+    _patrol: Option<Patrol>,
+}
+
+impl Upkeep {
+    /// Starts them, and waits a moment for the verification.
+    pub(super) fn start(
+        settings: &Settings,
+        catalog: &Arc<Catalog>,
+        clock: &Arc<dyn Clock>,
+        search: Arc<Search>,
+    ) -> Result<Self, StartError> {
+        let verifier =
+            verify(settings, catalog, clock).map_err(|error| part("catalog verification", &error))?;
+        let watcher = watch(Arc::clone(catalog), Arc::clone(clock), search);
+        let patrol = patrol(settings, catalog, clock).map_err(|error| part("catalog patrol", &error))?;
+        let deadline = Instant::now() + VERIFICATION_START_WAIT;
+        while catalog.verification().is_busy() && Instant::now() < deadline {
+            std::thread::sleep(VERIFICATION_START_POLL);
+        }
+        Ok(Self {
+            _watcher: watcher.map_err(|error| part("catalog watcher", &error))?,
+            _verifier: verifier,
+            _patrol: patrol,
+        })
+    }
+}
+
+fn watch(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, search: Arc<Search>) -> io::Result<Watcher> {
+    let of = Arc::clone(&catalog);
+    Watcher::start(catalog, clock, move |outcome| match outcome {
+        Ok(report) => {
+            search.notify();
+            tracing::info!(
+                changed = report.changed.join(","),
+                serving = report.serving,
+                quarantined = report.quarantined,
+                "catalog reloaded"
+            );
+            log_faults(&of.snapshot(), |slug| report.changed.iter().any(|changed| changed == slug));
+        }
+        Err(error) => tracing::error!(%error, "the catalog cannot be reloaded"),
+    })
+}
+
+/// Tells the log which datasets are out of service, or served with a fault, and why.
+pub(super) fn log_faults(snapshot: &Snapshot, concerns: impl Fn(&str) -> bool) {
+    for (slug, reason) in snapshot.quarantined() {
+        if concerns(slug.as_str()) {
+            tracing::error!(dataset = slug.as_str(), reason, "a dataset is out of service");
+        }
+    }
+    for warning in snapshot.warnings() {
+        if concerns(&warning.slug) {
+            let (dataset, serves, reason) = (warning.slug, warning.serves, warning.reason);
+            tracing::warn!(dataset, serves, reason, "a dataset is served with a fault");
+        }
+    }
+}
+
+fn verify(settings: &Settings, catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -> io::Result<Verifier> {
+    let counts = catalog.verification();
+    if counts.is_busy() {
+        tracing::info!(files = counts.files(), bytes = counts.bytes(), "store files are being verified");
+    }
+    let of = Arc::clone(catalog);
+    Verifier::start(catalog, clock, settings.verification_bytes_per_second, move |progress| {
+        let counts = of.verification();
+        let (files, done) = (counts.files(), counts.files_done());
+        match progress {
+            Progress::Busy => tracing::info!(
+                files,
+                files_done = done,
+                bytes = counts.bytes(),
+                bytes_done = counts.bytes_done(),
+                "store files are being verified"
+            ),
+            Progress::Done => {
+                tracing::info!(files = done, bytes = counts.bytes_done(), "store files are verified");
+            }
+            Progress::Damaged(finding) => log_finding(&of, finding),
+        }
+    })
+}
+
+fn patrol(settings: &Settings, catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -> io::Result<Option<Patrol>> {
+    if settings.checksum_bytes_per_second == 0 {
+        return Ok(None);
+    }
+    let (of, clock) = (Arc::clone(catalog), Arc::clone(clock));
+    let patrol =
+        Patrol::start(Arc::clone(catalog), clock, settings.checksum_bytes_per_second, move |finding| {
+            log_finding(&of, finding);
+        });
+    patrol.map(Some)
+}
+
+fn log_finding(catalog: &Catalog, finding: &Finding) {
+    let snapshot = catalog.snapshot();
+    let serves = match snapshot.get(&finding.slug) {
+        Some(Entry::Serving(dataset)) => dataset.current.version.to_string(),
+        _ => "nothing".to_owned(),
+    };
+    let (dataset, version, reason) = (&finding.slug, &finding.version, &finding.reason);
+    tracing::error!(dataset, version, reason, serves, "a store file is damaged");
+}

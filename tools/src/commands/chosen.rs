@@ -1,0 +1,144 @@
+//! Which choices a publication is made with: what is typed, else what the version before was made with.
+//!
+//! Knows choices and their names; converts nothing.
+
+use std::fmt;
+use std::path::Path;
+
+use mercato::catalog::publish::last_choices;
+use mercato::catalog::{Choices, DataDirectory, IndexChoice, Manifest};
+use semver::Version;
+use serde::Serialize;
+
+use super::publish::PublishArguments;
+use crate::convert::outline::{Outline, is_within};
+use crate::convert::{Conversion, SortIndex};
+use crate::failure::Failure;
+
+/// Choices, as printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChosenLine {
+    /// `all`, `none`, or names separated by commas.
+    pub sort_index: String,
+    /// Columns and groups that were left out.
+    pub drop: Vec<String>,
+    /// The version from which a choice was taken over.
+    pub taken_from: Option<String>,
+    /// Names among those taken over that the file does not have.
+    pub absent: Vec<String>,
+}
+
+impl fmt::Display for ChosenLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dropped = if self.drop.is_empty() { "nothing".to_owned() } else { self.drop.join(",") };
+        write!(out, "sort index: {}; dropped: {dropped}", self.sort_index)?;
+        if let Some(version) = &self.taken_from {
+            write!(out, " (as {version} was made; --sort-index, --drop and --no-drop say otherwise)")?;
+        }
+        if !self.absent.is_empty() {
+            write!(out, "; passed over, not in the file: {}", self.absent.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+/// The choices of a publication.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// What is remembered for the next publication.
+    pub choices: Choices,
+    taken_from: Option<Version>,
+    /// Names of the index that were taken over and are not in the file, or left out of it.
+    absent_index: Vec<String>,
+    /// Names to leave out that were taken over and are not in the file.
+    absent_drop: Vec<String>,
+}
+
+impl Chosen {
+    fn new(choices: Choices) -> Chosen {
+        Chosen { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
+    }
+
+    /// The choices of a conversion and nothing that was remembered.
+    #[must_use]
+    pub fn of(conversion: &Conversion) -> Chosen {
+        let choices =
+            Choices { sort_index: index_choice(&conversion.sort_index), drop: conversion.drop.clone() };
+        Chosen::new(choices)
+    }
+
+    /// What was typed, and where nothing was, what the version before was made with.
+    ///
+    /// # Errors
+    /// When the manifest, the record of the publications or the Parquet footer cannot be read.
+    pub fn by(arguments: &PublishArguments, data: &DataDirectory, folder: &Path) -> Result<Chosen, Failure> {
+        let last = last_choices(data, &Manifest::load(folder)?.slug)?;
+        let typed_index = arguments.options.sort_index.as_ref().map(index_choice);
+        let types_drop = arguments.no_drop || !arguments.options.drop.is_empty();
+        let typed_drop = types_drop.then(|| arguments.options.drop.clone());
+        let Some((version, last)) = last.filter(|_| typed_index.is_none() || typed_drop.is_none()) else {
+            let choices = Choices {
+                sort_index: typed_index.unwrap_or(IndexChoice::All),
+                drop: typed_drop.unwrap_or_default(),
+            };
+            return Ok(Chosen::new(choices));
+        };
+        let outline = Outline::read(&arguments.parquet)?;
+        let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
+        let is_dropped = |name: &&String| drop.iter().any(|dropped| is_within(name, dropped));
+        let absent_index = match (&typed_index, &last.sort_index) {
+            (None, IndexChoice::Only(columns)) => {
+                columns.iter().filter(|name| !outline.has(name) || is_dropped(name)).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_absent = |name: &&String| typed_drop.is_none() && !outline.has(name);
+        let absent_drop = drop.iter().filter(is_absent).cloned().collect();
+        let sort_index = typed_index.unwrap_or_else(|| last.sort_index.clone());
+        let choices = Choices { sort_index, drop };
+        Ok(Chosen { choices, taken_from: Some(version), absent_index, absent_drop })
+    }
+
+    /// The columns to leave out, as far as the file has them.
+    #[must_use]
+    pub fn present_drop(&self) -> Vec<String> {
+        self.choices.drop.iter().filter(|name| !self.absent_drop.contains(name)).cloned().collect()
+    }
+
+    /// The columns to index, as far as the file has them.
+    #[must_use]
+    pub fn present_index(&self) -> SortIndex {
+        match &self.choices.sort_index {
+            IndexChoice::All => SortIndex::All,
+            IndexChoice::None => SortIndex::None,
+            IndexChoice::Only(names) => {
+                let is_present = |name: &&String| !self.absent_index.contains(name);
+                SortIndex::Only(names.iter().filter(is_present).cloned().collect())
+            }
+        }
+    }
+
+    /// For the report.
+    #[must_use]
+    pub fn line(&self) -> ChosenLine {
+        ChosenLine {
+            sort_index: match &self.choices.sort_index {
+                IndexChoice::All => "all".to_owned(),
+                IndexChoice::None => "none".to_owned(),
+                IndexChoice::Only(names) => names.join(","),
+            },
+            drop: self.choices.drop.clone(),
+            taken_from: self.taken_from.as_ref().map(ToString::to_string),
+            absent: self.absent_index.iter().chain(&self.absent_drop).cloned().collect(),
+        }
+    }
+}
+
+fn index_choice(index: &SortIndex) -> IndexChoice {
+    match index {
+        SortIndex::All => IndexChoice::All,
+        SortIndex::None => IndexChoice::None,
+        SortIndex::Only(names) => IndexChoice::Only(names.clone()),
+    }
+}
