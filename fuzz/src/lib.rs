@@ -10,6 +10,7 @@ pub mod ledger_ops;
 mod model;
 #[path = "../../tests/engine/naive.rs"]
 mod naive;
+pub mod page_header;
 pub mod parquet_convert;
 pub mod query_body;
 pub mod request_head;

@@ -1,4 +1,5 @@
-//! A Parquet schema with some annotations taken off, so that its leaves are read as the bare bytes they are.
+//! A Parquet schema with some annotations taken off, so that its leaves are read as the bare bytes they are, and
+//! without groups that have no leaves.
 //! Knows no value.
 
 use std::sync::Arc;
@@ -7,12 +8,33 @@ use parquet::basic::ConvertedType;
 use parquet::errors::Result;
 use parquet::schema::types::{Type, TypePtr};
 
+/// The dotted names of groups without fields; of those in each other, the outermost without leaves.
+#[must_use]
+pub fn empty_groups(root: &Type) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut open: Vec<(String, &TypePtr)> =
+        root.get_fields().iter().map(|field| (field.name().to_owned(), field)).collect();
+    while let Some((name, field)) = open.pop() {
+        if !has_leaves(field) {
+            names.push(name);
+        } else if field.is_group() {
+            let inner = field.get_fields().iter();
+            open.extend(inner.map(|inner| (format!("{name}.{}", inner.name()), inner)));
+        }
+    }
+    names
+}
+
+fn has_leaves(field: &TypePtr) -> bool {
+    field.is_primitive() || field.get_fields().iter().any(has_leaves)
+}
+
 /// The schema without the annotations of intervals and without any below the names in `drop`.
 ///
 /// # Errors
 /// When the Parquet library refuses the changed type.
 pub fn without_annotations(root: &Type, drop: &[String]) -> Result<TypePtr> {
-    let fields = root.get_fields().iter().map(|field| {
+    let fields = root.get_fields().iter().filter(|field| has_leaves(field)).map(|field| {
         let name = field.name().to_owned();
         rebuild(field, &name, drop, false)
     });
@@ -34,7 +56,7 @@ fn rebuild(old: &TypePtr, name: &str, drop: &[String], inside_dropped: bool) -> 
             .with_id(id);
         return Ok(Arc::new(leaf.build()?));
     }
-    let fields = old.get_fields().iter().map(|field| {
+    let fields = old.get_fields().iter().filter(|field| has_leaves(field)).map(|field| {
         let name = format!("{name}.{}", field.name());
         rebuild(field, &name, drop, bare)
     });

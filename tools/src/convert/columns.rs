@@ -18,6 +18,8 @@ pub enum LeafTag {
     Uuid,
     /// Twelve bytes are months, days and milliseconds.
     Interval,
+    /// A time of day in UTC, which goes round at midnight.
+    UtcTime,
 }
 
 /// A column of the store file and where its values are in the Parquet file.
@@ -203,8 +205,19 @@ fn tag(leaf: &ColumnDescriptor) -> LeafTag {
         LeafTag::Uuid
     } else if is_interval(leaf) {
         LeafTag::Interval
+    } else if is_utc_time(leaf) {
+        LeafTag::UtcTime
     } else {
         LeafTag::None
+    }
+}
+
+/// Whether a leaf is a TIME in UTC; the older annotation means that, too.
+fn is_utc_time(leaf: &ColumnDescriptor) -> bool {
+    match leaf.logical_type_ref() {
+        Some(LogicalType::Time(time)) => time.is_adjusted_to_u_t_c,
+        Some(_) => false,
+        None => matches!(leaf.converted_type(), ConvertedType::TIME_MILLIS | ConvertedType::TIME_MICROS),
     }
 }
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
-use super::limits::{OUTPUT_RATIO_FREE_BYTES, OUTPUT_RATIO_MAX, ROW_GROUPS_MAX, ROWS_MAX};
+use super::limits::{ROW_GROUPS_MAX, ROWS_MAX};
+use super::placement;
 use super::plan::{DAMAGED, Refusal};
 use crate::failure::Failure;
 
@@ -50,29 +51,19 @@ pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) 
     Ok(rows)
 }
 
-/// Where a chunk of a file that was checked lies.
-pub(super) fn chunk_range(chunk: &ColumnChunkMetaData) -> Range<u64> {
-    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()).unsigned_abs();
-    start..start.saturating_add(chunk.compressed_size().unsigned_abs())
-}
-
 /// Where a chunk lies; what was expected and found instead where it cannot.
 fn checked_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, (String, String)> {
-    let (stored, unfolded) = (chunk.compressed_size(), chunk.uncompressed_size());
-    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-    let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(stored)) else {
-        return Err(("an offset and a length of 0 or more".into(), format!("{start} and {stored}")));
-    };
-    let end = start.saturating_add(length);
-    if end > file_bytes {
-        return Err((format!("bytes inside the file of {file_bytes}"), format!("{start} to {end}")));
+    let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let numbers = [offset, chunk.compressed_size(), chunk.uncompressed_size(), chunk.num_values()];
+    if let Some(negative) = numbers.iter().find(|number| **number < 0) {
+        return Err(("offsets, lengths and counts of 0 or more".into(), negative.to_string()));
     }
-    let bound = OUTPUT_RATIO_FREE_BYTES.max(length.saturating_mul(OUTPUT_RATIO_MAX));
-    if u64::try_from(unfolded).is_ok_and(|unfolded| unfolded <= bound) {
-        return Ok(start..end);
+    let range = placement::range(chunk);
+    if range.end > file_bytes {
+        let found = format!("{} to {}", range.start, range.end);
+        return Err((format!("bytes inside the file of {file_bytes}"), found));
     }
-    let expected = format!("at most {bound} bytes out of {length}");
-    Err((expected, unfolded.to_string()))
+    Ok(range)
 }
 
 fn check_disjoint(mut ranges: Vec<Range<u64>>, refuse: &Refusal) -> Result<(), Failure> {

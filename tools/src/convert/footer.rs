@@ -2,6 +2,7 @@
 //! many elements as it is told, and builds the schema by recursion: counts, kinds and depth are checked here first.
 //! Knows no type of Parquet.
 
+use super::converted;
 use super::limits::{FOOTER_BYTES_MAX, NESTING_DEPTH_MAX, SCHEMA_ELEMENTS_MAX};
 use super::shapes::FOOTER;
 use super::source::Source;
@@ -15,6 +16,7 @@ const TAIL_BYTES: u64 = 8;
 /// Field numbers of `parquet.thrift`.
 const FIELD_SCHEMA: i64 = 2;
 const FIELD_CHILD_COUNT: i64 = 5;
+const FIELD_ENCRYPTION_ALGORITHM: i64 = 8;
 
 /// Reads the footer; checks the tail, its length, every field and the shape of its schema.
 ///
@@ -37,7 +39,7 @@ pub fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     let tail = source.read_exactly(length - TAIL_BYTES, TAIL_BYTES as usize).map_err(io)?;
     let (size, magic) = tail.split_at(4);
     if magic == MAGIC_ENCRYPTED {
-        return Err(refuse("a plain footer".into(), "an encrypted one".into()));
+        return Err(refuse_encrypted(source, "an encrypted footer"));
     }
     if magic != MAGIC {
         return Err(refuse("the four bytes PAR1 at the end".into(), format!("{magic:02x?}")));
@@ -48,10 +50,36 @@ pub fn read(source: &Source) -> Result<Vec<u8>, Failure> {
         return Err(refuse(format!("a footer of 1 to {room} bytes"), format!("{size}")));
     }
     let bytes = source.read_exactly(length - TAIL_BYTES - size, size as usize).map_err(io)?;
-    let checked =
-        Cursor { bytes: &bytes }.check(&FOOTER).and_then(|()| check_schemas(&mut Cursor { bytes: &bytes }));
-    checked.map_err(|fault| refuse(fault.expected, fault.found))?;
-    Ok(bytes)
+    let checked = Cursor { bytes: &bytes }.check(&FOOTER);
+    let checked = checked.and_then(|()| check_schemas(&mut Cursor { bytes: &bytes }));
+    let checked = checked.and_then(|()| names_encryption(&bytes));
+    if checked.map_err(|fault| refuse(fault.expected, fault.found))? {
+        return Err(refuse_encrypted(source, "a plain footer with encrypted columns"));
+    }
+    let repaired = converted::without_unknown(&bytes).map_err(|fault| refuse(fault.expected, fault.found))?;
+    Ok(repaired.unwrap_or(bytes))
+}
+
+fn refuse_encrypted(source: &Source, found: &str) -> Failure {
+    Failure::Refused {
+        file: source.path().display().to_string(),
+        section: "Parquet footer".into(),
+        expected: "a file without encryption".into(),
+        found: found.into(),
+        remedy: "decrypt it with its keys first".into(),
+    }
+}
+
+/// Whether the footer, which is plain itself, names the way in which columns are encrypted.
+fn names_encryption(footer: &[u8]) -> Result<bool, Fault> {
+    let (mut cursor, mut field) = (Cursor { bytes: footer }, 0);
+    while let Some(kind) = cursor.field(&mut field)? {
+        if field == FIELD_ENCRYPTION_ALGORITHM {
+            return Ok(true);
+        }
+        cursor.skip(kind)?;
+    }
+    Ok(false)
 }
 
 /// Every field that a reader may take for the schema; there is one at least.

@@ -4,6 +4,7 @@
 mod bare;
 mod chunk;
 mod columns;
+mod converted;
 mod counts;
 mod footer;
 mod hints;
@@ -14,6 +15,7 @@ mod nested;
 pub mod outline;
 mod packed;
 mod pages;
+mod placement;
 mod plan;
 mod range96;
 mod reader;

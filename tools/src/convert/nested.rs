@@ -15,7 +15,7 @@ use mercato_format::{FloatWidth, TimeUnit, print, text};
 use super::columns::{LeafTag, time_unit};
 use super::limits::VALUE_BYTES_MAX;
 use super::scalars;
-use super::texts::{push_base64, push_interval, push_time, push_uuid};
+use super::texts::{around_midnight, push_base64, push_interval, push_time, push_uuid};
 
 /// Why a nested value cannot be printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -208,7 +208,7 @@ fn push_scalar(body: &Body<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), Nes
             push_quoted(out, |out| match tag {
                 LeafTag::Uuid => push_uuid(out, bytes),
                 LeafTag::Interval => push_interval(out, bytes),
-                LeafTag::None => push_base64(out, bytes),
+                LeafTag::None | LeafTag::UtcTime => push_base64(out, bytes),
             });
         }
         _ => out.extend_from_slice(b"null"),
@@ -245,14 +245,9 @@ fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Body<'a>, NestedError> 
         DataType::Date32 => Body::Date(read::<Date32Type, _>(array)),
         DataType::Date64 => Body::Timestamp(read::<Date64Type, _>(array), TimeUnit::Millisecond),
         DataType::Timestamp(unit, _) => Body::Timestamp(timestamps(array, *unit), time_unit(*unit)),
-        DataType::Time32(ArrowUnit::Second) => {
-            Body::Time(read::<Time32SecondType, _>(array), TimeUnit::Second)
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            Body::Time(times(array, *unit, tag), time_unit(*unit))
         }
-        DataType::Time32(_) => Body::Time(read::<Time32MillisecondType, _>(array), TimeUnit::Millisecond),
-        DataType::Time64(ArrowUnit::Microsecond) => {
-            Body::Time(read::<Time64MicrosecondType, _>(array), TimeUnit::Microsecond)
-        }
-        DataType::Time64(_) => Body::Time(read::<Time64NanosecondType, _>(array), TimeUnit::Nanosecond),
         DataType::Utf8 => Body::Text(array.as_string::<i32>()),
         DataType::Binary | DataType::FixedSizeBinary(_) => Body::Bytes(array.as_ref(), tag),
         other => return Err(NestedError::Type(format!("type {other}"))),
@@ -270,6 +265,19 @@ where
 {
     let values = array.as_primitive::<T>().values();
     Box::new(move |row| values.get(row).map(|value| (*value).into()))
+}
+
+fn times(array: &ArrayRef, unit: ArrowUnit, tag: LeafTag) -> Read<'_, i64> {
+    let read = match unit {
+        ArrowUnit::Second => read::<Time32SecondType, _>(array),
+        ArrowUnit::Millisecond => read::<Time32MillisecondType, _>(array),
+        ArrowUnit::Microsecond => read::<Time64MicrosecondType, _>(array),
+        ArrowUnit::Nanosecond => read::<Time64NanosecondType, _>(array),
+    };
+    if tag != LeafTag::UtcTime {
+        return read;
+    }
+    Box::new(move |row| read(row).map(|units| around_midnight(units, time_unit(unit))))
 }
 
 fn timestamps(array: &ArrayRef, unit: ArrowUnit) -> Read<'_, i64> {

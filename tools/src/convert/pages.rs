@@ -17,11 +17,10 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::chunk::Chunk;
-use super::counts::chunk_range;
 use super::meter::Meter;
-use super::packed;
 use super::source::Source;
 use super::weight::LeafFacts;
+use super::{packed, placement};
 
 /// One row group of a file.
 pub struct CheckedGroup<'f> {
@@ -47,11 +46,17 @@ impl CheckedGroup<'_> {
     pub fn pages(&self, column: usize) -> Result<CheckedPages> {
         let chunk = self.group.columns().get(column);
         let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-        let bytes = Arc::new(Chunk::new(self.source, chunk_range(chunk)));
-        let pages = SerializedPageReader::new(bytes, chunk, self.num_rows(), None)?;
+        let range = placement::range(chunk);
+        let uncounted = placement::uncounted_bytes(self.metadata);
+        let uncounted = uncounted.min(self.source.byte_length().saturating_sub(range.end));
+        let longer = chunk.compressed_size().saturating_add_unsigned(uncounted);
+        let values_left = (uncounted > 0).then_some(chunk.num_values().unsigned_abs());
+        let chunk = chunk.clone().into_builder().set_total_compressed_size(longer).build()?;
+        let bytes = Arc::new(Chunk::new(self.source, range.start..range.end + uncounted));
+        let pages = SerializedPageReader::new(bytes, &chunk, self.num_rows(), None)?;
         let facts = LeafFacts::of(chunk.column_descr(), self.as_keys);
         let leaf = column.saturating_sub(self.leaves.start);
-        Ok(CheckedPages { pages, facts, meter: self.meter.clone(), leaf })
+        Ok(CheckedPages { pages, facts, values_left, meter: self.meter.clone(), leaf })
     }
 }
 
@@ -91,9 +96,21 @@ impl PageIterator for OneChunk {}
 pub struct CheckedPages {
     pages: SerializedPageReader<Chunk>,
     facts: LeafFacts,
+    /// Values that follow, where the footer does not say how far the pages go.
+    values_left: Option<u64>,
     meter: Meter,
     /// Number of the leaf in its column.
     leaf: usize,
+}
+
+impl CheckedPages {
+    fn is_at_end(&self) -> bool {
+        self.values_left == Some(0)
+    }
+
+    fn pass(&mut self, values: u64) {
+        self.values_left = self.values_left.map(|left| left.saturating_sub(values));
+    }
 }
 
 impl Iterator for CheckedPages {
@@ -106,8 +123,14 @@ impl Iterator for CheckedPages {
 
 impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
+        if self.is_at_end() {
+            return Ok(None);
+        }
         let page = self.pages.get_next_page()?;
         let Some(found) = &page else { return Ok(None) };
+        if found.is_data_page() {
+            self.pass(found.num_values().into());
+        }
         check(found, self.facts.has_levels()).map_err(|fault| ParquetError::General(fault.to_owned()))?;
         if !self.facts.is_as_announced(found) {
             let fault = "a page in another encoding than the footer announces";
@@ -121,11 +144,12 @@ impl PageReader for CheckedPages {
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        self.pages.peek_next_page()
+        if self.is_at_end() { Ok(None) } else { self.pages.peek_next_page() }
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
         let rows = self.pages.peek_next_page()?.filter(|page| !page.is_dict);
+        self.pass(rows.as_ref().and_then(|page| page.num_levels).unwrap_or(0) as u64);
         let rows = rows.and_then(|page| page.num_rows.or(page.num_levels));
         self.pages.skip_next_page()?;
         self.meter.skip(self.leaf, rows.unwrap_or(0) as u64);
@@ -133,7 +157,7 @@ impl PageReader for CheckedPages {
     }
 
     fn at_record_boundary(&mut self) -> Result<bool> {
-        self.pages.at_record_boundary()
+        if self.is_at_end() { Ok(true) } else { self.pages.at_record_boundary() }
     }
 }
 

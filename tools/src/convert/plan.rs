@@ -13,12 +13,12 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::bare::without_annotations;
+use super::bare::{empty_groups, without_annotations};
 use super::columns::{self, Flattened, OutputColumn};
 use super::hints::{Reading, adapt};
 use super::limits::COLUMNS_MAX;
 use super::source::Source;
-use super::{counts, footer, range96};
+use super::{counts, footer, placement, range96};
 use crate::failure::Failure;
 use crate::guard::guarded;
 
@@ -62,7 +62,7 @@ pub fn plan(
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
     let refuse = Refusal::of(&source);
-    let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
+    let facts = refuse.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
     let original = facts.file_metadata().schema_descr_ptr();
     let source_schema = refuse.decode("Parquet schema", || {
@@ -70,18 +70,31 @@ pub fn plan(
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
         Ok(columns::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
     })?;
+    let empty = empty_groups(original.root_schema());
+    check_empty_groups(&empty, drop, &refuse)?;
     let facts = Arc::new(bare_metadata(facts, &footer, &original, drop, &refuse)?);
     let schema = facts.file_metadata().schema_descr_ptr();
     let fields = arrow_fields(&facts, &schema, &refuse)?;
+    let flattened = |reading: &ArrowReaderMetadata| {
+        let mut flattened = columns::flatten(reading.schema().fields(), &original, drop);
+        flattened.dropped.extend(empty.iter().cloned());
+        flattened
+    };
     // The units of INT96 take a pass over the values; whatever can be refused is refused before.
     let outline = read_with(&facts, &fields, Reading::Plain, &HashMap::new(), &refuse)?;
-    check(&check_columns(columns::flatten(outline.schema().fields(), &original, drop), drop, &refuse)?)?;
+    check(&check_columns(flattened(&outline), drop, &refuse)?)?;
     let int96 = range96::units(&source, &facts, &fields, drop, &refuse)?;
     let with = |reading| read_with(&facts, &fields, reading, &int96, &refuse);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
-    let flattened = columns::flatten(plain.schema().fields(), &original, drop);
-    let columns = check_columns(flattened, drop, &refuse)?;
+    let columns = check_columns(flattened(&plain), drop, &refuse)?;
     Ok(Plan { source, row_count, source_schema, columns, plain, dictionary })
+}
+
+fn decode(
+    footer: &[u8],
+    options: Option<&ParquetMetaDataOptions>,
+) -> parquet::errors::Result<ParquetMetaData> {
+    placement::with_true_starts(ParquetMetaDataReader::decode_metadata_with_options(footer, options)?)
 }
 
 /// The two views of the fields: by Parquet alone, and with the Arrow schema that the writer embedded.
@@ -126,27 +139,43 @@ fn bare_metadata(
     refuse: &Refusal,
 ) -> Result<ParquetMetaData, Failure> {
     let intervals = original.columns().iter().any(|leaf| columns::is_interval(leaf));
-    check_roots(original, drop, refuse)?;
     if !intervals && drop.is_empty() {
+        check_roots(original, refuse)?;
         return Ok(facts);
     }
+    let bare = refuse.decode("Parquet schema", || without_annotations(original.root_schema(), drop))?;
+    let bare = Arc::new(SchemaDescriptor::new(bare));
+    check_roots(&bare, refuse)?;
     refuse.decode("Parquet schema", || {
-        let bare = Arc::new(SchemaDescriptor::new(without_annotations(original.root_schema(), drop)?));
         let mut options = ParquetMetaDataOptions::new();
         options.set_schema(bare);
-        ParquetMetaDataReader::decode_metadata_with_options(footer, Some(&options))
+        decode(footer, Some(&options))
     })
 }
 
+/// Groups without fields carry nothing; whether that is meant is not for the converter to say.
+fn check_empty_groups(empty: &[String], drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
+    let is_dropped = |name: &str| {
+        drop.iter().any(|dropped| {
+            name.strip_prefix(dropped.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    };
+    let Some(name) = empty.iter().find(|name| !is_dropped(name)) else { return Ok(()) };
+    let remedy = format!("leave it out with --drop {name}");
+    Err(refuse.because(
+        &format!("column `{name}`"),
+        "a group with fields".into(),
+        "one without".into(),
+        &remedy,
+    ))
+}
+
 /// Finds the column whose type the Arrow reader refuses, since its own message may not name it.
-fn check_roots(schema: &SchemaDescriptor, drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
+fn check_roots(schema: &SchemaDescriptor, refuse: &Refusal) -> Result<(), Failure> {
     if let Ok(Ok(_)) = guarded(|| parquet_to_arrow_schema(schema, None)) {
         return Ok(());
     }
     for (index, root) in schema.root_schema().get_fields().iter().enumerate() {
-        if drop.iter().any(|name| name == root.name()) {
-            continue;
-        }
         let mask = ProjectionMask::roots(schema, [index]);
         let fault = match guarded(|| parquet_to_arrow_schema_by_columns(schema, mask, None)) {
             Ok(Ok(_)) => continue,

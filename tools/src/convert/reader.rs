@@ -239,6 +239,12 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
     }
 }
 
+/// Whether values become texts by being printed.
+pub fn is_printed(plan: &Plan, column: &OutputColumn) -> bool {
+    let schema = plan.metadata().file_metadata().schema_descr();
+    column.nested || !column.leaves().all(|leaf| is_text(&schema.column(leaf)))
+}
+
 /// Texts that may be read as keys into their dictionary.
 fn is_text(leaf: &ColumnDescriptor) -> bool {
     let logical = leaf.logical_type_ref();

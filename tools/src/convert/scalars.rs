@@ -14,7 +14,7 @@ use mercato_format::{ColumnBuilder, FormatError};
 use super::columns::{LeafTag, OutputColumn, time_unit};
 use super::limits::{PRINTED_BYTES, VALUE_BYTES_MAX};
 use super::nested::{NestedError, Printer};
-use super::texts::{TextArena, push_base64, push_interval, push_time, push_uuid};
+use super::texts::{TextArena, around_midnight, push_base64, push_interval, push_time, push_uuid};
 
 const DAY_MILLISECONDS: i64 = 86_400_000;
 
@@ -129,7 +129,11 @@ impl<'a> ValuePrinter<'a> {
                 ValuePrinter::Bytes(array.as_ref(), tags.first().copied().unwrap_or(LeafTag::None))
             }
             DataType::Time32(unit) | DataType::Time64(unit) => {
-                ValuePrinter::Times(times(array, *unit), time_unit(*unit))
+                let mut units = times(array, *unit);
+                if tags.first() == Some(&LeafTag::UtcTime) {
+                    units.iter_mut().for_each(|units| *units = around_midnight(*units, time_unit(*unit)));
+                }
+                ValuePrinter::Times(units, time_unit(*unit))
             }
             _ => ValuePrinter::Json(Printer::new(array, &mut tags.iter())?),
         })
@@ -142,7 +146,7 @@ impl<'a> ValuePrinter<'a> {
                 match tag {
                     LeafTag::Uuid => push_uuid(out, bytes),
                     LeafTag::Interval => push_interval(out, bytes),
-                    LeafTag::None => push_base64(out, bytes),
+                    LeafTag::None | LeafTag::UtcTime => push_base64(out, bytes),
                 }
                 Ok(())
             }

@@ -67,7 +67,9 @@ pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure
 fn decoded_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
     let values = batch_bytes(plan, column, memory_limit);
     match column.spec.kind {
-        ColumnKind::Text => values.saturating_mul(3).saturating_add(PRINTED_BYTES as u64 * 2),
+        ColumnKind::Text if reader::is_printed(plan, column) => {
+            values.saturating_mul(3).saturating_add(PRINTED_BYTES as u64 * 2)
+        }
         _ => values,
     }
 }

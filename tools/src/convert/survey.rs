@@ -6,7 +6,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::chunk::Chunk;
 use super::columns::OutputColumn;
-use super::counts::chunk_range;
+use super::placement;
 use super::plan::Plan;
 use super::source::Source;
 use super::thrift::{Cursor, Fault};
@@ -45,7 +45,7 @@ pub fn pages(plan: &Plan, column: &OutputColumn) -> Pages {
 /// A page, the one before it, and the dictionary with its decoded form are in memory together. What cannot be read ends
 /// the look; whoever reads the pages says what is wrong with it.
 fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> Pages {
-    let range = chunk_range(chunk);
+    let range = placement::range(chunk);
     let bytes = Chunk::new(source, range.clone());
     let (mut start, mut dictionary, mut stored, mut largest, mut second) = (range.start, 0_u64, 0, 0, 0);
     while start < range.end {

@@ -119,6 +119,13 @@ fn push_count(out: &mut Vec<u8>, count: u32, letter: u8) {
     }
 }
 
+/// A time of day that a zone has carried over midnight, by less than a day, as the time of day that it is in UTC.
+#[must_use]
+pub fn around_midnight(units: i64, unit: TimeUnit) -> i64 {
+    let day = unit.per_second().saturating_mul(86_400);
+    if (-day..day.saturating_mul(2)).contains(&units) { units.rem_euclid(day) } else { units }
+}
+
 /// Appends `HH:MM:SS` and the digits of the unit; false, with nothing appended, outside one day.
 #[must_use]
 pub fn push_time(out: &mut Vec<u8>, units: i64, unit: TimeUnit) -> bool {
@@ -173,6 +180,18 @@ mod tests {
         assert_eq!(text(|out| assert!(push_time(out, 1, TimeUnit::Nanosecond))), "00:00:00.000000001");
         assert_eq!(text(|out| assert!(!push_time(out, 86_400, TimeUnit::Second))), "");
         assert_eq!(text(|out| assert!(!push_time(out, -1, TimeUnit::Second))), "");
+    }
+
+    #[test]
+    fn a_time_that_a_zone_carried_over_midnight_goes_round() {
+        let day = 86_400_000;
+        let cases = [(-1, day - 1), (0, 0), (day, 0), (day + 3_600_000, 3_600_000), (-day, 0)];
+        for (units, expected) in cases {
+            assert_eq!(around_midnight(units, TimeUnit::Millisecond), expected, "{units}");
+        }
+        for outside in [-day - 1, day * 2, i64::MIN, i64::MAX] {
+            assert_eq!(around_midnight(outside, TimeUnit::Millisecond), outside);
+        }
     }
 
     #[test]

@@ -29,6 +29,14 @@ pub fn page(rows: i64, values: &[u8], unknown: &[u8]) -> Vec<u8> {
     encoded_page(rows, 0, values, unknown)
 }
 
+/// A page of a dictionary, and the length of its header.
+pub fn dictionary_page(entries: i64, values: &[u8]) -> (Vec<u8>, usize) {
+    let size = number(values.len() as i64);
+    let data = join(&[&[0x15], &number(entries), &[0x15, 0x04, 0x00]]);
+    let header = join(&[&[0x15, 0x04, 0x15], &size, &[0x15], &size, &[0x4c], &data, &[0x00]]);
+    (join(&[&header, values]), header.len())
+}
+
 /// The fields of a file that differ from one to the other.
 pub struct Chunk {
     pub rows: i64,

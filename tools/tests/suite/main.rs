@@ -13,6 +13,7 @@ mod hostile;
 mod loadgen;
 mod memory;
 mod nested_types;
+mod old_files;
 mod publish;
 mod read_back;
 mod round_trip;
