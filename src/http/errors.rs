@@ -309,6 +309,12 @@ impl ApiError {
         self
     }
 
+    /// Says to a caller with an account that nothing was charged, and what is left.
+    #[must_use]
+    pub fn uncharged(self, credits: u64) -> Self {
+        self.with_header("X-Credits-Charged", "0").with_header("X-Credits-Remaining", credits.to_string())
+    }
+
     /// Adds what the log should say.
     #[must_use]
     pub fn with_cause(mut self, cause: impl Into<String>) -> Self {

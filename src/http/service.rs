@@ -105,7 +105,9 @@ impl Service {
         }
         if guard == Guard::Key {
             let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
-            let held = self.enter(request.caller()?, effort, request.now())?;
+            let caller = request.caller()?;
+            let held = self.enter(caller, effort, request.now());
+            let held = held.map_err(|refusal| refusal.uncharged(caller.account.credits()))?;
             request.set_held(held);
         }
         request.log.route = route.pattern;
@@ -145,7 +147,10 @@ impl Service {
             Err(refusal) => {
                 let error = ApiError::from(&refusal);
                 request.set_admission(refusal.admission);
-                return Err(error);
+                return Err(match identity {
+                    Ok(caller) if guard == Guard::Key => error.uncharged(caller.account.credits()),
+                    _ => error,
+                });
             }
         }
         if repeated.is_some() {

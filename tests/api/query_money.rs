@@ -168,6 +168,12 @@ fn the_request_after_the_last_allowed_one_is_told_when_to_come_back() {
     assert_eq!((&details["limit"], &details["scope"]), (&5.into(), &"address".into()));
     assert!(details["resetAt"].is_string());
     assert_eq!(site.get("/healthz").status, 200);
-    let key = site.free_key();
-    assert_eq!(site.send(&Ask::get("/api/v1/datasets").header("X-Api-Key", &key)).status, 200);
+    let key = site.paying_key(7);
+    for target in ["/api/v1/datasets", "/api/v1/account"].into_iter().cycle().take(5) {
+        assert_eq!(site.send(&Ask::get(target).header("X-Api-Key", &key)).status, 200);
+    }
+    let download = Ask::get("/api/v1/datasets/cities/download").header("X-Api-Key", &key);
+    let refused = site.send(&download);
+    assert_eq!((refused.status, refused.header("X-Credits-Charged")), (429, Some("0")));
+    assert_eq!(refused.header("X-Credits-Remaining"), Some("7"));
 }

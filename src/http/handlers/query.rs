@@ -42,9 +42,7 @@ fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// A refusal says too what it cost, and what is left.
 pub(super) fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
     match request.caller() {
-        Ok(caller) => refusal
-            .with_header("X-Credits-Charged", "0")
-            .with_header("X-Credits-Remaining", caller.account.credits().to_string()),
+        Ok(caller) => refusal.uncharged(caller.account.credits()),
         Err(_) => refusal,
     }
 }

@@ -199,6 +199,8 @@ fn streams_of_one_key_are_bounded() {
     assert_eq!((&details["limit"], &details["scope"]), (&1.into(), &"key".into()));
     assert!(details["resetAt"].as_str().unwrap().ends_with('Z'));
     assert_eq!(details["retryAfterSeconds"].to_string(), refused.header("Retry-After").unwrap());
+    assert_eq!(refused.header("X-Credits-Charged"), Some("0"));
+    assert!(refused.header("X-Credits-Remaining").is_some());
     assert_eq!(refused.header("Retry-After"), Some("1"));
     assert_eq!(site.query("cities", &key, r#"{"limit":1}"#).status, 200, "pages are not streams");
     assert_eq!(site.send(&stream(&other, "{}")).status, 200);
