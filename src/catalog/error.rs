@@ -109,11 +109,11 @@ pub enum CatalogError {
         /// The version asked for.
         version: Version,
         /// The version that promised.
-        base: Version,
+        base: String,
         /// What is broken.
         breaches: String,
         /// The lowest number that allows it.
-        enough: Version,
+        enough: String,
     },
     /// The changelog does not tell what a version breaks.
     #[error(
@@ -126,7 +126,7 @@ pub enum CatalogError {
         /// The version asked for.
         version: Version,
         /// The version that promised.
-        base: Version,
+        base: String,
         /// What is broken.
         breaches: String,
     },

@@ -93,16 +93,16 @@ impl Promise {
             return Err(CatalogError::Breaking {
                 slug: self.slug.to_string(),
                 version: self.version.clone(),
-                base: base.clone(),
+                base: base.to_string(),
                 breaches: told(&breaches),
-                enough: next_breaking(base),
+                enough: next_breaking(base).to_string(),
             });
         }
         if !self.is_in_changelog {
             return Err(CatalogError::NotInChangelog {
                 slug: self.slug.to_string(),
                 version: self.version.clone(),
-                base: base.clone(),
+                base: base.to_string(),
                 breaches: told(&breaches),
             });
         }
