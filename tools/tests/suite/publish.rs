@@ -155,6 +155,7 @@ fn names_taken_over_that_the_new_file_does_not_have_are_passed_over_and_told() {
     json(folder.path(), &attempt("1.0.0", &["--sort-index", "id", "--drop", "tags", "--json"]));
     let ids: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1, 2]));
     files::write(&folder.path().join("small.parquet"), vec![("key", ids)], Default::default());
+    fs::write(folder.path().join("small/dataset.toml"), "slug = \"small\"\n").unwrap();
     fs::write(folder.path().join("small/changelog.md"), "## 2.0.0\nOnly the key is left.\n").unwrap();
     let published = json(folder.path(), &attempt("2.0.0", &["--json"]));
     assert_eq!(published["choices"]["absent"], serde_json::json!(["id", "tags"]), "{published}");
