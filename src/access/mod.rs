@@ -19,7 +19,7 @@ pub use rate::{Admission, RateLimits, RateReason, RateRefusal, Scope, Standing};
 
 use crate::clock::{Clock, Moment};
 use crate::ledger::{
-    AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger,
+    AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
 };
 use crate::limits::access::{
     COUNTERS_PER_ROUND_MAX, PRESENTED_KEY_BYTES_MAX, TRACKED_ADDRESSES_MAX, TRACKED_KEYS_MAX,
@@ -51,9 +51,12 @@ pub enum KeyRefusal {
     /// None was presented.
     #[error("an API key is required")]
     Missing,
-    /// It is not formed like a key; perhaps it was mistyped.
-    #[error("this is not an API key: its form or its checksum is wrong")]
+    /// It is not formed like a key.
+    #[error("this is not an API key")]
     Malformed,
+    /// It is formed like a key, and its checksum is wrong.
+    #[error("this API key was mistyped: its checksum is wrong")]
+    Mistyped,
     /// No such key exists.
     #[error("this API key is not known")]
     Unknown,
@@ -107,7 +110,10 @@ impl Gate {
         if presented.len() > PRESENTED_KEY_BYTES_MAX {
             return Err(KeyRefusal::Malformed);
         }
-        let hash = KeyHash::of_presented(presented).ok_or(KeyRefusal::Malformed)?;
+        let hash = KeyHash::of_presented(presented).map_err(|why| match why {
+            NotAKey::Form => KeyRefusal::Malformed,
+            NotAKey::Checksum => KeyRefusal::Mistyped,
+        })?;
         let key = self.ledger.find_key(&hash).ok_or(KeyRefusal::Unknown)?;
         if key.revoked_at().is_some() {
             return Err(KeyRefusal::Revoked);

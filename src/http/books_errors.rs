@@ -64,6 +64,10 @@ impl From<KeyRefusal> for ApiError {
         let (reason, message) = match refusal {
             KeyRefusal::Missing => ("API_KEY_MISSING", "this path needs an API key in the header X-Api-Key"),
             KeyRefusal::Malformed => ("API_KEY_MALFORMED", "the header X-Api-Key does not hold an API key"),
+            KeyRefusal::Mistyped => (
+                "API_KEY_MISTYPED",
+                "the API key has a typing error: its last characters do not fit the others",
+            ),
             KeyRefusal::Unknown => ("API_KEY_UNKNOWN", "the API key is not known"),
             KeyRefusal::Revoked => ("API_KEY_REVOKED", "the API key was revoked"),
             KeyRefusal::Expired => {

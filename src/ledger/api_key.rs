@@ -57,9 +57,10 @@ impl PlainKey {
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {
-    /// The hash of what a caller presented, or nothing when it is not even formed like a key.
-    pub fn of_presented(presented: &str) -> Option<KeyHash> {
-        is_well_formed(presented).then(|| KeyHash::of(presented))
+    /// The hash of what a caller presented, unless the text alone shows that it is no key. Compares it with no key.
+    pub fn of_presented(presented: &str) -> Result<KeyHash, NotAKey> {
+        check_form(presented)?;
+        Ok(KeyHash::of(presented))
     }
 
     /// The hash that these bytes are.
@@ -89,15 +90,23 @@ impl KeyHash {
     }
 }
 
+/// Why a text is no key, whatever keys there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAKey {
+    /// It is not formed like one.
+    Form,
+    /// It is formed like one, and its last characters do not fit the others.
+    Checksum,
+}
+
 /// Whether a text has the form of a key and its checksum holds.
-fn is_well_formed(text: &str) -> bool {
-    if text.len() != KEY_CHARACTERS || !text.starts_with(PREFIX) {
-        return false;
+fn check_form(text: &str) -> Result<(), NotAKey> {
+    let letters = text.strip_prefix(PREFIX).filter(|_| text.len() == KEY_CHARACTERS).ok_or(NotAKey::Form)?;
+    let (body, found) = text.split_at_checked(KEY_CHARACTERS - CHECKSUM_CHARACTERS).ok_or(NotAKey::Form)?;
+    if !letters.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(NotAKey::Form);
     }
-    let Some((body, found)) = text.split_at_checked(KEY_CHARACTERS - CHECKSUM_CHARACTERS) else {
-        return false;
-    };
-    body.bytes().skip(PREFIX.len()).all(|byte| byte.is_ascii_alphanumeric()) && checksum(body) == found
+    if checksum(body) == found { Ok(()) } else { Err(NotAKey::Checksum) }
 }
 
 fn checksum(body: &str) -> String {
@@ -144,7 +153,8 @@ mod tests {
             let right = std::mem::replace(&mut typed[place], base62(other));
             prop_assume!(typed[place] != right);
             let typed: String = typed.into_iter().collect();
-            prop_assert!(KeyHash::of_presented(&typed).is_none());
+            let expected = if place < PREFIX.len() { NotAKey::Form } else { NotAKey::Checksum };
+            prop_assert_eq!(KeyHash::of_presented(&typed).err(), Some(expected));
         }
 
         #[test]
@@ -153,7 +163,7 @@ mod tests {
             prop_assume!(typed[place] != typed[place + 1]);
             typed.swap(place, place + 1);
             let typed: String = typed.into_iter().collect();
-            prop_assert!(KeyHash::of_presented(&typed).is_none());
+            prop_assert_eq!(KeyHash::of_presented(&typed).err(), Some(NotAKey::Checksum));
         }
     }
 
@@ -169,7 +179,7 @@ mod tests {
     #[test]
     fn anything_that_is_no_key_is_refused_without_a_hash() {
         for wrong in ["", "mk_", "x", "Bearer mk_abc", &"mk_é".repeat(13), &"a".repeat(KEY_CHARACTERS)] {
-            assert!(KeyHash::of_presented(wrong).is_none(), "{wrong}");
+            assert_eq!(KeyHash::of_presented(wrong).err(), Some(NotAKey::Form), "{wrong}");
         }
     }
 }

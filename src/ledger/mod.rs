@@ -46,7 +46,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 pub use account::{Payment, Plan, Purse};
-pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, PlainKey};
+pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, restore};
 pub use counter::{CounterNote, CounterSubject};

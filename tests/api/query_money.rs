@@ -16,7 +16,27 @@ fn a_query_without_a_valid_key_is_unauthorized() {
     }
     let mut guessed = site.paying_key(1);
     guessed.replace_range(10..11, if guessed.as_bytes()[10] == b'a' { "b" } else { "a" });
-    assert_eq!(site.query("cities", &guessed, "{}").refusal().0, 401);
+    assert_eq!(site.query("cities", &guessed, "{}").refusal().2, "API_KEY_MISTYPED");
+}
+
+#[test]
+fn a_mistyped_key_is_told_so_whether_or_not_it_resembles_one_that_exists() {
+    let site = Site::with_cities();
+    let mistyped = |mut key: String| {
+        let last = key.pop().unwrap();
+        key.push(if last == 'a' { 'b' } else { 'a' });
+        let answer = site.query("cities", &key, "{}");
+        let mut json = answer.json();
+        json["meta"] = serde_json::Value::Null;
+        (answer.refusal().2, json)
+    };
+    let known = mistyped(site.paying_key(1));
+    let unknown = mistyped(mercato::ledger::PlainKey::from_random([7; 32]).reveal().to_owned());
+    assert_eq!(known.0, "API_KEY_MISTYPED");
+    assert_eq!(known, unknown, "nothing tells whether there is such a key");
+    let stranger = mercato::ledger::PlainKey::from_random([7; 32]).reveal().to_owned();
+    assert_eq!(site.query("cities", &stranger, "{}").refusal().2, "API_KEY_UNKNOWN");
+    assert_eq!(site.query("cities", &stranger[..40], "{}").refusal().2, "API_KEY_MALFORMED");
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn a_key_is_recognised_and_anything_else_is_refused_by_name() {
     assert_eq!(refusal(None), KeyRefusal::Missing);
     let mut typed = key.plain.reveal().to_owned();
     typed.replace_range(5..6, if typed.as_bytes()[5] == b'x' { "y" } else { "x" });
-    assert_eq!(refusal(Some(&typed)), KeyRefusal::Malformed);
+    assert_eq!(refusal(Some(&typed)), KeyRefusal::Mistyped);
     let stranger = mercato::ledger::PlainKey::from_random([8; 32]);
     assert_eq!(refusal(Some(stranger.reveal())), KeyRefusal::Unknown);
     assert_eq!(refusal(Some(&"x".repeat(1_000_000))), KeyRefusal::Malformed);

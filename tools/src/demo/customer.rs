@@ -54,7 +54,7 @@ fn read(path: &Path) -> Option<Customer> {
 }
 
 fn is_known(ledger: &Ledger, customer: &Customer) -> bool {
-    KeyHash::of_presented(&customer.key).is_some()
+    KeyHash::of_presented(&customer.key).is_ok()
         && ledger.accounts().iter().any(|account| account.id().to_string() == customer.account)
 }
 
