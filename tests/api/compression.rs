@@ -92,6 +92,32 @@ fn a_tag_belongs_to_one_coding() {
 }
 
 #[test]
+fn what_is_the_same_for_everyone_is_encoded_too() {
+    let site = Site::with_cities();
+    for target in ["/api/v1/openapi.json", "/docs/swagger-ui-bundle.js"] {
+        let plain = site.get(target);
+        assert_eq!(plain.header("Content-Encoding"), None);
+        assert!(plain.header("Vary").unwrap().contains("Accept-Encoding"));
+        for coding in ["gzip", "zstd"] {
+            let ask = Ask::get(target).header("Accept-Encoding", coding);
+            let answer = site.send(&ask);
+            assert_eq!(answer.header("Content-Encoding"), Some(coding), "{target}");
+            assert!(decoded(&answer) == plain.body && answer.body.len() < plain.body.len() / 2, "{target}");
+            assert!(answer.header("Vary").unwrap().contains("Accept-Encoding"));
+            let tag = answer.header("ETag").unwrap();
+            assert!(tag.ends_with(&format!("-{coding}\"")), "{tag}");
+            let again = site.send(&ask.clone().header("If-None-Match", tag));
+            assert_eq!((again.status, again.header("ETag")), (304, Some(tag)));
+            assert_eq!(site.send(&Ask::get(target).header("If-None-Match", tag)).status, 200);
+            let head = site.send(&Ask::new("HEAD", target).header("Accept-Encoding", coding));
+            assert_eq!(head.header("Content-Length"), Some(answer.body.len().to_string().as_str()));
+        }
+    }
+    let small = site.send(&Ask::get("/docs/favicon-16x16.png").header("Accept-Encoding", "gzip"));
+    assert_eq!((small.status, small.header("Content-Encoding")), (200, None));
+}
+
+#[test]
 fn parts_and_events_go_out_as_they_are() {
     let site = site();
     let key = site.paying_key(100_000);
