@@ -221,7 +221,8 @@ impl Service {
         {
             claim.vouch();
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, claim)));
+        let now = self.app.clock.now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, claim, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

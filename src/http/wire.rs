@@ -37,10 +37,17 @@ pub struct Sent {
 }
 
 /// Sends the answer, through the client's own socket where that is claimed, and gives the connection back.
-pub fn send(request: Incoming, mut response: Response, surface: &Surface, claim: Option<Claim>) -> Sent {
+/// `now` is the moment that the answer names as its own.
+pub fn send(
+    request: Incoming,
+    mut response: Response,
+    surface: &Surface,
+    claim: Option<Claim>,
+    now: Moment,
+) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
         let elapsed = request.started().elapsed();
-        write_meta(buffer.sink(), request.request_id(), request.now(), elapsed, &response.meta);
+        write_meta(buffer.sink(), request.request_id(), now, elapsed, &response.meta);
     }
     encode_body(&mut response);
     let mut head = Vec::with_capacity(1024);

@@ -20,6 +20,28 @@ fn a_success_has_data_and_meta_and_no_error() {
 }
 
 #[test]
+fn the_timestamp_is_the_time_of_the_answer_and_not_of_the_request() {
+    let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+    site.publish("cities", crate::harness::MANIFEST, "1.0.0", &crate::harness::city_columns(20_000));
+    let key = site.paying_key(1_000_000);
+    let millis = |json: &serde_json::Value| {
+        json["meta"]["timestamp"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_millisecond()
+    };
+    // Any of these takes some time, and at least one of them enough to tell.
+    let mut longest = 0;
+    for _ in 0..5 {
+        let asked_at = crate::harness::now().unix_millis();
+        let json = site.query("cities", &key, r#"{"limit": 10000}"#).json();
+        let answered_at = crate::harness::now().unix_millis();
+        let duration = json["meta"]["durationMs"].as_i64().unwrap();
+        assert!(millis(&json) + 1 >= asked_at + duration, "{}", json["meta"]);
+        assert!(millis(&json) <= answered_at, "{}", json["meta"]);
+        longest = longest.max(duration);
+    }
+    assert!(longest >= 4, "too short to tell: {longest} ms");
+}
+
+#[test]
 fn a_refusal_has_an_error_and_null_data() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets/nowhere").json();

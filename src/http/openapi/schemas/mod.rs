@@ -43,8 +43,8 @@ fn meta() -> Node {
         .has("remaining", count("Credits left in the account."));
     Fields::closed("Facts about the answer itself.")
         .has("requestId", text("The same as the header `X-Request-Id`."))
-        .has("timestamp", moment("When the request was received."))
-        .has("durationMs", count("Whole milliseconds since then, waiting included."))
+        .has("timestamp", moment("When the answer was made."))
+        .has("durationMs", count("Whole milliseconds since the request was received, waiting included."))
         .may("credits", credits.node())
         .may("warnings", list("Sentences about the answer.", text("One warning.")))
         .node()
