@@ -157,6 +157,10 @@ pub mod http {
     pub const LIST_LIMIT_MAX: u64 = 100;
     /// Datasets of one catalog page when nothing is asked.
     pub const LIST_LIMIT_DEFAULT: u64 = 20;
+    /// Tags of one answer at most.
+    pub const TAGS_LIMIT_MAX: u64 = 1_000;
+    /// Tags of one answer when nothing is asked.
+    pub const TAGS_LIMIT_DEFAULT: u64 = 100;
     /// Related datasets of one answer at most.
     pub const RELATED_LIMIT_MAX: u64 = 50;
     /// Related datasets of one answer when nothing is asked.

@@ -11,6 +11,10 @@ use toml::Spanned;
 
 use super::data_directory::MANIFEST_FILE;
 use super::error::CatalogError;
+use super::provenance::{
+    CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
+    check_frequency, check_text as check_line,
+};
 use super::slug::Slug;
 use super::text_file;
 
@@ -95,6 +99,8 @@ pub struct Manifest {
     pub title: LocalizedText,
     /// Description.
     pub description: LocalizedText,
+    /// Where the dataset comes from.
+    pub provenance: Provenance,
     /// Notes by column name.
     pub columns: BTreeMap<String, ColumnNote>,
 }
@@ -137,6 +143,12 @@ struct TypedManifest {
     related: Vec<Spanned<String>>,
     title: Option<Spanned<LocalizedText>>,
     description: Option<Spanned<LocalizedText>>,
+    publisher: Option<TypedPublisher>,
+    contact: Option<Spanned<String>>,
+    homepage: Option<Spanned<String>>,
+    citation: Option<Spanned<String>>,
+    coverage: Option<Spanned<TypedCoverage>>,
+    update_frequency: Option<Spanned<String>>,
     #[serde(default)]
     columns: BTreeMap<String, Spanned<ColumnNote>>,
 }
@@ -151,31 +163,34 @@ impl TypedManifest {
     fn check(self) -> Result<Manifest, Fault> {
         let slug =
             Slug::parse_new(self.slug.get_ref()).map_err(|error| (self.slug.span(), error.to_string()))?;
-        if let Some(url) = &self.license_url {
-            check_url(url)?;
-        }
+        let coverage = |typed: Spanned<TypedCoverage>| {
+            let span = typed.span();
+            typed.into_inner().check(span)
+        };
+        let citation = |text: &Spanned<String>| check_line("citation", text, CITATION_LENGTH_CHARS_MAX);
+        let provenance = Provenance {
+            publisher: self.publisher.map(TypedPublisher::check).transpose()?,
+            contact: self.contact.map(check_contact).transpose()?,
+            homepage: self.homepage.map(|url| check_address("homepage", url)).transpose()?,
+            citation: self.citation.as_ref().map(citation).transpose()?,
+            coverage: self.coverage.map(coverage).transpose()?,
+            update_frequency: self.update_frequency.as_ref().map(check_frequency).transpose()?,
+        };
         Ok(Manifest {
             slug,
             published: self.published,
             featured: self.featured,
             keep_versions: self.keep_versions.map(check_keep).transpose()?,
             license: self.license,
-            license_url: self.license_url.map(Spanned::into_inner),
+            license_url: self.license_url.map(|url| check_address("license_url", url)).transpose()?,
             tags: check_tags(self.tags)?,
             related: check_related(self.related)?,
             title: check_text(self.title, TITLE_LENGTH_CHARS_MAX)?,
             description: check_text(self.description, DESCRIPTION_LENGTH_CHARS_MAX)?,
+            provenance,
             columns: check_columns(self.columns)?,
         })
     }
-}
-
-fn check_url(url: &Spanned<String>) -> Result<(), Fault> {
-    let text = url.get_ref();
-    if text.starts_with("https://") || text.starts_with("http://") {
-        return Ok(());
-    }
-    Err((url.span(), "license_url must begin with https:// or http://".to_owned()))
 }
 
 fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
@@ -271,6 +286,66 @@ mod tests {
         assert_eq!(manifest.title.choose(None), Some("Orders"));
         assert_eq!(manifest.description.choose(Some(Language::Italian)), Some("All orders"));
         assert_eq!(manifest.columns["o_orderkey"].example, Some(toml::Value::Integer(7)));
+    }
+
+    #[test]
+    fn a_manifest_says_where_the_dataset_comes_from() {
+        let manifest = parse(
+            "slug = \"a\"\ncontact = \"data@town.test\"\nhomepage = \"https://town.test/data\"\n\
+             citation = \"Town (2024). Weather.\"\nupdate_frequency = \"monthly\"\n\
+             [publisher]\nname = \"The town\"\nurl = \"https://town.test\"\n\
+             [coverage]\nfrom = 2024-01-01\nto = \"2024-12\"\nplaces = [\"Valdoro\"]\n",
+        );
+        let provenance = manifest.unwrap().provenance;
+        assert_eq!(provenance.publisher.map(|publisher| publisher.name).as_deref(), Some("The town"));
+        assert_eq!(provenance.contact.as_deref(), Some("data@town.test"));
+        assert_eq!(provenance.update_frequency.map(|frequency| frequency.word), Some("monthly"));
+        let coverage = provenance.coverage.unwrap();
+        assert_eq!((coverage.from.as_deref(), coverage.to.as_deref()), (Some("2024-01-01"), Some("2024-12")));
+        assert_eq!(coverage.places, ["Valdoro"]);
+        assert_eq!(parse("slug = \"a\"\n").unwrap().provenance, Provenance::default());
+    }
+
+    #[test]
+    fn a_fault_of_provenance_names_field_expected_and_found() {
+        check_fault(
+            "slug = \"a\"\nhomepage = \"ftp://x\"\n",
+            2,
+            12,
+            "homepage: expected an address that begins with https:// or http://, found `ftp://x`",
+        );
+        check_fault("slug = \"a\"\ncontact = \"me\"\n", 2, 11, "contact: expected an e-mail address");
+        check_fault(
+            "slug = \"a\"\ncitation = \" \"\n",
+            2,
+            12,
+            "citation: expected one line of 1 to 2000 characters, found nothing",
+        );
+        check_fault("slug = \"a\"\nupdate_frequency = \"often\"\n", 2, 20, "found `often`");
+        check_fault("slug = \"a\"\n[publisher]\nurl = \"https://x.test\"\n", 2, 1, "name");
+        check_fault("slug = \"a\"\n[publisher]\nname = \"x\"\nemail = \"x\"\n", 4, 1, "email");
+        check_fault("slug = \"a\"\n[publisher]\nname = \"\"\n", 3, 8, "publisher.name: expected");
+        check_fault(
+            "slug = \"a\"\n[coverage]\nfrom = 2024\n",
+            3,
+            8,
+            "coverage.from: expected a date such as 2024-01-31, \"2024-01\" or \"2024\", found the number 2024",
+        );
+        check_fault("slug = \"a\"\n[coverage]\nto = \"2023-02-29\"\n", 3, 6, "found `2023-02-29`");
+        check_fault("slug = \"a\"\n[coverage]\nfrom = 2024-01-01T00:00:00Z\n", 3, 8, "coverage.from");
+        check_fault(
+            "slug = \"a\"\n[coverage]\nfrom = \"2024\"\nto = \"2023-12\"\n",
+            4,
+            6,
+            "not before `2024`",
+        );
+        check_fault(
+            "slug = \"a\"\n[coverage]\nplaces = []\n",
+            2,
+            1,
+            "coverage: expected `from`, `to` or `places`",
+        );
+        check_fault("slug = \"a\"\n[coverage]\nplaces = [\"x\", \"\"]\n", 3, 16, "coverage.places");
     }
 
     #[track_caller]

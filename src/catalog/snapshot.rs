@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::dataset::Dataset;
+use super::listing::{Listing, Order, TagCount};
+use super::manifest::Language;
 use super::slug::Slug;
 use crate::clock::Moment;
 
@@ -37,6 +39,7 @@ pub struct Warning {
 pub struct Snapshot {
     entries: HashMap<Slug, Entry>,
     ordered: Vec<Arc<Dataset>>,
+    listing: Listing,
     generation: u64,
     changed_at: Option<Moment>,
 }
@@ -55,7 +58,7 @@ impl Snapshot {
             let featured = b.manifest.featured.cmp(&a.manifest.featured);
             featured.then(b.updated_at.cmp(&a.updated_at)).then_with(|| a.slug().cmp(b.slug()))
         });
-        Self { entries, ordered, generation, changed_at: Some(changed_at) }
+        Self { entries, ordered, listing: Listing::default(), generation, changed_at: Some(changed_at) }
     }
 
     /// What stands behind a slug, if anything published does.
@@ -66,6 +69,16 @@ impl Snapshot {
     /// The datasets that are served, in the order of the list.
     pub fn datasets(&self) -> &[Arc<Dataset>] {
         &self.ordered
+    }
+
+    /// The same in another order; titles are those of that language.
+    pub fn in_order(&self, order: Order, language: Option<Language>) -> &[Arc<Dataset>] {
+        self.listing.ordered(&self.ordered, order, language)
+    }
+
+    /// The tags of the datasets that are served, the most frequent first, then by name.
+    pub fn tags(&self) -> &[TagCount] {
+        self.listing.tags(&self.ordered)
     }
 
     /// Slugs and reasons of the datasets that are not served because they are damaged, by name.

@@ -46,6 +46,20 @@ impl Documents {
         files.iter().find(|(present, _)| *present == name).map(|(_, file)| file)
     }
 
+    /// A path of ours as answers show it: the whole address where the operator said what it is, else the path alone.
+    pub(super) fn link(&self, path: &str) -> String {
+        format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
+    }
+
+    /// Where a client goes on that asked for `/`, as `Location` says it. Without a public address it is relative, so that
+    /// it also holds behind a proxy that strips a path.
+    pub(super) fn location_below_root(&self, name: &str) -> String {
+        match &self.public_url {
+            Some(url) => format!("{}/{name}", url.as_str()),
+            None => name.to_owned(),
+        }
+    }
+
     /// The address in front of every path, for answers that must carry whole addresses.
     pub(super) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
         if let Some(url) = &self.public_url {

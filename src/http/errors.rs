@@ -102,6 +102,7 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         201 => "Created",
         204 => "No Content",
         206 => "Partial Content",
+        302 => "Found",
         304 => "Not Modified",
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -299,6 +300,13 @@ impl ApiError {
     #[must_use]
     pub fn with_allowed(mut self, allowed: Vec<String>) -> Self {
         self.details.get_or_insert_default().allowed = allowed;
+        self
+    }
+
+    /// Names what was probably meant.
+    #[must_use]
+    pub fn with_suggestion(mut self, suggestion: Option<&str>) -> Self {
+        self.details.get_or_insert_default().suggestion = suggestion.map(ToOwned::to_owned);
         self
     }
 

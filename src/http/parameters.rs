@@ -10,20 +10,25 @@ use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_numbe
 pub struct Parameters<'a> {
     pairs: &'a [(String, String)],
     known: Vec<&'static str>,
+    elsewhere: Vec<(&'static str, String)>,
     faults: Vec<FaultBody>,
 }
 
 impl<'a> Parameters<'a> {
     /// Begins to read `pairs`.
     pub fn new(pairs: &'a [(String, String)]) -> Self {
-        Self { pairs, known: Vec::new(), faults: Vec::new() }
+        Self { pairs, known: Vec::new(), elsewhere: Vec::new(), faults: Vec::new() }
+    }
+
+    /// The texts of a parameter that may be given several times.
+    pub fn texts(&mut self, name: &'static str) -> impl Iterator<Item = &'a str> + Clone + use<'a> {
+        self.known.push(name);
+        self.pairs.iter().filter(move |(pair_name, _)| pair_name == name).map(|(_, value)| value.as_str())
     }
 
     /// The text of a parameter, when it is given.
     pub fn text(&mut self, name: &'static str) -> Option<&'a str> {
-        self.known.push(name);
-        let mut values =
-            self.pairs.iter().filter(|(pair_name, _)| pair_name == name).map(|(_, value)| value.as_str());
+        let mut values = self.texts(name);
         let first = values.next();
         if values.next().is_some() {
             let message = "the parameter is given more than once";
@@ -63,6 +68,11 @@ impl<'a> Parameters<'a> {
         chosen
     }
 
+    /// Says what to do instead of giving a parameter that this path does not take, and another one does.
+    pub fn elsewhere(&mut self, name: &'static str, hint: String) {
+        self.elsewhere.push((name, hint));
+    }
+
     /// Notes a fault that the caller found; the message gets the name in front.
     pub fn refuse(&mut self, reason: &str, name: &str, message: impl AsRef<str>, hint: impl Into<String>) {
         self.faults.push(FaultBody::parameter(reason, name, placed(name, message.as_ref()), hint));
@@ -72,7 +82,11 @@ impl<'a> Parameters<'a> {
     pub fn finish(mut self) -> Result<(), ApiError> {
         for (name, _) in self.pairs {
             if !self.known.contains(&name.as_str()) {
-                let fault = unknown_parameter(name, &self.known);
+                let mut fault = unknown_parameter(name, &self.known);
+                if let Some((_, hint)) = self.elsewhere.iter().find(|(taken, _)| taken == name) {
+                    fault.hint.clone_from(hint);
+                    fault.suggestion = None;
+                }
                 self.faults.push(fault);
             }
         }

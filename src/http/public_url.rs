@@ -40,6 +40,12 @@ impl PublicUrl {
         is_host(host).then(|| Self(format!("http://{host}")))
     }
 
+    /// The path in it, which stands in front of every path that the outside sees: `/market`, or nothing.
+    pub fn path(&self) -> &str {
+        let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
+        rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("")
+    }
+
     /// The text, without a slash at the end.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -82,6 +88,8 @@ mod tests {
         ] {
             assert_eq!(PublicUrl::parse(typed).unwrap().as_str(), expected);
         }
+        assert_eq!(PublicUrl::parse("https://a.test/b/c/").unwrap().path(), "/b/c");
+        assert_eq!(PublicUrl::parse("https://a.test").unwrap().path(), "");
         for refused in [
             "",
             "data.example.org",

@@ -80,21 +80,16 @@ impl Router {
         Self { routes }
     }
 
-    /// Finds the row for a method and path: 404 without a pattern, 405 without a method.
-    pub fn find(&self, method: Method, path: &[String]) -> Result<Found, ApiError> {
-        let Some((segments, first)) = self.routes.iter().find(|(segments, _)| fits(segments, path)) else {
-            return Err(ApiError::new(ErrorKind::NotFound, "no such path").with_reason(
-                "UNKNOWN_PATH",
-                "open /docs, or read /api/v1/openapi.json, for the paths of the API",
-            ));
-        };
+    /// Finds the row for a method and path: nothing without a pattern, 405 without a method.
+    pub fn find(&self, method: Method, path: &[String]) -> Option<Result<Found, ApiError>> {
+        let (segments, first) = self.routes.iter().find(|(segments, _)| fits(segments, path))?;
         let rows =
             || self.routes.iter().map(|(_, route)| route).filter(|route| route.pattern == first.pattern);
         let wanted = if method == Method::Head { Method::Get } else { method };
-        match rows().find(|route| route.method == wanted) {
+        Some(match rows().find(|route| route.method == wanted) {
             Some(route) => Ok(Found { route: *route, parameters: parameters(segments, path) }),
             None => Err(method_not_allowed(rows().map(|route| route.method))),
-        }
+        })
     }
 
     /// The methods of a path, for preflights.
@@ -107,7 +102,11 @@ impl Router {
 
 fn compile(pattern: &'static str) -> Vec<Segment> {
     let path = pattern.strip_prefix('/').unwrap_or(pattern);
-    path.split('/')
+    // The path `/` has no segments.
+    let parts = (!path.is_empty()).then(|| path.split('/'));
+    parts
+        .into_iter()
+        .flatten()
         .map(|part| if part.starts_with('{') { Segment::Parameter } else { Segment::Word(part) })
         .collect()
 }
@@ -160,6 +159,7 @@ mod tests {
 
     fn router() -> Router {
         Router::new(&[&[
+            Route::new(Method::Get, "/", Guard::Public, handler),
             Route::new(Method::Get, "/d/search", Guard::Public, handler),
             Route::new(Method::Get, "/d/{slug}", Guard::Public, handler),
             Route::new(Method::Get, "/d/{slug}/query", Guard::Key, handler),
@@ -168,19 +168,20 @@ mod tests {
     }
 
     fn path(text: &str) -> Vec<String> {
-        text.split('/').skip(1).map(ToOwned::to_owned).collect()
+        crate::http::target::Target::parse(text).unwrap().segments
     }
 
     #[track_caller]
     fn check(method: Method, text: &str, expected: Result<(&str, &[&str]), u16>) {
         match (router().find(method, &path(text)), expected) {
-            (Ok(found), Ok((pattern, parameters))) => {
+            (Some(Ok(found)), Ok((pattern, parameters))) => {
                 assert_eq!(
                     (found.route.pattern, found.parameters.as_slice()),
                     (pattern, &path_of(parameters)[..])
                 );
             }
-            (Err(error), Err(status)) => assert_eq!(error.kind().status(), status, "{text}"),
+            (Some(Err(error)), Err(status)) => assert_eq!(error.kind().status(), status, "{text}"),
+            (None, Err(404)) => {}
             _ => panic!("{text}: unexpected outcome"),
         }
     }
@@ -191,6 +192,8 @@ mod tests {
 
     #[test]
     fn a_path_finds_its_row_and_head_goes_where_get_goes() {
+        check(Method::Get, "/", Ok(("/", &[])));
+        check(Method::Get, "//", Err(404));
         check(Method::Get, "/d/search", Ok(("/d/search", &[])));
         check(Method::Get, "/d/orders", Ok(("/d/{slug}", &["orders"])));
         check(Method::Head, "/d/orders", Ok(("/d/{slug}", &["orders"])));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::app::App;
 use super::handlers::{
     account, admin, catalog, console, croissant, discovery, download, estimate, graph, health, metadata,
-    operator, query, related, search, stats, stream,
+    operator, query, related, search, stats, stream, tags,
 };
 use super::router::{Route, Router};
 use super::service::Service;
@@ -17,6 +17,7 @@ pub(super) const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
     search::ROUTES,
     catalog::ROUTES,
+    tags::ROUTES,
     graph::ROUTES,
     related::ROUTES,
     metadata::ROUTES,

@@ -11,6 +11,7 @@ use std::time::Instant;
 use super::app::App;
 use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
+use super::handlers::discovery::unknown_path;
 use super::incoming::{Incoming, Method, one_fault};
 use super::metrics::Observation;
 use super::response::Response;
@@ -96,6 +97,7 @@ impl Service {
             return self.preflight(request);
         }
         let found = self.router.find(request.method(), request.segments());
+        let found = found.unwrap_or_else(|| Err(unknown_path(&self.app)));
         let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
         self.pass(request, guard)?;
         let Found { route, parameters } = found?;
@@ -190,7 +192,7 @@ impl Service {
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
         let Some(allow) = self.router.methods(request.segments()) else {
-            return Err(ApiError::new(ErrorKind::NotFound, "no such path"));
+            return Err(unknown_path(&self.app));
         };
         self.pass(request, Guard::Uncounted)?;
         let response = Response::empty(204).with_header("Allow", allow.clone());

@@ -1,6 +1,6 @@
 //! From a request and a schema to a plan: all that a client can do wrong is refused here, at once.
 
-use mercato_format::{ColumnData, FormatError, Table};
+use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::query::cursor::{Binding, Cursor, invalid};
@@ -11,6 +11,7 @@ use crate::query::position::Position;
 use crate::query::predicate::Filter;
 use crate::query::request::{QueryRequest, SortDirection};
 use crate::query::resolve::{ResolveError, column_named, resolve};
+use crate::query::sort_support::SortSupport;
 use crate::words::quoted;
 
 /// Rows that are sorted in memory for one page, at most: a column without sort index cannot be paged deeper by offset.
@@ -154,10 +155,9 @@ fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Ve
 fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, Fault> {
     let Some(name) = &request.sort_by else { return Ok(None) };
     let column = column_named(table, name, "/sortBy")?;
-    let data = table.column(column).map_err(|_| invalid("the store file is damaged"))?;
-    let indexed = data.order().is_known();
+    let support = SortSupport::of(table, column).map_err(|_| invalid("the store file is damaged"))?;
     let depth = request.offset.saturating_add(request.limit).min(table.row_count().into());
-    if !indexed && (matches!(data, ColumnData::Texts(_)) || depth > SORTED_ROWS_MAX) {
+    if !support.sortable || (!support.indexed && depth > SORTED_ROWS_MAX) {
         let message = format!("column {} was published without a sort index", quoted(name));
         let hint = "sort by another column, or leave the sorting out";
         return Err(Fault::new(Reason::SortNotIndexed, "/sortBy", message, hint));

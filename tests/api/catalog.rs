@@ -87,6 +87,91 @@ fn a_tag_narrows_the_list() {
 }
 
 #[test]
+fn several_tags_must_all_hold_and_a_license_narrows_the_list_too() {
+    let site = site_with_three();
+    let found = |parameters: &str| {
+        let json = site.get(&format!("/api/v1/datasets?{parameters}")).json();
+        slugs(&json).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found("tag=geo&tag=towns"), ["cities"]);
+    assert_eq!(found("tag=towns&tag=geo&tag=geo"), ["cities"]);
+    assert!(found("tag=geo&tag=water").is_empty());
+    assert_eq!(found("license=CC-BY-4.0"), ["cities"]);
+    assert_eq!(found("license=cc-by-4.0&tag=geo"), ["cities"]);
+    assert!(found("license=MIT").is_empty());
+    assert_eq!(site.get("/api/v1/datasets?license=a&license=b").refusal().2, "DUPLICATE_PARAMETER");
+}
+
+#[test]
+fn the_list_comes_in_the_order_that_is_asked_for() {
+    let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
+    for (slug, featured, english, italian, rows) in [
+        ("one", "false", "banana", "zucchina", 2),
+        ("two", "true", "Cherry", "albicocca", 9),
+        ("three", "false", "apple", "Mela", 5),
+    ] {
+        let manifest = format!(
+            "slug = \"{slug}\"\nfeatured = {featured}\n[title]\nen = \"{english}\"\nit = \"{italian}\"\n"
+        );
+        site.publish(slug, &manifest, "1.0.0", &city_columns(rows));
+    }
+    let found = |parameters: &str| {
+        let json = site.get(&format!("/api/v1/datasets?{parameters}")).json();
+        slugs(&json).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(found("sort=featured"), ["two", "three", "one"]);
+    assert_eq!(found("sort=featured"), found(""));
+    assert_eq!(found("sort=updated"), ["three", "two", "one"]);
+    assert_eq!(found("sort=title"), ["three", "one", "two"]);
+    assert_eq!(found("sort=title&lang=it"), ["two", "three", "one"]);
+    assert_eq!(found("sort=rows"), ["two", "three", "one"]);
+    let refused = site.get("/api/v1/datasets?sort=row").json();
+    assert_eq!(refused["error"]["details"]["suggestion"], "rows");
+    site.publish("one", "slug = \"one\"\n[title]\nen = \"Aardvark\"\n", "1.1.0", &city_columns(99));
+    assert_eq!(found("sort=rows"), ["one", "two", "three"], "a publication changes the order");
+    assert_eq!(found("sort=title"), ["one", "three", "two"]);
+    let links = site.get("/api/v1/datasets?limit=1&sort=rows&tag=&license=x&lang=it");
+    let kept = "limit=1&offset=0&tag=&license=x&sort=rows&lang=it>; rel=\"first\"";
+    assert!(links.header("Link").unwrap().contains(kept), "{links:?}");
+}
+
+#[test]
+fn a_question_to_the_list_is_led_to_the_search() {
+    let site = Site::with_cities();
+    let answer = site.get("/api/v1/datasets?q=cities&limit=0");
+    let details = answer.json()["error"]["details"].clone();
+    let fault = &details["errors"][1];
+    assert_eq!((answer.status, &fault["pointer"]), (400, &"q".into()));
+    assert!(fault["hint"].as_str().unwrap().contains("/api/v1/datasets/search?q="), "{details}");
+}
+
+#[test]
+fn tags_are_counted_over_what_is_published() {
+    let site = site_with_three();
+    let answer = site.get("/api/v1/tags");
+    let json = answer.json();
+    let line = |tag: &str, count: u32| serde_json::json!({ "tag": tag, "count": count });
+    assert_eq!(
+        json["data"]["results"],
+        serde_json::json!([line("water", 2), line("geo", 1), line("towns", 1)])
+    );
+    assert_eq!((&json["data"]["total"], &json["data"]["nextOffset"]), (&3.into(), &serde_json::Value::Null));
+    let tag = answer.header("ETag").unwrap().to_owned();
+    let again = crate::harness::Ask::get("/api/v1/tags").header("If-None-Match", &tag);
+    assert_eq!(site.send(&again).status, 304);
+    let page = site.get("/api/v1/tags?limit=1&offset=1");
+    assert_eq!(page.json()["data"]["results"], serde_json::json!([line("geo", 1)]));
+    assert!(page.header("Link").unwrap().contains("</api/v1/tags?limit=1&offset=2>; rel=\"next\""));
+    for wrong in ["limit=0", "limit=1001", "lang=it"] {
+        assert_eq!(site.get(&format!("/api/v1/tags?{wrong}")).status, 400, "{wrong}");
+    }
+    mercato::catalog::publish::unpublish(&site.data(), &mercato::catalog::Slug::parse("lakes").unwrap())
+        .unwrap();
+    crate::harness::wait_until("the count follows", || site.send(&again).status == 200);
+    assert_eq!(site.get("/api/v1/tags").json()["data"]["results"][2], line("water", 1));
+}
+
+#[test]
 fn a_language_picks_title_and_description_where_they_are_given() {
     let site = Site::with_cities();
     let title = |target: &str| site.get(target).json()["data"]["title"].as_str().unwrap().to_owned();

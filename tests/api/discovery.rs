@@ -163,7 +163,7 @@ fn the_site_map_has_every_dataset_and_robots_are_told_of_it() {
         "{}",
         robots.text()
     );
-    assert!(robots.text().contains("\nDisallow: /api/v1/account\n"));
+    assert!(robots.text().contains("\nDisallow: /m/api/v1/account\n"));
 }
 
 #[track_caller]

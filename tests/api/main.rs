@@ -7,6 +7,7 @@
     reason = "a test may fail loudly"
 )]
 
+mod accept;
 mod admin;
 mod catalog;
 mod compression;
@@ -19,9 +20,11 @@ mod envelope;
 mod faults;
 mod free_answers;
 mod harness;
+mod links;
 mod metadata;
 mod observability;
 mod process;
+mod provenance;
 mod publishing;
 mod publishing_under_load;
 mod query;

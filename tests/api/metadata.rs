@@ -1,5 +1,7 @@
 //! Schema, sample, methodology and changelog.
 
+use mercato_format::ColumnKind;
+use mercato_format::writer::{Column, ColumnValues};
 use serde_json::Value;
 
 use crate::harness::{Ask, MANIFEST, Site, city_columns, publish_files, wait_until};
@@ -59,6 +61,35 @@ fn the_schema_describes_a_column_from_the_manifest_or_from_the_data() {
     assert_eq!(columns[0]["nullable"], true);
     let text = site.get("/api/v1/datasets/cities/schema").text();
     assert!(text.contains("\"example\":901.00") && text.contains("\"examples\":[901.00]"), "{text}");
+}
+
+#[test]
+fn the_schema_says_which_columns_order_rows_and_which_have_an_index() {
+    let site = Site::with_cities();
+    let names = |row: i64| Some(format!("a name that no other row has, {row}"));
+    let texts = ColumnValues::Texts((0..3_000).map(names).collect());
+    let numbers = ColumnValues::Integers((0..3_000).map(Some).collect());
+    let columns = [
+        Column::new("indexed", ColumnKind::Integer, numbers.clone()),
+        Column { sort_index: false, ..Column::new("number", ColumnKind::Integer, numbers) },
+        Column { sort_index: false, ..Column::new("text", ColumnKind::Text, texts.clone()) },
+        Column::new("indexed_text", ColumnKind::Text, texts),
+    ];
+    site.publish("plain", "slug = \"plain\"\n", "1.0.0", &columns);
+    let json = site.get("/api/v1/datasets/plain/schema").json();
+    let key = site.paying_key(100);
+    for (column, expected) in json["data"]["columns"].as_array().unwrap().iter().zip([
+        ("indexed", true, true),
+        ("number", true, false),
+        ("text", false, false),
+        ("indexed_text", true, true),
+    ]) {
+        let name = column["name"].as_str().unwrap();
+        let found = (name, column["sortable"].as_bool().unwrap(), column["indexed"].as_bool().unwrap());
+        assert_eq!(found, expected);
+        let sorted = site.query("plain", &key, &format!(r#"{{"sortBy": "{name}", "limit": 1}}"#));
+        assert_eq!(sorted.status == 200, expected.1, "{name}: {}", sorted.text());
+    }
 }
 
 #[test]

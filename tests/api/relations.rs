@@ -77,6 +77,8 @@ fn a_dataset_without_relations_shows_the_list_of_its_manifest() {
     assert_eq!((&data["slug"], &data["source"]), (&"a".into(), &"fallback".into()));
     assert_eq!(slugs(&data), ["c", "b"], "in the order of the manifest, each once, without itself");
     assert_eq!(data["results"][0]["relationType"], "related");
+    assert_eq!(data["results"][0]["description"], "About c");
+    assert_eq!(data["results"][0]["relationDescription"], Value::Null, "a list gives no reason");
     assert_eq!(slugs(&related(&site, "d/related")), Vec::<&str>::new());
 }
 
@@ -93,8 +95,8 @@ fn relations_come_before_the_list_and_the_strongest_first() {
     assert_eq!(slugs(&data), ["d", "c", "b"]);
     let first = &data["results"][0];
     assert_eq!((&first["relationType"], &first["weight"]), (&"foreign-key".into(), &json!(0.9)));
-    assert_eq!(first["description"], "a foreign-key d");
-    assert_eq!((&first["datasetDescription"], &first["direction"]), (&"About d".into(), &"outgoing".into()));
+    assert_eq!(first["relationDescription"], "a foreign-key d");
+    assert_eq!((&first["description"], &first["direction"]), (&"About d".into(), &"outgoing".into()));
     assert_eq!(data["results"][1]["direction"], "incoming");
     assert_eq!(data["results"][2]["relationType"], "same-source", "the stronger of two");
     assert_eq!(slugs(&related(&site, "a/related?limit=1")), ["d"]);

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::dataset_answer::{find, language};
 use super::item::{Header, Item};
+use super::page_links::{page_bounds, page_links};
 use super::percent::percent_encode;
-use crate::catalog::{Dataset, Language};
+use crate::catalog::{Dataset, Language, Order};
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
@@ -38,52 +39,76 @@ fn list(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let limit = query.integer("limit", 1, LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
     let offset = query.integer("offset", 0, u64::MAX, 0);
-    let tag = query.text("tag");
-    let language = language(&mut query);
+    let choice = Choice {
+        tags: query.texts("tag").collect(),
+        license: query.text("license"),
+        order: query.choice("sort", &ORDERS).unwrap_or_default(),
+        language: language(&mut query),
+    };
+    let search = app.documents.link("/api/v1/datasets/search");
+    query.elsewhere("q", format!("the list takes no question; search with GET {search}?q=…"));
     query.finish()?;
 
     let snapshot = app.catalog.snapshot();
-    let carries =
-        |dataset: &&Arc<Dataset>| tag.is_none_or(|tag| dataset.manifest.tags.iter().any(|own| own == tag));
-    let found: Vec<&Arc<Dataset>> = snapshot.datasets().iter().filter(carries).collect();
-    let begin = usize::try_from(offset).unwrap_or(usize::MAX).min(found.len());
-    let end = begin.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX)).min(found.len());
-    let next_offset = (end < found.len()).then_some(offset.saturating_add(limit));
-    let results =
-        found.get(begin..end).unwrap_or_default().iter().map(|dataset| Item::of(dataset, language)).collect();
+    let ordered = snapshot.in_order(choice.order, choice.language);
+    let found: Vec<&Arc<Dataset>> = ordered.iter().filter(|dataset| choice.takes(dataset)).collect();
+    let (page, next_offset) = page_bounds(limit, offset, found.len());
+    let shown = found.get(page).unwrap_or_default();
+    let results = shown.iter().map(|dataset| Item::of(dataset, choice.language)).collect();
     let data = ListData { results, total: found.len(), limit, offset, next_offset };
-    let link = link_header(limit, offset, next_offset, tag, language);
+    let address = app.documents.link("/api/v1/datasets");
+    let links = page_links(&address, limit, offset, next_offset, &choice.parameters());
     let response = Response::data(&data)?;
-    Ok(response.public(request, snapshot.changed_at(), REVALIDATE).with_header("Link", link))
+    Ok(response.public(request, snapshot.changed_at(), REVALIDATE).with_header("Link", links))
 }
 
-/// First, previous and next page (RFC 8288).
-fn link_header(
-    limit: u64,
-    offset: u64,
-    next: Option<u64>,
-    tag: Option<&str>,
+/// Words of `sort`.
+const ORDERS: [(&str, Order); 4] = [
+    ("featured", Order::Featured),
+    ("updated", Order::Updated),
+    ("title", Order::Title),
+    ("rows", Order::Rows),
+];
+
+/// Which datasets of the list are wanted, and how.
+struct Choice<'a> {
+    tags: Vec<&'a str>,
+    license: Option<&'a str>,
+    order: Order,
     language: Option<Language>,
-) -> String {
-    let mut kept = String::new();
-    if let Some(tag) = tag {
-        kept.push_str("&tag=");
-        percent_encode(tag, &mut kept);
+}
+
+impl Choice<'_> {
+    /// Whether the dataset has every tag and the license. Names of licenses are compared without regard to case.
+    fn takes(&self, dataset: &Dataset) -> bool {
+        let manifest = &dataset.manifest;
+        let licensed = |wanted: &str| {
+            manifest.license.as_ref().is_some_and(|license| license.eq_ignore_ascii_case(wanted))
+        };
+        self.tags.iter().all(|tag| manifest.tags.iter().any(|own| own == tag))
+            && self.license.is_none_or(licensed)
     }
-    match language {
-        Some(Language::English) => kept.push_str("&lang=en"),
-        Some(Language::Italian) => kept.push_str("&lang=it"),
-        None => {}
+
+    /// The same as parameters of an address.
+    fn parameters(&self) -> String {
+        let mut text = String::new();
+        let order = ORDERS.iter().find(|(_, order)| *order == self.order && *order != Order::default());
+        let language = self.language.map(|language| match language {
+            Language::English => "en",
+            Language::Italian => "it",
+        });
+        let pairs =
+            self.tags.iter().map(|tag| ("tag", *tag)).chain(self.license.map(|name| ("license", name)));
+        let pairs =
+            pairs.chain(order.map(|(word, _)| ("sort", *word))).chain(language.map(|code| ("lang", code)));
+        for (name, value) in pairs {
+            text.push('&');
+            text.push_str(name);
+            text.push('=');
+            percent_encode(value, &mut text);
+        }
+        text
     }
-    let link = |offset: u64, relation: &str| {
-        format!("</api/v1/datasets?limit={limit}&offset={offset}{kept}>; rel=\"{relation}\"")
-    };
-    let mut links = vec![link(0, "first")];
-    if offset > 0 {
-        links.push(link(offset.saturating_sub(limit), "prev"));
-    }
-    links.extend(next.map(|next| link(next, "next")));
-    links.join(", ")
 }
 
 fn header(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -91,11 +116,7 @@ fn header(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let language = language(&mut query);
     query.finish()?;
-    Ok(Response::data(&Header::of(&dataset, language, &app.exports))?.public(
-        request,
-        dataset.updated_at,
-        REVALIDATE,
-    ))
+    Ok(Response::data(&Header::of(&dataset, language, app))?.public(request, dataset.updated_at, REVALIDATE))
 }
 
 #[cfg(test)]
@@ -103,20 +124,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_to_the_neighbouring_pages_and_keep_the_choice() {
+    fn the_links_of_a_page_keep_the_choice() {
+        let mut choice = Choice { tags: Vec::new(), license: None, order: Order::Featured, language: None };
+        assert_eq!(choice.parameters(), "");
+        choice = Choice {
+            tags: vec!["caffè & tè", "b"],
+            license: Some("CC-BY-4.0"),
+            order: Order::Rows,
+            language: Some(Language::Italian),
+        };
         assert_eq!(
-            link_header(20, 0, None, None, None),
-            "</api/v1/datasets?limit=20&offset=0>; rel=\"first\""
-        );
-        let middle = link_header(10, 5, Some(15), Some("caffè & tè"), Some(Language::Italian));
-        let kept = "&tag=caff%C3%A8%20%26%20t%C3%A8&lang=it";
-        assert_eq!(
-            middle,
-            format!(
-                "</api/v1/datasets?limit=10&offset=0{kept}>; rel=\"first\", \
-                 </api/v1/datasets?limit=10&offset=0{kept}>; rel=\"prev\", \
-                 </api/v1/datasets?limit=10&offset=15{kept}>; rel=\"next\""
-            )
+            choice.parameters(),
+            "&tag=caff%C3%A8%20%26%20t%C3%A8&tag=b&license=CC-BY-4.0&sort=rows&lang=it"
         );
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Knows the vocabulary; knows no rows.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::dataset_answer::{find, language};
 use super::dataset_version;
 use super::percent::percent_encode;
-use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, Language, LogicalType};
+use crate::catalog::{
+    ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
+};
 use crate::http::app::App;
 use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
@@ -19,6 +21,8 @@ use crate::http::router::{Guard, Route};
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/croissant", Guard::Public, describe)];
 
+/// Where the frequencies of renewal have their addresses.
+const FREQUENCIES: &str = "http://publications.europa.eu/resource/authority/frequency/";
 const REVALIDATE: &str = "public, no-cache";
 
 /// Formats of the download, with their media types.
@@ -62,10 +66,53 @@ fn document(dataset: &Dataset, version: &DatasetVersion, base: &str, language: O
         "recordSet": [record_set(dataset, version)],
     });
     let license = manifest.license_url.as_deref().or(manifest.license.as_deref());
-    if let (Some(license), Some(members)) = (license, document.as_object_mut()) {
-        members.insert("license".to_owned(), json!(license));
+    if let Some(members) = document.as_object_mut() {
+        members.extend(license.map(|license| ("license".to_owned(), json!(license))));
+        members.extend(provenance(&manifest.provenance).map(|(name, value)| (name.to_owned(), value)));
     }
     document
+}
+
+/// Where the dataset comes from, in the words of schema.org, Croissant and Dublin Core.
+fn provenance(provenance: &Provenance) -> impl Iterator<Item = (&'static str, Value)> {
+    let coverage = provenance.coverage.as_ref();
+    let place = |name: &String| json!({ "@type": "Place", "name": name });
+    let places = coverage.filter(|coverage| !coverage.places.is_empty());
+    let frequency = provenance
+        .update_frequency
+        .map(|frequency| json!({ "@id": format!("{FREQUENCIES}{}", frequency.code) }));
+    let publisher = publisher(provenance);
+    [
+        ("creator", publisher.clone()),
+        ("publisher", publisher),
+        ("sameAs", provenance.homepage.as_ref().map(|homepage| json!(homepage))),
+        ("citeAs", provenance.citation.as_ref().map(|citation| json!(citation))),
+        ("temporalCoverage", coverage.and_then(interval).map(Value::from)),
+        ("spatialCoverage", places.map(|coverage| coverage.places.iter().map(place).collect())),
+        ("dct:accrualPeriodicity", frequency),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| value.map(|value| (name, value)))
+}
+
+/// The publisher with the contact.
+fn publisher(provenance: &Provenance) -> Option<Value> {
+    let publisher = provenance.publisher.as_ref()?;
+    let mut members = Map::new();
+    members.insert("@type".to_owned(), json!("Organization"));
+    members.insert("name".to_owned(), json!(publisher.name));
+    members.extend(publisher.url.as_ref().map(|url| ("url".to_owned(), json!(url))));
+    if let Some(contact) = &provenance.contact {
+        let kind = if contact.contains("://") { "url" } else { "email" };
+        members.insert("contactPoint".to_owned(), json!({ "@type": "ContactPoint", kind: contact }));
+    }
+    Some(Value::Object(members))
+}
+
+/// `2024-01-01/2024-12-31`; an end that is not given is open.
+fn interval(coverage: &Coverage) -> Option<String> {
+    let (from, to) = (coverage.from.as_deref(), coverage.to.as_deref());
+    (from.is_some() || to.is_some()).then(|| format!("{}/{}", from.unwrap_or(".."), to.unwrap_or("..")))
 }
 
 /// The languages in which the publisher describes it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Dataset, DatasetVersion, Entry, Language, Slug};
+use crate::catalog::{Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
@@ -11,18 +11,37 @@ use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING
 
 /// The published dataset whose slug is the first parameter of the path.
 pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
-    let slug = Slug::parse(request.path_parameter(0)).map_err(|error| {
-        let hint = "list the datasets with GET /api/v1/datasets";
-        ApiError::bad_request(vec![FaultBody::parameter("SLUG_INVALID", "slug", error.to_string(), hint)])
-    })?;
-    let entry = app.catalog.snapshot().get(slug.as_str()).cloned();
+    let snapshot = app.catalog.snapshot();
+    let slug = Slug::parse(request.path_parameter(0))
+        .map_err(|error| no_slug(app, &snapshot, request.path_parameter(0), &error))?;
     request.log.dataset = Some(slug.to_string());
-    match entry {
-        Some(Entry::Serving(dataset)) => Ok(dataset),
+    match snapshot.get(slug.as_str()) {
+        Some(Entry::Serving(dataset)) => Ok(Arc::clone(dataset)),
         Some(Entry::Quarantined { .. }) => Err(out_of_service(slug.as_str())),
-        None => Err(ApiError::new(ErrorKind::NotFound, format!("no dataset `{slug}` is published"))
-            .with_reason("DATASET_NOT_FOUND", "list the datasets with GET /api/v1/datasets")),
+        None => Err(not_published(app, &snapshot, &slug)),
     }
+}
+
+fn no_slug(app: &App, snapshot: &Snapshot, typed: &str, error: &SlugError) -> ApiError {
+    let (meant, hint) = meant(app, snapshot, typed);
+    let mut fault = FaultBody::parameter("SLUG_INVALID", "slug", error.to_string(), hint);
+    fault.suggestion = meant.map(ToOwned::to_owned);
+    ApiError::bad_request(vec![fault])
+}
+
+fn not_published(app: &App, snapshot: &Snapshot, slug: &Slug) -> ApiError {
+    let (meant, hint) = meant(app, snapshot, slug.as_str());
+    ApiError::new(ErrorKind::NotFound, format!("no dataset `{slug}` is published"))
+        .with_reason("DATASET_NOT_FOUND", hint)
+        .with_suggestion(meant)
+}
+
+/// The slug that was probably meant, and what to do. Of what is served only: it must not tell of anything else.
+fn meant<'s>(app: &App, snapshot: &'s Snapshot, typed: &str) -> (Option<&'s str>, String) {
+    let meant = nearest_slug(typed, snapshot.datasets().iter().map(|dataset| dataset.slug()));
+    let question = meant.map(|slug| format!("did you mean `{slug}`? ")).unwrap_or_default();
+    let list = app.documents.link("/api/v1/datasets");
+    (meant, format!("{question}list the datasets with GET {list}"))
 }
 
 /// Takes a dataset out of service whose store file turned out to be damaged while it was read.

@@ -8,12 +8,14 @@ use crate::http::app::App;
 use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
+use crate::http::negotiation::choose;
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::limits::http::SITEMAP_ADDRESSES_MAX;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/", Guard::Public, root),
     Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
     Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
     Route::new(Method::Get, "/robots.txt", Guard::Public, robots),
@@ -23,6 +25,24 @@ const REVALIDATE: &str = "public, no-cache";
 const AN_HOUR: &str = "public, max-age=3600";
 const XML: &str = "application/xml; charset=utf-8";
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+
+/// Leads a browser to the console. Other clients are told that there is nothing here.
+fn root(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let forms: [&[&str]; 2] = [&["application/json"], &["text/html", "application/xhtml+xml"]];
+    if choose(&request.accept(), &forms) != Some(1) {
+        return Err(unknown_path(app).with_header("Vary", "Accept"));
+    }
+    let location = app.documents.location_below_root("docs");
+    Ok(Response::empty(302).with_header("Location", location).with_header("Vary", "Accept"))
+}
+
+/// No route has this path.
+pub(in crate::http) fn unknown_path(app: &App) -> ApiError {
+    let (console, document) = (app.documents.link("/docs"), app.documents.link("/api/v1/openapi.json"));
+    ApiError::new(ErrorKind::NotFound, "no such path")
+        .with_reason("UNKNOWN_PATH", format!("open {console}, or read {document}, for the paths of the API"))
+}
 
 fn openapi(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
@@ -45,16 +65,17 @@ fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         (part, _) => {
             let number = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(1);
             let chunk = pages.chunks(SITEMAP_ADDRESSES_MAX).nth(number);
-            address_list(base.as_str(), chunk.ok_or_else(no_such_part)?)
+            address_list(base.as_str(), chunk.ok_or_else(|| no_such_part(app))?)
         }
     };
     let changed = pages.iter().map(|(_, changed)| *changed).max().unwrap_or(Moment::from_unix_millis(0));
     Ok(Response::raw(XML, AnswerBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
 }
 
-fn no_such_part() -> ApiError {
+fn no_such_part(app: &App) -> ApiError {
+    let map = app.documents.link("/sitemap.xml");
     ApiError::new(ErrorKind::NotFound, "the map of the site has no such part")
-        .with_reason("UNKNOWN_PART", "read /sitemap.xml, which lists the parts")
+        .with_reason("UNKNOWN_PART", format!("read {map}, which lists the parts"))
 }
 
 // Slugs and addresses were checked and have no character that XML would have to escape; writing into a String cannot fail.
@@ -85,10 +106,11 @@ fn part_list(base: &str, pages: usize) -> String {
 fn robots(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let base = app.documents.base_url(request)?;
+    let (base, path) = (base.as_str(), base.path());
     let text = format!(
-        "User-agent: *\nAllow: /\nDisallow: /api/v1/account\nDisallow: /api/v1/datasets/*/query\n\
-         Disallow: /api/v1/datasets/*/download\n\nSitemap: {}/sitemap.xml\n",
-        base.as_str()
+        "User-agent: *\nAllow: {path}/\nDisallow: {path}/api/v1/account\n\
+         Disallow: {path}/api/v1/datasets/*/query\nDisallow: {path}/api/v1/datasets/*/download\n\n\
+         Sitemap: {base}/sitemap.xml\n"
     );
     let response = Response::raw("text/plain; charset=utf-8", AnswerBuffer::from_body(text.as_bytes()));
     Ok(response.public(request, Moment::from_unix_millis(0), AN_HOUR))

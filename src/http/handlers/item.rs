@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use super::price::Price;
 use crate::catalog::{Dataset, Language};
-use crate::http::exports::Exports;
+use crate::http::app::App;
 use crate::render::Format;
 
 /// One dataset in a list.
@@ -41,14 +42,6 @@ impl<'a> Item<'a> {
     }
 }
 
-impl<'a> Item<'a> {
-    /// The same with another description, and the one that it had.
-    pub(super) fn described(mut self, description: &'a str) -> (Self, &'a str) {
-        let own = std::mem::replace(&mut self.description, description);
-        (self, own)
-    }
-}
-
 /// A dataset with all that a visitor wants to know first.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -56,15 +49,40 @@ pub(super) struct Header<'a> {
     #[serde(flatten)]
     item: Item<'a>,
     license_url: Option<&'a str>,
+    publisher: Option<PublisherLine<'a>>,
+    contact: Option<&'a str>,
+    homepage: Option<&'a str>,
+    citation: Option<&'a str>,
+    coverage: Option<CoverageLine<'a>>,
+    update_frequency: Option<&'static str>,
     methodology_url: String,
     changelog_url: String,
     schema_url: String,
     sample_url: String,
+    stats_url: String,
+    related_url: String,
     croissant_url: String,
+    query_url: String,
+    stream_url: String,
+    download_url: String,
     column_count: usize,
     formats: [FormatOffer; 3],
     credits_for_download: u32,
+    price_for_download: Price,
     versions: Vec<VersionLine>,
+}
+
+#[derive(Serialize)]
+struct PublisherLine<'a> {
+    name: &'a str,
+    url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct CoverageLine<'a> {
+    from: Option<&'a str>,
+    to: Option<&'a str>,
+    places: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -86,9 +104,10 @@ struct VersionLine {
 
 impl<'a> Header<'a> {
     /// The header of a dataset.
-    /// `exports` knows the sizes of downloads.
-    pub(super) fn of(dataset: &'a Dataset, language: Option<Language>, exports: &Exports) -> Self {
-        let url = |part: &str| format!("/api/v1/datasets/{}/{part}", dataset.slug());
+    pub(super) fn of(dataset: &'a Dataset, language: Option<Language>, app: &App) -> Self {
+        let url = |part: &str| app.documents.link(&format!("/api/v1/datasets/{}/{part}", dataset.slug()));
+        let credits = dataset.current.table.row_count();
+        let provenance = &dataset.manifest.provenance;
         let versions = dataset.versions.iter().map(|version| VersionLine {
             version: version.version.to_string(),
             row_count: version.table.row_count(),
@@ -99,21 +118,41 @@ impl<'a> Header<'a> {
         Self {
             item: Item::of(dataset, language),
             license_url: dataset.manifest.license_url.as_deref(),
+            publisher: provenance
+                .publisher
+                .as_ref()
+                .map(|publisher| PublisherLine { name: &publisher.name, url: publisher.url.as_deref() }),
+            contact: provenance.contact.as_deref(),
+            homepage: provenance.homepage.as_deref(),
+            citation: provenance.citation.as_deref(),
+            coverage: provenance.coverage.as_ref().map(|coverage| CoverageLine {
+                from: coverage.from.as_deref(),
+                to: coverage.to.as_deref(),
+                places: &coverage.places,
+            }),
+            update_frequency: provenance.update_frequency.map(|frequency| frequency.word),
             methodology_url: url("methodology"),
             changelog_url: url("changelog"),
             schema_url: url("schema"),
             sample_url: url("sample"),
+            stats_url: url("stats"),
+            related_url: url("related"),
             croissant_url: url("croissant"),
+            query_url: url("query"),
+            stream_url: url("query/stream"),
+            download_url: url("download"),
             column_count: dataset.current.table.columns().len(),
             formats: [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)].map(
                 |(name, format)| FormatOffer {
                     format: name,
-                    bytes: exports
+                    bytes: app
+                        .exports
                         .bytes(&dataset.current.table, format)
                         .filter(|_| dataset.current.is_verified()),
                 },
             ),
-            credits_for_download: dataset.current.table.row_count(),
+            credits_for_download: credits,
+            price_for_download: Price::of(credits.into()),
             versions: versions.collect(),
         }
     }

@@ -4,12 +4,14 @@ use serde::Serialize;
 
 use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
-use super::{sample, schema};
-use crate::catalog::parse_changelog;
+use super::page_answer::with_notes;
+use super::query_input::{FORMATS, format, none_acceptable};
+use super::{sample, schema, text_page};
+use crate::catalog::{Dataset, parse_changelog};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::buffer::AnswerBuffer;
-use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
 use crate::http::response::Response;
@@ -42,15 +44,19 @@ fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;
     let mut query = request.query();
     let named = query.text("version");
+    let format_named = query.choice("format", &FORMATS);
     query.finish()?;
     let version = dataset_version::of_parameter(&dataset, named)?;
     verified(dataset.slug(), version)?;
-    let mut buffer = Response::begin_envelope(32 * 1024);
-    let (rows, notes) = sample::write(version, buffer.sink())
+    let format = format(request, format_named)?;
+    let (response, rows, notes) = sample::answer(format, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     request.log.rows = Some(u64::from(rows));
-    let response = Response::enveloped(buffer).public(request, dataset.updated_at, FIVE_MINUTES);
-    Ok(super::page_answer::with_notes(response, &notes))
+    let response = response
+        .public(request, dataset.updated_at, FIVE_MINUTES)
+        .with_header("X-Dataset-Version", version.version.to_string())
+        .with_header("Vary", "Accept");
+    Ok(with_notes(response, &notes))
 }
 
 #[derive(Serialize)]
@@ -80,7 +86,7 @@ fn get_methodology(app: &App, request: &mut Incoming) -> Result<Response, ApiErr
         updated_at: updated_at.rfc3339(),
         entries: None,
     };
-    text_answer(request, &data, updated_at)
+    text_answer(request, &heading(&dataset, "Methodology"), &data, updated_at)
 }
 
 fn get_changelog(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -98,27 +104,33 @@ fn get_changelog(app: &App, request: &mut Incoming) -> Result<Response, ApiError
         updated_at: updated_at.rfc3339(),
         entries: Some(entries.collect()),
     };
-    text_answer(request, &data, updated_at)
+    text_answer(request, &heading(&dataset, "Changelog"), &data, updated_at)
 }
 
-/// JSON, or the raw text for whoever prefers Markdown.
-fn text_answer(request: &Incoming, data: &TextData<'_>, updated_at: Moment) -> Result<Response, ApiError> {
-    let offers: [&[&str]; 2] = [&["application/json"], &["text/markdown", "text/plain"]];
-    let response = match choose(&request.accept(), &offers) {
+/// The title of a page about the dataset.
+fn heading(dataset: &Dataset, what: &str) -> String {
+    format!("{what} of {}", dataset.manifest.title.choose(None).unwrap_or(dataset.slug()))
+}
+
+/// The raw text stands before the document made of it: `text/*` means either, and the text is what was written.
+const TEXT_OFFERS: [&[&str]; 3] = [&["application/json"], &["text/markdown", "text/plain"], &["text/html"]];
+
+/// JSON, the raw text for a client that prefers Markdown, or a document for one that prefers HTML.
+fn text_answer(
+    request: &Incoming,
+    title: &str,
+    data: &TextData<'_>,
+    updated_at: Moment,
+) -> Result<Response, ApiError> {
+    let text =
+        |content_type, text: &str| Response::raw(content_type, AnswerBuffer::from_body(text.as_bytes()));
+    let response = match choose(&request.accept(), &TEXT_OFFERS) {
         Some(0) => Response::data(data)?,
-        Some(_) => {
-            Response::raw("text/markdown; charset=utf-8", AnswerBuffer::from_body(data.markdown.as_bytes()))
-        }
-        None => {
-            let allowed = vec!["application/json".to_owned(), "text/markdown".to_owned()];
-            return Err(ApiError::new(
-                ErrorKind::NotAcceptable,
-                "none of the accepted media types is offered",
-            )
-            .with_reason("NOT_ACCEPTABLE", "accept one of the listed media types")
-            .with_header("Vary", "Accept")
-            .with_allowed(allowed));
-        }
+        Some(1) => text("text/markdown; charset=utf-8", data.markdown),
+        Some(_) => text("text/html; charset=utf-8", &text_page::document(title, data.markdown))
+            .with_header("Content-Security-Policy", text_page::POLICY)
+            .with_header("Referrer-Policy", "no-referrer"),
+        None => return Err(none_acceptable(&TEXT_OFFERS)),
     };
     Ok(response.public(request, updated_at, REVALIDATE).with_header("Vary", "Accept"))
 }

@@ -4,7 +4,7 @@ use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
-use super::query_input::{Asked, claim, format, not_planned};
+use super::query_input::{Asked, claim, format, named_format, not_planned};
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::fairness::Size;
 use crate::http::app::App;
@@ -36,7 +36,7 @@ fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         request.begin_turn(Size::Large);
     }
     let asked = Asked::json(&body, QUERY_LIMIT_MAX);
-    answer(app, request, asked, &body)
+    answer(app, request, asked, None, &body)
 }
 
 /// A refusal says too what it cost, and what is left.
@@ -53,18 +53,29 @@ fn get(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 fn got(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    let asked = Asked::pairs(request.pairs(), QUERY_LIMIT_MAX);
-    let content: Vec<String> =
-        request.pairs().iter().map(|(name, value)| format!("{name}={value}")).collect();
-    answer(app, request, asked, content.join("\n").as_bytes()).map_err(ApiError::naming_parameters)
+    let (named, rest) = named_format(request.pairs());
+    let asked = Asked::pairs(&rest, QUERY_LIMIT_MAX);
+    let (asked, named) = match named {
+        Ok(named) => (asked, named),
+        Err(fault) => (asked.with_fault(fault), None),
+    };
+    // How rows are printed is no part of what is asked: under one `Idempotency-Key` it may differ, as `Accept` may.
+    let content: Vec<String> = rest.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    answer(app, request, asked, named, content.join("\n").as_bytes()).map_err(ApiError::naming_parameters)
 }
 
 /// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
-fn answer(app: &App, request: &mut Incoming, asked: Asked, content: &[u8]) -> Result<Response, ApiError> {
+fn answer(
+    app: &App,
+    request: &mut Incoming,
+    asked: Asked,
+    named: Option<Format>,
+    content: &[u8],
+) -> Result<Response, ApiError> {
     let is_large = asked.limit() > SMALL_PAGE_ROWS_MAX || asked.counts_exactly();
     request.begin_turn(if is_large { Size::Large } else { Size::Small });
     let dataset = find(app, request)?;
-    let format = format(request)?;
+    let format = format(request, named)?;
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;

@@ -8,9 +8,10 @@ use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::query::{self, Fault, QueryError, QueryRequest};
+use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
 use crate::render::Format;
 use crate::words::placed;
+use crate::words::{any_of, quoted};
 
 /// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
 const OFFERS: [&[&str]; 3] = [
@@ -19,8 +20,41 @@ const OFFERS: [&[&str]; 3] = [
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
 ];
 
-/// The format that `Accept` wants most.
-pub(super) fn format(request: &Incoming) -> Result<Format, ApiError> {
+/// Words of the parameter `format`.
+pub(super) const FORMATS: [(&str, Format); 3] =
+    [("json", Format::Json), ("csv", Format::Csv), ("ndjson", Format::Ndjson)];
+
+/// Parameters of an address.
+type Pairs = Vec<(String, String)>;
+/// What the parameter `format` names, if it is given.
+type Named = Result<Option<Format>, Fault>;
+
+/// The format that the parameter `format` names, and the other parameters.
+pub(super) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
+    let (own, rest): (Vec<_>, Vec<_>) = pairs.iter().cloned().partition(|(name, _)| name == "format");
+    let known = |word: &str| FORMATS.iter().find(|(name, _)| *name == word).map(|(_, format)| *format);
+    let named = match own.as_slice() {
+        [] => Ok(None),
+        [(_, word)] => known(word).map(Some).ok_or_else(|| {
+            let names = FORMATS.map(|(name, _)| name);
+            let listed = any_of(names.into_iter());
+            let message = format!("expected {listed}, found {}", quoted(word));
+            Fault::new(Reason::UnknownWord, "format", message, format!("send {listed}"))
+                .with_names(word, names.into_iter())
+        }),
+        _ => {
+            let message = format!("expected once, found {} times", own.len());
+            Err(Fault::new(Reason::DuplicateField, "format", message, "give it once"))
+        }
+    };
+    (named, rest)
+}
+
+/// The format that is named, else the one that `Accept` wants most.
+pub(super) fn format(request: &Incoming, named: Option<Format>) -> Result<Format, ApiError> {
+    if let Some(format) = named {
+        return Ok(format);
+    }
     match choose(&request.accept(), &OFFERS) {
         Some(0) => Ok(Format::Json),
         Some(1) => Ok(Format::Csv),
@@ -55,6 +89,17 @@ impl Asked {
     /// Reads query parameters.
     pub(super) fn pairs(pairs: &[(String, String)], limit_max: u64) -> Self {
         Self::of(QueryRequest::read_pairs(pairs, limit_max))
+    }
+
+    /// The same with one more fault.
+    pub(super) fn with_fault(self, fault: Fault) -> Self {
+        match self {
+            Self::Sound(request) => Self::Faulty(vec![fault], request),
+            Self::Faulty(mut faults, request) => {
+                faults.push(fault);
+                Self::Faulty(faults, request)
+            }
+        }
     }
 
     /// Reads the JSON body of an estimate.

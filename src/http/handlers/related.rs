@@ -48,8 +48,8 @@ enum Source {
 struct RelatedItem<'a> {
     #[serde(flatten)]
     item: Item<'a>,
-    dataset_description: &'a str,
     relation_type: &'a str,
+    relation_description: Option<&'a str>,
     direction: Option<Direction>,
     weight: f64,
 }
@@ -93,18 +93,11 @@ struct Neighbour<'a> {
 
 impl<'a> Neighbour<'a> {
     fn item(&self, language: Option<Language>) -> RelatedItem<'a> {
-        let item = Item::of(self.dataset, language);
         let said = self.relation.description.as_str();
-        let (item, dataset_description) = if said.is_empty() {
-            let own = self.dataset.manifest.description.choose(language).unwrap_or("");
-            (item, own)
-        } else {
-            item.described(said)
-        };
         RelatedItem {
-            item,
-            dataset_description,
+            item: Item::of(self.dataset, language),
             relation_type: &self.relation.key.relation_type,
+            relation_description: (!said.is_empty()).then_some(said),
             direction: Some(self.direction),
             weight: self.relation.weight,
         }
@@ -144,8 +137,8 @@ fn listed<'a>(
 ) -> Vec<RelatedItem<'a>> {
     let item = |dataset: &'a Arc<Dataset>| RelatedItem {
         item: Item::of(dataset, language),
-        dataset_description: dataset.manifest.description.choose(language).unwrap_or(""),
         relation_type: LISTED_TYPE,
+        relation_description: None,
         direction: None,
         weight: RELATION_WEIGHT_DEFAULT,
     };

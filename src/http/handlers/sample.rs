@@ -2,27 +2,44 @@
 
 use serde_json::json;
 
+use super::page_answer::content_type;
 use crate::catalog::{DatasetVersion, FormatError};
+use crate::http::buffer::AnswerBuffer;
+use crate::http::response::Response;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
 use crate::render::{Format, RenderNotes, render_rows};
 
-/// Appends the data of a sample and says how many rows it has.
-pub(super) fn write(version: &DatasetVersion, out: &mut Vec<u8>) -> Result<(u32, RenderNotes), FormatError> {
+const ROOM_BYTES: usize = 32 * 1024;
+
+/// The sample in a format, its number of rows, and what was noted while they were printed.
+pub(super) fn answer(
+    format: Format,
+    version: &DatasetVersion,
+) -> Result<(Response, u32, RenderNotes), FormatError> {
     let table = &version.table;
     let rows = spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
-    out.extend_from_slice(br#"{"results":"#);
-    let notes = render_rows(Format::Json, table, &columns, &rows, out)?;
-    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
     let returned = u32::try_from(rows.len()).unwrap_or(SAMPLE_ROW_COUNT_MAX);
+    if format != Format::Json {
+        let mut buffer = AnswerBuffer::with_capacity(ROOM_BYTES);
+        let notes = render_rows(format, table, &columns, &rows, buffer.sink())?;
+        let response = Response::raw(content_type(format), buffer)
+            .with_header("X-Rows-Returned", returned.to_string())
+            .with_header("X-Total-Rows", table.row_count().to_string());
+        return Ok((response, returned, notes));
+    }
+    let mut buffer = Response::begin_envelope(ROOM_BYTES);
+    buffer.sink().extend_from_slice(br#"{"results":"#);
+    let notes = render_rows(format, table, &columns, &rows, buffer.sink())?;
+    let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
     let tail = format!(
         r#","rowsReturned":{returned},"columns":{},"totalRows":{},"version":{}}}"#,
         json!(names),
         table.row_count(),
         json!(version.version.to_string())
     );
-    out.extend_from_slice(tail.as_bytes());
-    Ok((returned, notes))
+    buffer.sink().extend_from_slice(tail.as_bytes());
+    Ok((Response::enveloped(buffer), returned, notes))
 }
 
 /// Row numbers: the first row, then steps of equal width.

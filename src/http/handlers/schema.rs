@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::sample::spaced_rows;
 use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType, Table};
 use crate::limits::http::EXAMPLE_ROW_COUNT_MAX;
+use crate::query::SortSupport;
 use crate::render::{Format, render_rows};
 
 /// The document that is answered as `data`.
@@ -51,6 +52,8 @@ struct ColumnLine {
     name: String,
     r#type: &'static str,
     nullable: bool,
+    sortable: bool,
+    indexed: bool,
     description: Option<String>,
     example: Option<Box<RawValue>>,
 }
@@ -61,7 +64,8 @@ pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<Sc
     let examples = version.examples(examples_from_data)?;
     let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
-    for (column, found) in columns.iter().zip(examples) {
+    for (number, (column, found)) in columns.iter().zip(examples).enumerate() {
+        let support = SortSupport::of(&version.table, number)?;
         let note = dataset.manifest.columns.get(&column.name);
         let description = note.and_then(|note| note.description.clone());
         let noted = note.and_then(|note| note.example.as_ref()).and_then(raw_example);
@@ -71,6 +75,8 @@ pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<Sc
             name: column.name.clone(),
             r#type: column.kind.logical().name(),
             nullable: column.nullable,
+            sortable: support.sortable,
+            indexed: support.indexed,
             description,
             example,
         });

@@ -64,7 +64,7 @@ fn send(app: &App, request: &mut Incoming, name: &str) -> Result<Response, ApiEr
     no_parameters(request)?;
     let Some(file) = app.documents.console_file(name, build) else {
         return Err(ApiError::new(ErrorKind::NotFound, "the console has no such file")
-            .with_reason("UNKNOWN_PATH", "open /docs"));
+            .with_reason("UNKNOWN_PATH", format!("open {}", app.documents.link("/docs"))));
     };
     Ok(file
         .answer(request, AN_HOUR)

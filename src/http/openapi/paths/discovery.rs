@@ -13,6 +13,7 @@ use crate::http::openapi::parts::{Fields, Node, named, ordinal, text};
 pub(super) fn all() -> Vec<Entry> {
     vec![
         croissant(),
+        root(),
         openapi(),
         sitemap(),
         robots(),
@@ -54,6 +55,16 @@ pub(in crate::http::openapi) fn croissant_schema() -> Node {
         .has("url", text("Address of the header."))
         .has("version", text("Semantic version."))
         .node()
+}
+
+fn root() -> Entry {
+    Op::get("/", "getRoot", DISCOVERY, "Begin")
+        .saying(
+            "Leads a client that prefers HTML to the console. Others are told where the paths are described.",
+        )
+        .answering("302", Answer::empty("The console is there.").header("Location"))
+        .refusing(&[ErrorKind::NotFound])
+        .entry()
 }
 
 fn openapi() -> Entry {

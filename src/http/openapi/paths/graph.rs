@@ -16,8 +16,8 @@ pub(super) fn all() -> Vec<Entry> {
 fn related() -> Entry {
     let mut item = item_example();
     if let Some(members) = item.as_object_mut() {
-        members.insert("datasetDescription".to_owned(), json!("Orders of a wholesale supplier."));
         members.insert("relationType".to_owned(), json!("foreign-key"));
+        members.insert("relationDescription".to_owned(), json!("Who ordered"));
         members.insert("direction".to_owned(), json!("incoming"));
         members.insert("weight".to_owned(), json!(1.0));
     }

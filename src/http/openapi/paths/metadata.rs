@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::CATALOG;
+use super::query::{CSV, NDJSON, format};
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::operation::{Answer, Entry, Op, version};
 use crate::http::openapi::parts::{named, text};
@@ -12,7 +13,7 @@ pub(super) fn all() -> Vec<Entry> {
 }
 
 fn schema() -> Entry {
-    let column = |name: &str, kind: &str, example: Value| json!({ "name": name, "type": kind, "nullable": true, "description": null, "example": example });
+    let column = |name: &str, kind: &str, example: Value| json!({ "name": name, "type": kind, "nullable": true, "sortable": true, "indexed": true, "description": null, "example": example });
     let example = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "tpch-orders",
@@ -45,11 +46,21 @@ fn sample() -> Entry {
         "totalRows": 150_000,
         "version": "1.0.0"
     });
+    let answer = Answer::data(
+        "The sample. CSV and NDJSON say in headers what JSON says in fields.",
+        named("Sample"),
+        example,
+    )
+    .or("text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
+    .or("application/x-ndjson", text("One object a line."), NDJSON)
+    .headers(&["X-Rows-Returned", "X-Total-Rows", "X-Dataset-Version"]);
     Op::get("/api/v1/datasets/{slug}/sample", "getSample", CATALOG, "Look at rows without paying")
-        .saying("At most 100 rows, evenly spaced over the file. Caches may keep them for five minutes.")
+        .saying("At most 100 rows, evenly spaced over the file. Caches may keep them for five minutes. `Accept` or `format` picks JSON, CSV or NDJSON.")
         .of_dataset()
         .taking(version())
-        .holding(Answer::data("The sample.", named("Sample"), example))
+        .taking(format())
+        .holding(answer)
+        .refusing(&[ErrorKind::NotAcceptable])
         .entry()
 }
 
@@ -80,9 +91,13 @@ fn text_of(what: &str, id: &str, summary: &str, answer: Answer, markdown: &str) 
         _ => "/api/v1/datasets/{slug}/changelog",
     };
     Op::get(path, id, CATALOG, summary)
-        .saying("`Accept: text/markdown` gives the text as it is.")
+        .saying("`Accept: text/markdown` gives the text as it is, `text/html` a document made of it.")
         .of_dataset()
-        .holding(answer.or("text/markdown", text("The raw text."), markdown))
+        .holding(answer.or("text/markdown", text("The raw text."), markdown).or(
+            "text/html",
+            text("A document."),
+            "<!DOCTYPE html>",
+        ))
         .refusing(&[ErrorKind::NotAcceptable])
         .entry()
 }

@@ -13,8 +13,8 @@ use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query::LIMIT_DEFAULT;
 
 const PATH: &str = "/api/v1/datasets/{slug}/query";
-const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
-const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
+pub(super) const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
+pub(super) const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
 const EVENTS: &str = "id: eyJsYXN0…\ndata: {\"o_orderkey\":1,\"o_totalprice\":173665.47}\n\n\
     : end {\"rowsReturned\":1,\"nextCursor\":null,\"creditsCharged\":1}\n";
 
@@ -52,7 +52,13 @@ fn get() -> Entry {
         .taking(parameter("cursor", "`nextCursor` of an answer.", text("Base64")))
         .taking(version())
         .taking(parameter("count", "Has the rows that match counted in any case.", word("Exactly", &["exact"])))
+        .taking(format())
         .entry()
+}
+
+/// The parameter `format` of a path that answers in the formats of a page.
+pub(super) fn format() -> ParameterBuilder {
+    parameter("format", "How rows are printed; beats `Accept`.", word("Format", &["json", "csv", "ndjson"]))
 }
 
 /// What both ways to ask for a page have in common.

@@ -2,7 +2,7 @@
 
 use super::catalog::item;
 use crate::http::openapi::parts::{
-    Fields, Node, count, flag, list, list_of, named, number, or_null, text, word,
+    Fields, Node, count, flag, list, list_of, named, number, or_null, text, text_or_null, word,
 };
 
 pub(super) fn all() -> Vec<(&'static str, Node)> {
@@ -12,9 +12,9 @@ pub(super) fn all() -> Vec<(&'static str, Node)> {
 fn related_item() -> Node {
     let direction =
         word("The relation begins at the dataset asked for, or leads to it.", &["outgoing", "incoming"]);
-    item(Fields::closed("A related dataset; `description` says what it has to do with the one asked for, where that is known."))
-        .has("datasetDescription", text("The description of the dataset itself."))
+    item(Fields::closed("A related dataset, and how it is related."))
         .has("relationType", text("What kind of relation it is."))
+        .has("relationDescription", text_or_null("Why the two are related, where the operator wrote that."))
         .has("direction", or_null("Null where the relation comes from the list of the publisher.", direction))
         .has("weight", number("How strong it is."))
         .node()

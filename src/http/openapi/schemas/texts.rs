@@ -29,6 +29,14 @@ fn schema() -> Node {
         .has("name", text("Its name."))
         .has("type", word("Its type.", &["string", "integer", "number", "boolean", "datetime"]))
         .has("nullable", flag("Whether the source declares that values may be missing."))
+        .has(
+            "sortable",
+            flag("Whether rows can be sorted by it; without an index no deeper than 1,000,000 rows."),
+        )
+        .has(
+            "indexed",
+            flag("Whether it carries a sort index, so that order and filters by it read no other rows."),
+        )
         .has("description", text_or_null("What the publisher says."))
         .has("example", anything("A typical value, or null."));
     Fields::closed("A JSON Schema (2020-12) of one row, and the columns in their order.")
