@@ -36,6 +36,8 @@ dataset.toml:
   [title]
   en = \"Sales\"
   it = \"Vendite\"
+  [publisher]
+  name = \"Shop\"
   [columns.amount]
   description = \"Net amount in euro\"")]
 #[command(disable_version_flag = true)]

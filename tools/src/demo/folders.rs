@@ -73,6 +73,7 @@ mod tests {
             let manifest = Manifest::load(folder.path()).unwrap();
             assert_eq!(manifest.slug.as_str(), format!("tpch-{}", table.name()));
             assert!(manifest.title.it.is_some() && manifest.description.it.is_some());
+            assert!(manifest.provenance.publisher.is_some() && manifest.provenance.citation.is_some());
             let schema = table.schema();
             let described: Vec<_> = manifest.columns.keys().map(String::as_str).collect();
             let mut columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
@@ -95,6 +96,9 @@ mod tests {
             let (english, italian) = (&manifest.description.en, &manifest.description.it);
             assert!(english.as_ref().unwrap().contains("Generated for demonstration."), "{}", table.slug);
             assert!(italian.as_ref().unwrap().contains("dimostrativo"), "{}", table.slug);
+            let coverage = manifest.provenance.coverage.unwrap();
+            assert_eq!(coverage.places, ["Valdoro"], "{}", table.slug);
+            assert!(manifest.provenance.update_frequency.is_some() && manifest.provenance.contact.is_some());
             let described: Vec<&str> = manifest.columns.keys().map(String::as_str).collect();
             let schema = batch.schema();
             let is_described = |name: &str| {
