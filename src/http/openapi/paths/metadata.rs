@@ -53,7 +53,7 @@ fn sample() -> Entry {
     )
     .or("text/csv", text("RFC 4180 with a header row and CRLF."), CSV)
     .or("application/x-ndjson", text("One object a line."), NDJSON)
-    .headers(&["X-Rows-Returned", "X-Total-Rows", "X-Dataset-Version"]);
+    .headers(&["X-Rows-Returned", "X-Total-Rows", "X-Dataset-Version", "X-Warnings"]);
     Op::get("/api/v1/datasets/{slug}/sample", "getSample", CATALOG, "Look at rows without paying")
         .saying("At most 100 rows, evenly spaced over the file. Caches may keep them for five minutes. `Accept` or `format` picks JSON, CSV or NDJSON.")
         .of_dataset()
