@@ -32,7 +32,7 @@ from marketplace import Marketplace
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 CONFORMANCE_SECONDS_MAX = 600
-REQUIRED_OF_CROISSANT = ["name", "description", "license", "url", "version", "datePublished"]
+REQUIRED_OF_CROISSANT = ["name", "description", "license", "url", "version", "datePublished", "publisher", "citeAs"]
 
 
 class Fault(Exception):
@@ -85,6 +85,9 @@ def check_croissants(market: Marketplace, slugs: list[str]) -> str:
         issues = dataset.metadata.ctx.issues
         if issues.errors:
             raise Fault(f"{slug}: mlcroissant finds {issues.report()}")
+        seen = dataset.metadata
+        if [one.name for one in seen.publisher] != [text["publisher"]["name"]] or seen.cite_as != text["citeAs"]:
+            raise Fault(f"{slug}: mlcroissant sees the publisher {seen.publisher} and the citation {seen.cite_as}")
         named = [field.name for record_set in dataset.metadata.record_sets for field in record_set.fields]
         columns = [column["name"] for column in market.data_of(f"/api/v1/datasets/{slug}/schema")["columns"]]
         if named != columns:
