@@ -10,8 +10,7 @@ use crate::ledger::{ClaimError, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
 use crate::render::Format;
-use crate::words::placed;
-use crate::words::{any_of, quoted};
+use crate::words::{any_of, placed, quoted};
 
 /// Media types that a page can be sent as; the first name of each is what `Content-Type` says.
 const OFFERS: [&[&str]; 3] = [
