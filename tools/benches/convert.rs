@@ -100,6 +100,7 @@ fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, s
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let conversion = Conversion {
         sort_index,
+        replace: true,
         progress: false,
         ..Conversion::new(parquet, &folder.path().join("converted.mcol"))
     };

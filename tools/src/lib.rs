@@ -5,6 +5,7 @@ pub mod books;
 pub mod commands;
 pub mod convert;
 pub mod demo;
+pub mod destination;
 pub mod failure;
 pub mod guard;
 pub mod interruption;

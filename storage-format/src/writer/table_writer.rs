@@ -46,6 +46,7 @@ pub struct TableSummary {
 /// Writes one store file. Dropped before [`TableWriter::commit`], it leaves nothing behind.
 pub struct TableWriter {
     target: PathBuf,
+    replaces: bool,
     file: NamedTempFile,
     metadata: TableMetadata,
     position: u64,
@@ -71,6 +72,7 @@ impl TableWriter {
         file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
         Ok(TableWriter {
             target: target.to_path_buf(),
+            replaces: true,
             file,
             metadata,
             position: HEADER_SIZE as u64,
@@ -86,6 +88,12 @@ impl TableWriter {
     #[must_use]
     pub fn unfinished_path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Makes [`TableWriter::commit`] fail when something has the target's name by then, instead of replacing it.
+    #[must_use]
+    pub fn without_replacing(self) -> TableWriter {
+        TableWriter { replaces: false, ..self }
     }
 
     /// Adds the next column.
@@ -175,8 +183,12 @@ impl TableWriter {
             .map_err(FormatError::io("set the file's mode"))?;
         file.sync_all().map_err(FormatError::io("sync the file"))?;
         Table::open(self.file.path())?.verify(progress)?;
-        let persisted = self.file.persist(&self.target).map_err(|error| error.error);
-        persisted.map_err(FormatError::io("rename the file"))?;
+        let persisted = if self.replaces {
+            self.file.persist(&self.target)
+        } else {
+            self.file.persist_noclobber(&self.target)
+        };
+        persisted.map_err(|error| FormatError::io("rename the file")(error.error))?;
         let folder = File::open(folder_of(&self.target)).map_err(FormatError::io("open the folder"))?;
         folder.sync_all().map_err(FormatError::io("sync the folder"))?;
         Ok(TableSummary {

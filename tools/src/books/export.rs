@@ -2,7 +2,6 @@
 //!
 //! Knows the columns; knows nothing of where the entries come from.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use mercato::operator::Order;
 use serde_json::Value;
 
 use super::desk::Desk;
+use crate::destination::Destination;
 use crate::failure::Failure;
 
 const ENTRIES_PER_PAGE: usize = 1_000;
@@ -46,12 +46,30 @@ pub(super) fn run(
     format: ExportFormat,
     account: Option<&str>,
     output: Option<&Path>,
+    force: bool,
 ) -> Result<(), Failure> {
     let name = output.unwrap_or(Path::new("standard output"));
-    let mut out: Box<dyn Write> = match output {
-        Some(path) => Box::new(BufWriter::new(File::create(path).map_err(Failure::io(path, "create"))?)),
-        None => Box::new(BufWriter::new(io::stdout().lock())),
-    };
+    match output {
+        None => {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write_entries(desk, format, account, name, &mut out)?;
+            out.flush().map_err(Failure::io(name, "write"))
+        }
+        Some(path) => {
+            let mut out = Destination::check(path, force)?.create()?;
+            write_entries(desk, format, account, name, &mut out)?;
+            out.finish()
+        }
+    }
+}
+
+fn write_entries(
+    desk: &Desk,
+    format: ExportFormat,
+    account: Option<&str>,
+    name: &Path,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     if format == ExportFormat::Csv {
         write!(out, "{}\r\n", COLUMNS.join(",")).map_err(Failure::io(name, "write"))?;
     }
@@ -60,11 +78,11 @@ pub(super) fn run(
         let account = account.map(ToOwned::to_owned);
         let page = desk.carry_out(&Order::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
         for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
-            write_entry(&mut out, format, entry).map_err(Failure::io(name, "write"))?;
+            write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
         }
         match page.get("next").and_then(Value::as_u64) {
             Some(next) => first = next,
-            None => return out.flush().map_err(Failure::io(name, "write")),
+            None => return Ok(()),
         }
     }
 }

@@ -221,9 +221,12 @@ pub enum LedgerCommand {
         /// Only the entries of this account.
         #[arg(long, value_name = "ID")]
         account: Option<String>,
-        /// The file; standard output when absent.
+        /// The file; standard output when absent. A symbolic link is followed; a device or pipe is written to.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
+        /// Replace the file when it exists.
+        #[arg(long, requires = "output")]
+        force: bool,
         /// Where the books are.
         #[command(flatten)]
         place: Place,
@@ -337,8 +340,8 @@ fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
                 )),
             }
         }
-        LedgerCommand::Export { format, account, output, place } => {
-            export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref())
+        LedgerCommand::Export { format, account, output, force, place } => {
+            export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref(), *force)
         }
     }
 }

@@ -16,16 +16,20 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools convert sales.parquet
-  mercato-tools convert sales.parquet --output /srv/sales.mcol --sort-index day,amount
+  mercato-tools convert sales.parquet --output /srv/sales.mcol --force --sort-index day,amount
   mercato-tools convert events.parquet --drop payload --drop user.address
   mercato-tools convert events.parquet --memory-limit 512MiB --json | jq .rowsPerSecond")]
 pub struct ConvertArguments {
     /// The Parquet file.
     #[arg(value_name = "IN.parquet")]
     pub input: PathBuf,
-    /// The store file. Default: the input's name with .mcol, beside it.
+    /// The store file. Default: the input's name with .mcol, beside it. A symbolic link is followed; a device or pipe is
+    /// refused.
     #[arg(long, short, value_name = "OUT.mcol")]
     pub output: Option<PathBuf>,
+    /// Replace the output when it exists.
+    #[arg(long)]
+    pub force: bool,
     /// How to convert.
     #[command(flatten)]
     pub options: ConversionOptions,
@@ -76,7 +80,8 @@ impl ConversionOptions {
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
-    let report = convert(&arguments.options.conversion(&arguments.input, &output)?)?;
+    let conversion = arguments.options.conversion(&arguments.input, &output)?;
+    let report = convert(&Conversion { replace: arguments.force, ..conversion })?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }
 }
 

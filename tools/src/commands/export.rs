@@ -1,7 +1,6 @@
 //! `export FILE.mcol`: every row as CSV, NDJSON or JSON, the same bytes that a download gives. Knows no digit of
 //! any format; the server's renderer prints.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use clap::{Args, ValueEnum};
 use mercato::render::{Combinations, Format, RowWriter};
 use mercato_format::Table;
 
+use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::progress;
 
@@ -27,9 +27,12 @@ pub struct ExportArguments {
     /// How rows are printed.
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Where to; standard output without it.
+    /// Where to; standard output without it. A symbolic link is followed; a device or pipe is written to.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace the output when it exists.
+    #[arg(long, requires = "output")]
+    pub force: bool,
 }
 
 /// How rows are printed.
@@ -48,27 +51,19 @@ pub enum ExportFormat {
 /// # Errors
 /// When the file cannot be opened or is damaged, or the output cannot be written.
 pub fn run(arguments: &ExportArguments) -> Result<(), Failure> {
+    let destination = arguments.output.as_deref().map(|path| Destination::check(path, arguments.force));
+    let destination = destination.transpose()?;
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     table.advise_sequential();
-    match &arguments.output {
+    match destination {
         None => export(arguments, &table, &mut io::stdout().lock(), Path::new("standard output")),
-        Some(path) => {
-            let folder =
-                path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut file =
-                tempfile::NamedTempFile::new_in(folder).map_err(Failure::io(folder, "create a file in"))?;
-            export(arguments, &table, file.as_file_mut(), path)?;
-            give_usual_mode(file.as_file(), path)?;
-            file.persist(path).map_err(|error| Failure::io(path, "put into place")(error.error))?;
-            Ok(())
+        Some(destination) => {
+            let place = destination.typed().to_owned();
+            let mut file = destination.create()?;
+            export(arguments, &table, &mut file, &place)?;
+            file.finish()
         }
     }
-}
-
-/// Temporary files are for their owner only; an export is an ordinary file.
-fn give_usual_mode(file: &File, path: &Path) -> Result<(), Failure> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(Failure::io(path, "set the mode of"))
 }
 
 fn export(

@@ -2,6 +2,7 @@
 //! load generator's.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,6 +13,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::{print_json, print_text};
+use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::loadgen::mix::{self, Wish};
 use crate::loadgen::plot::{self, PlotError};
@@ -107,6 +109,9 @@ pub struct LoadgenArguments {
     /// Draw latency by depth; without --work the works are w2k and w2o.
     #[arg(long, value_name = "FILE.svg")]
     pub plot_depth: Option<PathBuf>,
+    /// Replace the drawings when they exist.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Runs the command.
@@ -119,6 +124,8 @@ pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
     if arguments.print_works {
         return print_text(text.trim_end());
     }
+    // Before the load runs, which may take an hour.
+    let drawings = drawings(arguments)?;
     set_parameters(&mut book, arguments)?;
     let load = load(arguments)?;
     let wishes = wishes(arguments, &book)?;
@@ -140,7 +147,7 @@ pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
     let report = Report::new(&load, &target, &prepared, &outcome)
         .map_err(|error| Failure::io(Path::new("load generator"), "add up")(std::io::Error::other(error)))?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }?;
-    draw(arguments, url, &prepared, &outcome)?;
+    draw(arguments, drawings, &prepared, &outcome)?;
     match report.complaint() {
         Some(complaint) => Err(Failure::Load { url: url.to_owned(), complaint }),
         None => Ok(()),
@@ -226,21 +233,32 @@ fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
 
 type Plotter = fn(&str, &[Prepared], &[crate::loadgen::tally::Tally]) -> Result<String, PlotError>;
 
+/// What is to be drawn, and where.
+type Drawing = (Destination, Plotter);
+
+fn drawings(arguments: &LoadgenArguments) -> Result<Vec<Drawing>, Failure> {
+    let wanted: [(&Option<PathBuf>, Plotter); 2] =
+        [(&arguments.plot, plot::by_percentile), (&arguments.plot_depth, plot::by_depth)];
+    let named = wanted.into_iter().filter_map(|(file, plotter)| Some((file.as_deref()?, plotter)));
+    named.map(|(file, plotter)| Ok((Destination::check(file, arguments.force)?, plotter))).collect()
+}
+
 fn draw(
     arguments: &LoadgenArguments,
-    url: &str,
+    drawings: Vec<Drawing>,
     works: &[Prepared],
     outcome: &Outcome,
 ) -> Result<(), Failure> {
     let kind = arguments.rate.map_or("closed loop".to_owned(), |rate| format!("{rate} requests/s"));
+    let url = arguments.url.as_deref().unwrap_or_default();
     let title = format!("{url}, {kind}, {} connections", arguments.connections);
-    let drawings: [(&Option<PathBuf>, Plotter); 2] =
-        [(&arguments.plot, plot::by_percentile), (&arguments.plot_depth, plot::by_depth)];
-    for (file, plotter) in drawings {
-        let Some(file) = file else { continue };
+    for (destination, plotter) in drawings {
+        let file = destination.typed().to_owned();
         let svg = plotter(&title, works, &outcome.tallies)
-            .map_err(|error| Failure::io(file, "draw")(std::io::Error::other(error)))?;
-        std::fs::write(file, svg).map_err(Failure::io(file, "write"))?;
+            .map_err(|error| Failure::io(&file, "draw")(std::io::Error::other(error)))?;
+        let mut output = destination.create()?;
+        output.write_all(svg.as_bytes()).map_err(Failure::io(&file, "write"))?;
+        output.finish()?;
     }
     Ok(())
 }

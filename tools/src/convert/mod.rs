@@ -40,6 +40,7 @@ use mercato_format::{
     TableWriter,
 };
 
+use crate::destination::{Destination, folder_of};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::progress;
@@ -72,6 +73,8 @@ pub struct Conversion {
     pub input: PathBuf,
     /// The store file.
     pub output: PathBuf,
+    /// Whether a file that is there already may be replaced.
+    pub replace: bool,
     /// Which columns get a sort index.
     pub sort_index: SortIndex,
     /// Columns and structs to leave out.
@@ -93,6 +96,7 @@ impl Conversion {
         Conversion {
             input: input.to_path_buf(),
             output: output.to_path_buf(),
+            replace: false,
             sort_index: SortIndex::All,
             drop: Vec::new(),
             memory_limit: 2 * 1024 * 1024 * 1024,
@@ -141,13 +145,13 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
             conversion.memory_limit
         )));
     }
-    let directory = conversion.output.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let directory = directory.unwrap_or(Path::new(".")).to_path_buf();
     let source = Source::open(&conversion.input, &conversion.interruption)?;
     if source.is_at(&conversion.output) {
         let output = conversion.output.display();
         return Err(Failure::Usage(format!("--output {output}: expected another file than the input")));
     }
+    let target = Destination::check(&conversion.output, conversion.replace)?.into_file()?;
+    let directory = folder_of(&target).to_path_buf();
     let sort_index = &conversion.sort_index;
     let plan = plan::plan(source, &conversion.drop, |columns| {
         sorted_columns(&conversion.input, columns, sort_index)?;
@@ -162,8 +166,8 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
         source_schema: plan.source_schema.clone(),
         created_by: concat!("mercato-tools ", env!("CARGO_PKG_VERSION")).into(),
     };
-    let writer =
-        TableWriter::create(&conversion.output, metadata).map_err(Failure::store(&conversion.output))?;
+    let writer = TableWriter::create(&target, metadata).map_err(Failure::store(&conversion.output))?;
+    let writer = if conversion.replace { writer } else { writer.without_replacing() };
     conversion.interruption.begin(writer.unfinished_path(), &conversion.output);
     let clocks = &clocks;
     let run =

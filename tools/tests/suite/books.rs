@@ -126,6 +126,11 @@ fn a_backup_of_a_running_server_restores_and_its_entries_export() {
     std::fs::create_dir(folder.path().join("restored")).unwrap();
     let restored = json(folder.path(), &["restore", "backups", "--data", "restored", "--json"]);
     assert_eq!(restored["records"], backup["records"]);
+    let to_file = ["ledger", "export", "--data", "restored", "--output", "entries.csv"];
+    assert!(run(folder.path(), &to_file).status.success());
+    refused(folder.path(), &to_file, 1, &["entries.csv", "--force"]);
+    assert!(run(folder.path(), &[&to_file[..], &["--force"]].concat()).status.success());
+    assert_eq!(std::fs::read_to_string(folder.path().join("entries.csv")).unwrap(), csv);
     let ndjson = run(folder.path(), &["ledger", "export", "--format", "ndjson", "--data", "restored"]);
     let ndjson = String::from_utf8(ndjson.stdout).unwrap();
     let grant: Value = serde_json::from_str(ndjson.lines().nth(1).unwrap()).unwrap();

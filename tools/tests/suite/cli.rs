@@ -170,7 +170,7 @@ fn dropping_a_struct_drops_its_columns() {
     let report =
         json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box", "--drop", "tags"]);
     assert_eq!(report["columns"].as_array().unwrap().len(), 6);
-    let report = json(folder.path(), &["convert", "small.parquet", "--json", "--drop", "box.x"]);
+    let report = json(folder.path(), &["convert", "small.parquet", "--json", "--force", "--drop", "box.x"]);
     assert_eq!(report["columns"].as_array().unwrap().len(), 7);
 }
 

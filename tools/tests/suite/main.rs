@@ -14,6 +14,7 @@ mod loadgen;
 mod memory;
 mod nested_types;
 mod old_files;
+mod outputs;
 mod publish;
 mod read_back;
 mod round_trip;
