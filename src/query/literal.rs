@@ -27,6 +27,12 @@ pub struct Floor {
 
 /// Digits of the fraction of a second that are read: nanoseconds.
 const FRACTION_DIGITS_MAX: usize = 9;
+/// Digits of an expanded year, at least (ISO 8601, and what is printed) and at most: more than any column can hold.
+const YEAR_DIGITS: std::ops::RangeInclusive<usize> = 6..=18;
+/// Years after which the calendar repeats, weekdays too.
+const CYCLE_YEARS: i64 = 400;
+/// Nanoseconds of these years.
+const CYCLE_NANOSECONDS: i128 = 146_097 * 86_400 * 1_000_000_000;
 /// Digits of a literal, at most. The widest exact column has 76.
 const DIGITS_MAX: usize = 400;
 
@@ -90,12 +96,34 @@ fn magnitude(point: i64) -> usize {
 }
 
 /// Reads RFC 3339, a date, or a date and time without a zone (then UTC); nanoseconds since 1970-01-01T00:00:00Z. The last
-/// days of the year 9999 are read too, which are beyond the range of `jiff::Timestamp`.
+/// days of the year 9999 are read too, which are beyond the range of `jiff::Timestamp`, and every year in the expanded
+/// form of ISO 8601 (`+012345-01-31`), in which years outside 0000 to 9999 are printed.
 #[must_use]
 pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
-    if !text.as_bytes().first()?.is_ascii_digit() && !text.starts_with(['-', '+']) {
-        return None;
+    match text.as_bytes().first()? {
+        b'0'..=b'9' => nanoseconds_of_four_digits(text),
+        b'+' | b'-' => nanoseconds_of_expanded(text),
+        _ => None,
     }
+}
+
+/// Reads the date in a year of the same shape from 2000 to 2399, and adds the cycles between.
+fn nanoseconds_of_expanded(text: &str) -> Option<i128> {
+    let (sign, rest) = text.split_at_checked(1)?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (year, rest) = rest.split_at_checked(digits).filter(|_| YEAR_DIGITS.contains(&digits))?;
+    let year = match (sign, year.parse::<i64>().ok()?) {
+        ("+", year) => year,
+        // ISO 8601 has no year −0.
+        (_, 0) => return None,
+        (_, year) => -year,
+    };
+    let near = 2000 + year.rem_euclid(CYCLE_YEARS);
+    let cycles = i128::from((year - near) / CYCLE_YEARS);
+    Some(nanoseconds_of_four_digits(&format!("{near}{rest}"))? + cycles * CYCLE_NANOSECONDS)
+}
+
+fn nanoseconds_of_four_digits(text: &str) -> Option<i128> {
     let pieces = Pieces::parse(text).ok()?;
     if pieces.time_zone_annotation().is_some() {
         return None;
@@ -123,6 +151,10 @@ pub fn nanoseconds_floor(nanoseconds: i128, unit_nanoseconds: i128) -> Floor {
 
 #[cfg(test)]
 mod tests {
+    use mercato_format::TimeUnit;
+    use mercato_format::print::{push_date, push_timestamp};
+    use proptest::prelude::*;
+
     use super::*;
 
     fn check(text: &str, scale: u8, floor: i128, exact: bool) {
@@ -145,6 +177,25 @@ mod tests {
         check("-1e-400", 2, -1, false);
         check("170141183460469231731687303715884105727", 0, i128::MAX, true);
         check("9007199254740993", 0, 9_007_199_254_740_993, true);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back_in_every_year(
+            value in any::<i64>().prop_flat_map(|value| (0u32..63).prop_map(move |bits| value >> bits)),
+        ) {
+            let mut text = Vec::new();
+            push_date(&mut text, value);
+            let text = String::from_utf8(text).unwrap();
+            prop_assert_eq!(datetime_nanoseconds(&text), Some(i128::from(value) * 86_400_000_000_000), "{}", text);
+            for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
+                let mut text = Vec::new();
+                push_timestamp(&mut text, value, unit);
+                let text = String::from_utf8(text).unwrap();
+                let nanoseconds = i128::from(value) * i128::from(1_000_000_000 / unit.per_second());
+                prop_assert_eq!(datetime_nanoseconds(&text), Some(nanoseconds), "{}", text);
+            }
+        }
     }
 
     #[test]
@@ -178,6 +229,23 @@ mod tests {
         );
         assert_eq!(datetime_nanoseconds("9999-12-31T23:00:00-01:00"), Some(253_402_300_800 * second));
         assert_eq!(datetime_nanoseconds("0001-01-01T00:00:00"), Some(-62_135_596_800 * second));
+        assert_eq!(datetime_nanoseconds("+010000-01-01"), Some(253_402_300_800 * second));
+        assert_eq!(
+            datetime_nanoseconds("-000001-12-31T23:59:59.5Z"),
+            Some(-62_167_219_201 * second + second / 2)
+        );
+        assert_eq!(datetime_nanoseconds("+001970-01-01T01:00:00+01:00"), Some(0));
+        for text in [
+            "-000000-01-01",
+            "+12345-01-01",
+            "+012345",
+            "+",
+            "-",
+            "+012345-02-30",
+            "+1234567890123456789-01-01",
+        ] {
+            assert_eq!(datetime_nanoseconds(text), None, "{text}");
+        }
         let zoned = "1970-01-01T00:00:00[Europe/Rome]";
         for text in
             ["", "yesterday", "1970-13-01", "1970-01-01T25:00", "12", "1970-01-01T00:00:00+01:xx", zoned]

@@ -15,6 +15,7 @@ mod press;
 mod row_writer;
 mod sse;
 mod statistics;
+mod years;
 
 use mercato_format::{FormatError, Table};
 
@@ -26,6 +27,7 @@ pub use mercato_format::RenderedLengths;
 pub use press::{Next, Press, Progress, Unit, Work};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::write_statistics;
+pub use years::has_expanded_years;
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

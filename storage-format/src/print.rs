@@ -198,12 +198,19 @@ pub fn decimal_len(value: i128, scale: u8) -> u64 {
 #[inline]
 #[must_use]
 pub fn date_len(days: i64) -> u64 {
-    if DAYS_OF_FOUR_DIGIT_YEARS.contains(&days) {
+    if is_four_digit_year(days) {
         return 10;
     }
     let mut out = Vec::new();
     push_date(&mut out, days);
     out.len() as u64
+}
+
+/// Whether the year of a day has four digits, as RFC 3339 wants it: 0000 to 9999.
+#[inline]
+#[must_use]
+pub fn is_four_digit_year(days: i64) -> bool {
+    DAYS_OF_FOUR_DIGIT_YEARS.contains(&days)
 }
 
 /// Bytes of a timestamp as [`push_timestamp`] prints it.

@@ -1,8 +1,8 @@
 //! Schema, sample, methodology and changelog.
 
-use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
-use serde_json::Value;
+use mercato_format::{ColumnKind, TimeUnit};
+use serde_json::{Value, json};
 
 use crate::harness::{Ask, MANIFEST, Site, city_columns, publish_files, wait_until};
 
@@ -116,6 +116,78 @@ fn every_row_of_the_sample_fits_the_schema() {
             );
         }
         assert_eq!(row.len(), 7);
+    }
+}
+
+/// Days and moments whose years have more than four digits, each as often as `repeats` says.
+fn far_years(days: i64, repeats: i64) -> Vec<Column> {
+    let rows = || 0..days * repeats;
+    let day = |row: i64| -100_000_000 + row / repeats * (200_000_000 / days);
+    let stamp = ColumnKind::Timestamp { unit: TimeUnit::Second };
+    let column = |name, kind, value: &dyn Fn(i64) -> i64| {
+        Column::new(name, kind, ColumnValues::Integers(rows().map(|row| Some(value(row))).collect()))
+    };
+    vec![
+        column("day", ColumnKind::Date, &day),
+        column("at", stamp, &|row| day(row) * 86_400 + 59),
+        column("near", ColumnKind::Date, &|row| row - 719_528),
+    ]
+}
+
+/// Whether a date or moment has four digits of year, or a sign and at least six.
+fn is_written_as_promised(text: &str) -> bool {
+    let (sign, rest) = text.split_at(usize::from(text.starts_with(['+', '-'])));
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let year_fits = if sign.is_empty() { digits == 4 } else { digits >= 6 };
+    let shape: String = rest[digits..].chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    year_fits && ["-00-00", "-00-00T00:00:00Z"].contains(&shape.as_str())
+}
+
+#[test]
+fn years_of_more_than_four_digits_fit_the_schema_and_are_read_back_by_filters_and_cursors() {
+    let site = Site::empty(&[]);
+    let key = site.paying_key(10_000);
+    // Few values that repeat make a dictionary, others do not.
+    for (slug, days, repeats) in [("packed", 60, 1), ("dictionary", 20, 3), ("one-row", 1, 1)] {
+        let manifest = format!("slug = \"{slug}\"\n[title]\nen = \"Years\"\n");
+        site.publish(slug, &manifest, "1.0.0", &far_years(days, repeats));
+        let schema = site.get(&format!("/api/v1/datasets/{slug}/schema")).json();
+        let properties = &schema["data"]["properties"];
+        assert_eq!(
+            (&properties["near"]["format"], &properties["near"]["pattern"]),
+            (&json!("date"), &Value::Null)
+        );
+        let sample = site.get(&format!("/api/v1/datasets/{slug}/sample")).json();
+        for (name, tail) in [("day", ""), ("at", "T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?Z")] {
+            let pattern = format!("^([0-9]{{4}}|[+-][0-9]{{6,}})-[0-9]{{2}}-[0-9]{{2}}{tail}$");
+            assert_eq!(
+                (&properties[name]["format"], &properties[name]["pattern"]),
+                (&Value::Null, &json!(pattern))
+            );
+            for row in sample["data"]["results"].as_array().unwrap() {
+                let text = row[name].as_str().unwrap();
+                assert!(is_written_as_promised(text), "{text}");
+                let found = site.query(slug, &key, &json!({"filters": {name: text}}).to_string()).json();
+                let found = found["data"]["results"].as_array().unwrap();
+                assert!(found.len() == usize::try_from(repeats).unwrap(), "{text}");
+                assert!(found.iter().all(|row| row[name] == text), "{text}");
+            }
+            assert_eq!(walked(&site, slug, &key, name), usize::try_from(days * repeats).unwrap());
+        }
+    }
+}
+
+/// Rows of a walk by cursors in the order of a column.
+fn walked(site: &Site, slug: &str, key: &str, column: &str) -> usize {
+    let (mut rows, mut cursor) = (0, Value::Null);
+    loop {
+        let body = json!({"sortBy": column, "limit": 7, "columns": [column], "cursor": cursor});
+        let page = site.query(slug, key, &body.to_string()).json();
+        rows += page["data"]["results"].as_array().unwrap().len();
+        cursor = page["data"]["nextCursor"].clone();
+        if cursor.is_null() {
+            return rows;
+        }
     }
 }
 

@@ -10,7 +10,11 @@ use super::sample::spaced_rows;
 use crate::catalog::{ColumnKind, ColumnMeta, Dataset, DatasetVersion, FormatError, LogicalType, Table};
 use crate::limits::http::EXAMPLE_ROW_COUNT_MAX;
 use crate::query::SortSupport;
-use crate::render::{Format, render_rows};
+use crate::render::{Format, has_expanded_years, render_rows};
+
+const DATE_PATTERN: &str = "^([0-9]{4}|[+-][0-9]{6,})-[0-9]{2}-[0-9]{2}$";
+const DATE_TIME_PATTERN: &str =
+    "^([0-9]{4}|[+-][0-9]{6,})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?Z$";
 
 /// The document that is answered as `data`.
 #[derive(Serialize)]
@@ -34,6 +38,8 @@ struct Property {
     r#type: PropertyType,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,17 +66,19 @@ struct ColumnLine {
 
 /// Describes a version; examples come from the manifest, else from the data.
 pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<SchemaDocument, FormatError> {
-    let columns = version.table.columns();
+    let table = &version.table;
+    let columns = table.columns();
     let examples = version.examples(examples_from_data)?;
     let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
     for (number, (column, found)) in columns.iter().zip(examples).enumerate() {
         let support = SortSupport::of(&version.table, number)?;
+        let text = text_form(table, number, column.kind)?;
         let note = dataset.manifest.columns.get(&column.name);
         let description = note.and_then(|note| note.description.clone());
         let noted = note.and_then(|note| note.example.as_ref()).and_then(raw_example);
         let example = noted.or_else(|| RawValue::from_string(found.clone()?).ok());
-        properties.push((column.name.clone(), property(column, description.clone(), example.clone())));
+        properties.push((column.name.clone(), property(column, text, description.clone(), example.clone())));
         lines.push(ColumnLine {
             name: column.name.clone(),
             r#type: column.kind.logical().name(),
@@ -93,7 +101,12 @@ pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<Sc
     })
 }
 
-fn property(column: &ColumnMeta, description: Option<String>, example: Option<Box<RawValue>>) -> Property {
+fn property(
+    column: &ColumnMeta,
+    text: TextForm,
+    description: Option<String>,
+    example: Option<Box<RawValue>>,
+) -> Property {
     let name = match column.kind.logical() {
         LogicalType::Datetime => "string",
         other => other.name(),
@@ -102,14 +115,33 @@ fn property(column: &ColumnMeta, description: Option<String>, example: Option<Bo
     let nullable = column.nullable || matches!(column.kind, ColumnKind::Float);
     Property {
         r#type: if nullable { PropertyType::OrNull([name, "null"]) } else { PropertyType::Always(name) },
-        format: match column.kind {
-            ColumnKind::Date => Some("date"),
-            ColumnKind::Timestamp { .. } => Some("date-time"),
-            _ => None,
-        },
+        format: text.format,
+        pattern: text.pattern,
         description,
         examples: example.map(|example| [example]),
     }
+}
+
+/// What is said of the strings of a property.
+#[derive(Default)]
+struct TextForm {
+    format: Option<&'static str>,
+    pattern: Option<&'static str>,
+}
+
+/// The formats `date` and `date-time` are those of RFC 3339, whose years have four digits. A column with a year outside
+/// 0000 to 9999 gets a pattern instead, which admits the expanded years of ISO 8601.
+fn text_form(table: &Table, column: usize, kind: ColumnKind) -> Result<TextForm, FormatError> {
+    let (format, pattern) = match kind {
+        ColumnKind::Date => ("date", DATE_PATTERN),
+        ColumnKind::Timestamp { .. } => ("date-time", DATE_TIME_PATTERN),
+        _ => return Ok(TextForm::default()),
+    };
+    Ok(if has_expanded_years(table, column)? {
+        TextForm { format: None, pattern: Some(pattern) }
+    } else {
+        TextForm { format: Some(format), pattern: None }
+    })
 }
 
 /// A JSON object whose members stand in the order of the columns.

@@ -23,6 +23,12 @@ fn schema() -> Node {
     let property = Fields::open("A JSON Schema.")
         .has("type", anything("A type, or a type and `null`."))
         .may("format", word("Of texts that are moments.", &["date", "date-time"]))
+        .may(
+            "pattern",
+            text(
+                "Of texts that are moments, in place of the format, where a year has more than four digits.",
+            ),
+        )
         .may("description", text("What the publisher says."))
         .may("examples", list("A typical value.", anything("A value.")));
     let column = Fields::closed("A column.")
