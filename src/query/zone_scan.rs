@@ -148,6 +148,10 @@ fn codes_mask(
     mask: &mut Mask,
 ) -> Option<()> {
     let raw = codes.raw(start, mask.len())?;
+    if codes.width() == 0 {
+        mask.fill(keys.contains(0).into());
+        return Some(());
+    }
     let narrow = |key: u128| u32::try_from(key).unwrap_or(u32::MAX);
     match (lookup, keys.ranges()) {
         (_, [(low, high)]) => range_mask(raw, codes.width(), narrow(*low), narrow(*high), mask),

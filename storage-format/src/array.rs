@@ -41,6 +41,12 @@ impl<'a> UintArray<'a> {
         Some(UintArray { bytes: padded.get(..needed)?, mask, width, len })
     }
 
+    /// `len` items that are all 0 and take no bytes; their width is 0.
+    #[must_use]
+    pub fn zeros(len: usize) -> UintArray<'a> {
+        UintArray { bytes: &[0; ARRAY_PADDING], mask: 0, width: 0, len }
+    }
+
     /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -53,7 +59,7 @@ impl<'a> UintArray<'a> {
         self.len == 0
     }
 
-    /// Bytes of one item.
+    /// Bytes of one item, 0 for [`UintArray::zeros`].
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
@@ -83,6 +89,7 @@ impl<'a> UintArray<'a> {
             return false;
         };
         match self.width {
+            0 => out.extend(std::iter::repeat_n(0, count)),
             1 => out.extend(raw.iter().map(|byte| u32::from(*byte))),
             2 => out.extend(raw.as_chunks::<2>().0.iter().map(|pair| u32::from(u16::from_le_bytes(*pair)))),
             3 => {
@@ -139,6 +146,16 @@ mod tests {
             assert_eq!(copied, values[1..4]);
             assert!(!array.copy_range(3, 3, &mut copied));
         }
+    }
+
+    #[test]
+    fn zeros_read_as_such_and_end_where_they_should() {
+        let array = UintArray::zeros(5);
+        assert_eq!((array.len(), array.width(), array.get(4), array.get(5)), (5, 0, Some(0), None));
+        let mut copied = Vec::new();
+        assert!(array.copy_range(2, 3, &mut copied) && array.gather(&[4, 0], &mut copied));
+        assert_eq!(copied, [0; 5]);
+        assert!(!array.copy_range(3, 3, &mut copied) && !array.gather(&[5], &mut copied));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct ColumnSections {
     records: [Option<u32>; COLUMN_KINDS],
 }
 
-const COLUMN_KINDS: usize = SectionKind::Statistics as usize - SectionKind::Codes as usize + 1;
+const COLUMN_KINDS: usize = SectionKind::ConstantCodes as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
     /// The place for the record of a kind; `None` for a kind that belongs to no column.
@@ -71,7 +71,7 @@ impl<'a> ColumnView<'a> {
             self.padded(SectionKind::JsonBytes, TEXT_PADDING)?,
         );
         Ok(Dictionary {
-            codes: self.array(SectionKind::Codes)?,
+            codes: self.codes()?,
             entries,
             json,
             csv,
@@ -82,6 +82,22 @@ impl<'a> ColumnView<'a> {
             order: self.order()?,
             zones: self.zones()?,
         })
+    }
+
+    fn codes(&self) -> Result<UintArray<'a>, FormatError> {
+        if self.record(SectionKind::ConstantCodes).is_none() {
+            return self.array(SectionKind::Codes);
+        }
+        self.exact(SectionKind::ConstantCodes, 0, 0)?;
+        match self.record(SectionKind::Codes) {
+            None => Ok(UintArray::zeros(self.table.row_count() as usize)),
+            Some(codes) => Err(corrupt(
+                Place::Column(SectionKind::Codes, self.number),
+                "length beside constant codes",
+                0,
+                codes.len,
+            )),
+        }
     }
 
     fn numbers(&self) -> Result<Numbers<'a>, FormatError> {

@@ -60,9 +60,11 @@ pub enum SectionKind {
     Zones = 32,
     /// What is known of all values. Since minor version 1.
     Statistics = 33,
+    /// In the place of the codes where every row has code 0. Since minor version 2.
+    ConstantCodes = 34,
 }
 
-const KINDS: [SectionKind; 23] = [
+const KINDS: [SectionKind; 24] = [
     SectionKind::Columns,
     SectionKind::Strings,
     SectionKind::SourceSchema,
@@ -86,6 +88,7 @@ const KINDS: [SectionKind; 23] = [
     SectionKind::Ranks,
     SectionKind::Zones,
     SectionKind::Statistics,
+    SectionKind::ConstantCodes,
 ];
 
 impl SectionKind {
@@ -122,20 +125,29 @@ impl SectionKind {
             SectionKind::Ranks => "ranks",
             SectionKind::Zones => "zones",
             SectionKind::Statistics => "statistics",
+            SectionKind::ConstantCodes => "constant_codes",
         }
     }
 
-    /// Minor version of the first reader that knows the kind. What came after minor version 0 is optional: a reader
-    /// that does not know it skips it.
+    /// Minor version of the first reader that knows the kind.
     #[must_use]
     pub fn minimal_minor(self) -> u16 {
-        u16::from(matches!(self, SectionKind::RenderedLengths | SectionKind::Statistics))
+        match self {
+            SectionKind::ConstantCodes => 2,
+            kind if kind.is_optional() => 1,
+            _ => 0,
+        }
+    }
+
+    /// Whether a reader that does not know the kind may skip it.
+    fn is_optional(self) -> bool {
+        matches!(self, SectionKind::RenderedLengths | SectionKind::Statistics)
     }
 
     /// The flags of the kind's directory records.
     #[must_use]
     pub fn flags(self) -> u16 {
-        if self.minimal_minor() == 0 { FLAG_REQUIRED } else { 0 }
+        if self.is_optional() { 0 } else { FLAG_REQUIRED }
     }
 
     /// Whether the section only makes sorting and filtering faster.

@@ -10,6 +10,9 @@ use crate::writer::segment::{SectionSet, TakeUint, UintWriter, ZoneBuilder, read
 use crate::writer::sort::Passes;
 use crate::writer::spool::Spool;
 
+/// Rows up to which codes are written also where all are 0: they fit the 64 bytes at which sections begin.
+const CONSTANT_ROWS_MIN: u64 = 64;
+
 /// The printed forms of all entries, in code order.
 #[derive(Default)]
 pub(crate) struct EntryTexts {
@@ -96,7 +99,11 @@ pub(crate) fn write(
         let (rows_spool, rows_width, items) = permute(&spool, width, &runs, sort_memory, permutation)?;
         set.add(SectionKind::Permutation, rows_width, items, rows_spool);
     }
-    set.add(SectionKind::Codes, width, rows, spool);
+    if rows > CONSTANT_ROWS_MIN && counts.first().is_some_and(|count| u64::from(*count) == rows) {
+        set.add(SectionKind::ConstantCodes, 0, rows, set.spool());
+    } else {
+        set.add(SectionKind::Codes, width, rows, spool);
+    }
     if meta.number_width > 0 {
         set.add_bytes(
             SectionKind::DictionaryValues,

@@ -3,6 +3,7 @@
 
 mod builder;
 mod dictionary;
+mod distinct_sketch;
 mod number_column;
 mod segment;
 mod small_table;
@@ -12,6 +13,7 @@ mod table_writer;
 mod text_column;
 mod text_sort;
 mod text_source;
+mod unfinished;
 mod validity;
 
 pub(crate) use number_column::push_json_number;

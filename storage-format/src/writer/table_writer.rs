@@ -22,6 +22,7 @@ use crate::statistics::ColumnStatistics;
 use crate::verify::VerifyProgress;
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
+use crate::writer::unfinished;
 
 /// What the file says of its source.
 #[derive(Debug, Clone, Default)]
@@ -58,17 +59,13 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Begins a file beside `target`, under another name.
+    /// Begins a file beside `target`, under another name, and removes there what killed writers left.
     ///
     /// # Errors
     /// [`FormatError::Io`] when the folder cannot be written to, [`FormatError::LimitExceeded`] for a too long schema.
     pub fn create(target: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
         limit("bytes of the source schema", metadata.source_schema.len(), SOURCE_SCHEMA_BYTES_MAX)?;
-        let name = target.file_name().and_then(|name| name.to_str()).unwrap_or("table");
-        let mut file = tempfile::Builder::new()
-            .prefix(&format!(".{name}.tmp-"))
-            .tempfile_in(folder_of(target))
-            .map_err(FormatError::io("create the file"))?;
+        let mut file = unfinished::create(target).map_err(FormatError::io("create the file"))?;
         file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
         Ok(TableWriter {
             target: target.to_path_buf(),
@@ -294,7 +291,7 @@ impl TableWriter {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 

@@ -22,9 +22,9 @@ pub(crate) fn write(
     sort_index: bool,
     sort_memory: u64,
 ) -> Result<String, FormatError> {
-    let valid = source.rows - source.null_count;
+    source.reconsider()?;
     match source.interned() {
-        Some(distinct) if distinct as u64 * 2 <= valid => {
+        Some(distinct) if source.repeats(distinct as u64) => {
             meta.storage = Storage::Dictionary;
             write_dictionary(set, meta, source, sort_index, sort_memory)?;
             Ok(format!("{distinct} distinct values in {} rows", source.rows))

@@ -3,15 +3,20 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::checksum::checksum;
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
 use crate::numbers::CHUNK_ROWS;
 use crate::text::json_string_len;
+use crate::writer::distinct_sketch::DistinctSketch;
 use crate::writer::segment::read_uints;
 use crate::writer::spool::Spool;
 
-/// Rows after which a column whose texts hardly repeat stops being interned.
+/// Rows after which a column whose texts hardly repeat so far is no longer interned, and its distinct texts are estimated.
 const INTERN_TRIAL_ROWS: u64 = 65_536;
+/// Hundredths of the rows with a value up to which an estimate of distinct texts asks for an exact count: half of them make
+/// a dictionary, and the estimate may be too high by a few parts in a hundred.
+const RECOUNT_PERCENT_MAX: u64 = 60;
 /// The length that stands for null in the spool.
 const NULL_LENGTH: u32 = u32::MAX;
 /// The provisional code of null.
@@ -24,6 +29,8 @@ pub(crate) type TakeText<'a> = dyn FnMut(Option<&[u8]>) -> Result<(), FormatErro
 pub(crate) struct TextSource {
     spool: Spool,
     interner: Option<Interner>,
+    /// Counts in the place of the interner when the trial ended it.
+    sketch: Option<DistinctSketch>,
     memory_max: u64,
     directory: std::path::PathBuf,
     pub(crate) rows: u64,
@@ -49,6 +56,7 @@ impl TextSource {
         TextSource {
             spool: Spool::new(memory_max, directory),
             interner: Some(Interner::default()),
+            sketch: None,
             memory_max,
             directory: directory.to_path_buf(),
             rows: 0,
@@ -72,17 +80,25 @@ impl TextSource {
         self.rows += 1;
         self.null_count += u64::from(text.is_none());
         self.text_bytes += text.map_or(0, <[u8]>::len) as u64;
+        let dictionary_max = self.dictionary_max();
         match &mut self.interner {
             Some(interner) => {
                 let code = interner.code(text);
                 self.spool.push(&code.to_le_bytes())?;
-                let dictionary_max = TEXT_DICTIONARY_BYTES_MAX.min(self.memory_max);
-                if interner.bytes > dictionary_max || interner.hardly_repeats(self.rows) {
+                if interner.bytes > dictionary_max {
+                    self.stop_interning()?;
+                } else if interner.hardly_repeats(self.rows) {
+                    self.sketch = Some(interner.sketch());
                     self.stop_interning()?;
                 }
                 Ok(())
             }
-            None => push_text(&mut self.spool, text),
+            None => {
+                if let (Some(sketch), Some(text)) = (&mut self.sketch, text) {
+                    sketch.add(checksum(text));
+                }
+                push_text(&mut self.spool, text)
+            }
         }
     }
 
@@ -111,6 +127,39 @@ impl TextSource {
             push_text(&mut spool, texts.get(code as usize).map(|text| &**text))
         })?;
         self.spool = spool;
+        Ok(())
+    }
+
+    /// Bytes of distinct texts that may be kept.
+    fn dictionary_max(&self) -> u64 {
+        TEXT_DICTIONARY_BYTES_MAX.min(self.memory_max)
+    }
+
+    /// Whether so many distinct texts repeat enough for a dictionary.
+    pub(crate) fn repeats(&self, distinct: u64) -> bool {
+        distinct.saturating_mul(2) <= self.rows - self.null_count
+    }
+
+    /// Interns all texts when the whole column repeats, though its beginning did not.
+    pub(crate) fn reconsider(&mut self) -> Result<(), FormatError> {
+        let Some(sketch) = self.sketch.take() else { return Ok(()) };
+        let valid = self.rows - self.null_count;
+        if sketch.estimate().saturating_mul(100) > valid.saturating_mul(RECOUNT_PERCENT_MAX) {
+            return Ok(());
+        }
+        let (mut interner, mut fits) = (Interner::default(), true);
+        let mut codes = Spool::new(self.memory_max, &self.directory);
+        self.read_texts(&mut |text| {
+            if fits {
+                codes.push(&interner.code(text).to_le_bytes())?;
+                fits = interner.bytes <= self.dictionary_max() && self.repeats(interner.codes.len() as u64);
+            }
+            Ok(())
+        })?;
+        if fits {
+            self.spool = codes;
+            self.interner = Some(interner);
+        }
         Ok(())
     }
 
@@ -186,6 +235,12 @@ impl Interner {
         self.codes.insert(text.into(), code);
         self.bytes += text.len() as u64 + 64;
         code
+    }
+
+    fn sketch(&self) -> DistinctSketch {
+        let mut sketch = DistinctSketch::default();
+        self.codes.keys().for_each(|text| sketch.add(checksum(text)));
+        sketch
     }
 
     fn hardly_repeats(&self, rows: u64) -> bool {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use mercato_format::{ExportFormat, Table};
 
-use crate::corruption::{full_file, read_everything, small_file};
+use crate::corruption::{constant_file, full_file, read_everything, small_file};
 
 fn golden(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
@@ -37,4 +37,19 @@ fn the_file_of_version_1_1_opens_and_tells_what_it_adds() {
     let text = table.statistics(0).unwrap().unwrap();
     assert_eq!((text.summarised, text.texts), (4, Some((1, 4))));
     assert_eq!(std::fs::read(golden("v1_1.mcol")).unwrap(), full_file());
+}
+
+#[test]
+fn the_file_of_version_1_2_opens_without_codes() {
+    let path = golden("v1_2.mcol");
+    let table = Table::open(&path).unwrap();
+    table.verify(&|_| ()).unwrap();
+    assert!(read_everything(&table) > 50);
+    assert_eq!(table.row_count(), 65);
+    let constant = table.sections().filter(|section| section.kind == "constant_codes");
+    assert_eq!(
+        constant.map(|section| (section.len, section.column)).collect::<Vec<_>>(),
+        [(0, Some(0)), (0, Some(1)), (0, Some(2))]
+    );
+    assert_eq!(std::fs::read(path).unwrap(), constant_file());
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp};
 use mercato_format::text::push_json_string;
 use mercato_format::writer::{Column, ColumnValues, temporary_table, write_table};
-use mercato_format::{ColumnData, ColumnKind, Table};
+use mercato_format::{ColumnData, ColumnKind, Table, TimeUnit};
 use proptest::prelude::*;
 
 use crate::random_table;
@@ -189,6 +189,64 @@ fn the_same_values_give_the_same_file_under_any_memory_budget() {
         writer.commit(&|_| ()).unwrap().fingerprint
     };
     assert_eq!(write(1 << 20, "small"), write(1 << 30, "large"));
+}
+
+/// One column of each kind in which all rows are alike, then columns without any value.
+fn columns_of_one_value(rows: usize) -> Vec<Column> {
+    let integers = |value: Option<i64>| ColumnValues::Integers(vec![value; rows]);
+    let texts = |value: Option<&str>| ColumnValues::Texts(vec![value.map(str::to_owned); rows]);
+    let decimal = ColumnKind::Decimal { precision: 38, scale: 2 };
+    let stamp = ColumnKind::Timestamp { unit: TimeUnit::Nanosecond };
+    vec![
+        Column::new("integer", ColumnKind::Integer, integers(Some(-7))),
+        Column::new("wide", decimal, ColumnValues::Wide(vec![Some(i128::MIN); rows])),
+        Column::new("float", ColumnKind::Float, ColumnValues::Floats(vec![Some(2.5); rows])),
+        Column::new("nan", ColumnKind::Float, ColumnValues::Floats(vec![Some(f64::NAN); rows])),
+        Column::new("boolean", ColumnKind::Boolean, ColumnValues::Booleans(vec![Some(true); rows])),
+        Column::new("date", ColumnKind::Date, integers(Some(20_000))),
+        Column::new("moment", stamp, integers(Some(i64::MAX))),
+        Column::new("text", ColumnKind::Text, texts(Some("a,\"b"))),
+        Column::new("empty text", ColumnKind::Text, texts(Some(""))),
+        Column { sort_index: false, ..Column::new("unsorted", ColumnKind::Text, texts(Some("x"))) },
+        Column::new("no integer", ColumnKind::Integer, integers(None)),
+        Column::new("no float", ColumnKind::Float, ColumnValues::Floats(vec![None; rows])),
+        Column::new("no boolean", ColumnKind::Boolean, ColumnValues::Booleans(vec![None; rows])),
+        Column::new("no text", ColumnKind::Text, texts(None)),
+    ]
+}
+
+#[test]
+fn a_column_of_one_value_or_of_none_costs_no_byte_a_row() {
+    for rows in [1, 64, 65, 20_000] {
+        let columns = columns_of_one_value(rows);
+        check(&columns);
+        let table = temporary_table(&columns).unwrap();
+        let a_row: u64 =
+            table.sections().filter(|section| section.column.is_some()).map(|section| section.len).sum();
+        let zones = 40 * 14 * rows.div_ceil(8_192) as u64;
+        assert!(rows <= 64 || a_row - zones < 1_200, "{rows} rows take {a_row} bytes");
+    }
+}
+
+#[test]
+fn the_whole_column_decides_whether_texts_get_a_dictionary() {
+    let encoding = |row_text: &dyn Fn(u64) -> Option<u64>, rows: u64| {
+        let texts = (0..rows).map(|row| row_text(row).map(|text| format!("text {text}"))).collect();
+        let columns = [Column::new("t", ColumnKind::Text, ColumnValues::Texts(texts))];
+        if rows < 200_000 {
+            check(&columns);
+        }
+        let table = temporary_table(&columns).unwrap();
+        table.verify(&|_| ()).unwrap();
+        matches!(table.column(0).unwrap(), ColumnData::Dictionary(_))
+    };
+    // The first 65,536 rows all differ; what follows repeats them, or does not.
+    assert!(encoding(&|row| Some(row % 70_000), 150_000));
+    assert!(encoding(&|row| (row % 3 > 0).then_some(row % 70_000), 290_000));
+    assert!(!encoding(&|row| Some(row % 70_000), 139_999));
+    assert!(encoding(&|row| Some(row % 70_000), 140_000));
+    assert!(!encoding(&Some, 150_000));
+    assert!(!encoding(&|row| (row % 3 > 0).then_some(row), 250_000));
 }
 
 #[test]

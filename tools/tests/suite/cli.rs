@@ -230,6 +230,29 @@ fn a_signal_ends_a_conversion_and_leaves_nothing() {
 }
 
 #[test]
+fn what_a_killed_conversion_left_is_removed_by_the_next_one_and_a_living_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let begin = |output: &str| {
+        let mut child = start_big(folder.path(), &["convert", "big.parquet", "-o", output]);
+        while !names(folder.path()).iter().any(|name| name.starts_with(&format!(".{output}"))) {
+            assert!(child.try_wait().unwrap().is_none(), "the conversion ended before its file appeared");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    };
+    let mut killed = begin("killed.mcol");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(names(folder.path()).len(), 2, "its temporary file is left");
+    let living = begin("living.mcol");
+    files::small(folder.path());
+    json(folder.path(), &["convert", "small.parquet", "--json"]);
+    let output = living.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(names(folder.path()), ["big.parquet", "living.mcol", "small.mcol", "small.parquet"]);
+}
+
+#[test]
 fn help_shows_examples() {
     let folder = tempfile::tempdir().unwrap();
     for arguments in [&["--help"][..], &["convert", "--help"], &["inspect", "--help"], &["verify", "--help"]]
