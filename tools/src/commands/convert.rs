@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};
-use crate::convert::{Conversion, SortIndex, convert};
+use crate::convert::{Conversion, Report, SortIndex, convert};
 use crate::failure::Failure;
 
 /// Make a store file of a Parquet file.
@@ -50,9 +51,33 @@ pub struct ConversionOptions {
     /// version before was made without, unless something is said here.
     #[arg(long, value_name = "COL")]
     pub drop: Vec<String>,
+    /// Unit of INT96 timestamps. Default: for each column the finest that holds all its values.
+    #[arg(long, value_enum, value_name = "ns|us|ms")]
+    pub timestamp_unit: Option<TimestampUnit>,
     /// Threads that build columns. Default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+/// A unit in which INT96 timestamps are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TimestampUnit {
+    /// Nanoseconds: the years 1677 to 2262.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+}
+
+impl From<TimestampUnit> for TimeUnit {
+    fn from(unit: TimestampUnit) -> TimeUnit {
+        match unit {
+            TimestampUnit::Ns => TimeUnit::Nanosecond,
+            TimestampUnit::Us => TimeUnit::Microsecond,
+            TimestampUnit::Ms => TimeUnit::Millisecond,
+        }
+    }
 }
 
 impl ConversionOptions {
@@ -67,6 +92,7 @@ impl ConversionOptions {
         Ok(Conversion {
             sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
             drop: self.drop.clone(),
+            timestamp_unit: self.timestamp_unit.map(TimeUnit::from),
             memory_limit: self.memory_limit,
             threads: self.threads.map_or(defaults.threads, usize::from),
             ..defaults
@@ -82,7 +108,16 @@ pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
     let conversion = arguments.options.conversion(&arguments.input, &output)?;
     let report = convert(&Conversion { replace: arguments.force, ..conversion })?;
+    tell_warnings(&report);
     if json { print_json(&report) } else { print_text(&report.to_string()) }
+}
+
+/// Prints what the operator should know of a conversion on standard error.
+pub fn tell_warnings(report: &Report) {
+    for warning in &report.warnings {
+        let line: String = warning.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        eprintln!("mercato-tools: warning: {}: {line}", report.input);
+    }
 }
 
 fn parse_sort_index(text: &str) -> Result<SortIndex, String> {

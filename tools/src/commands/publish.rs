@@ -10,7 +10,7 @@ use semver::Version;
 use serde::Serialize;
 
 use super::chosen::{Chosen, ChosenLine};
-use super::convert::ConversionOptions;
+use super::convert::{ConversionOptions, tell_warnings};
 use super::{print_json, print_text};
 use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
@@ -206,6 +206,7 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     };
     let publication = publish(&wish, conversion)?;
     books::tell_server(&data);
+    tell_warnings(&publication.conversion);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
     }

@@ -16,8 +16,6 @@ pub enum Reading {
     Plain,
     /// Texts as keys into the dictionaries of the file.
     Dictionary,
-    /// INT96 in seconds, to find the range of a column before its unit is chosen.
-    Int96Seconds,
 }
 
 /// The fields to read with, from the fields by Parquet alone and by Parquet with the embedded Arrow schema.
@@ -89,7 +87,10 @@ impl Walk<'_> {
             }
             (DataType::Int64, Some(DataType::Date64)) => DataType::Date64,
             (DataType::Int32, Some(DataType::Time32(TimeUnit::Second))) => DataType::Time32(TimeUnit::Second),
-            _ if physical == PhysicalType::INT96 => DataType::Timestamp(self.int96_unit(index), None),
+            _ if physical == PhysicalType::INT96 => {
+                let unit = self.int96_units.get(&index).copied().unwrap_or(TimeUnit::Nanosecond);
+                DataType::Timestamp(unit, None)
+            }
             // Values of these physical types are 64 bits wide, whatever the type says.
             (DataType::Decimal128(precision, scale), _)
                 if matches!(physical, PhysicalType::INT32 | PhysicalType::INT64)
@@ -101,16 +102,9 @@ impl Walk<'_> {
                 Reading::Dictionary => {
                     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
                 }
-                _ => DataType::Utf8,
+                Reading::Plain => DataType::Utf8,
             },
             _ => plain.clone(),
-        }
-    }
-
-    fn int96_unit(&self, leaf: usize) -> TimeUnit {
-        match self.reading {
-            Reading::Int96Seconds => TimeUnit::Second,
-            _ => self.int96_units.get(&leaf).copied().unwrap_or(TimeUnit::Nanosecond),
         }
     }
 }

@@ -28,6 +28,7 @@ mod space;
 mod survey;
 mod texts;
 mod thrift;
+mod variant;
 mod weight;
 
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ use indicatif::ProgressBar;
 use mercato::render::append_lengths;
 use mercato_format::{
     BuildOptions, ColumnBuilder, ColumnReport, ColumnSegment, ColumnSpec, FormatError, TableMetadata,
-    TableWriter,
+    TableWriter, TimeUnit,
 };
 
 use crate::destination::{Destination, folder_of};
@@ -79,6 +80,8 @@ pub struct Conversion {
     pub sort_index: SortIndex,
     /// Columns and structs to leave out.
     pub drop: Vec<String>,
+    /// Unit of INT96 timestamps; without it, for each column the finest that holds all its values.
+    pub timestamp_unit: Option<TimeUnit>,
     /// Memory to stay inside, bytes.
     pub memory_limit: u64,
     /// Threads that build columns.
@@ -99,6 +102,7 @@ impl Conversion {
             replace: false,
             sort_index: SortIndex::All,
             drop: Vec::new(),
+            timestamp_unit: None,
             memory_limit: 2 * 1024 * 1024 * 1024,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             progress: true,
@@ -153,7 +157,7 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
     let target = Destination::check(&conversion.output, conversion.replace)?.into_file()?;
     let directory = folder_of(&target).to_path_buf();
     let sort_index = &conversion.sort_index;
-    let plan = plan::plan(source, &conversion.drop, |columns| {
+    let plan = plan::plan(source, &conversion.drop, conversion.timestamp_unit, |columns| {
         sorted_columns(&conversion.input, columns, sort_index)?;
         accept(&columns.iter().map(|column| &column.spec).collect::<Vec<_>>())
     })?;

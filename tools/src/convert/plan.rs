@@ -18,6 +18,7 @@ use super::columns::{self, Flattened, OutputColumn};
 use super::hints::{Reading, adapt};
 use super::limits::COLUMNS_MAX;
 use super::source::Source;
+use super::variant::first_variant;
 use super::{counts, footer, placement, range96};
 use crate::failure::Failure;
 use crate::guard::guarded;
@@ -32,6 +33,8 @@ pub struct Plan {
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,
+    /// What the operator should know of the outcome, a sentence each.
+    pub warnings: Vec<String>,
     plain: ArrowReaderMetadata,
     dictionary: ArrowReaderMetadata,
 }
@@ -50,14 +53,15 @@ impl Plan {
     }
 }
 
-/// Plans the conversion of a file without the columns and structs named in `drop`. `check` may refuse the columns
-/// before any value is read.
+/// Plans the conversion of a file without the columns and structs named in `drop`, with INT96 in `timestamp_unit`, else in
+/// the finest unit for each column. `check` may refuse the columns before any value is read.
 ///
 /// # Errors
 /// A refusal that names the footer, the row group or the column at fault.
 pub fn plan(
     source: Source,
     drop: &[String],
+    timestamp_unit: Option<mercato_format::TimeUnit>,
     check: impl Fn(&[OutputColumn]) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
@@ -65,6 +69,7 @@ pub fn plan(
     let facts = refuse.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
     let original = facts.file_metadata().schema_descr_ptr();
+    refuse_variants(&original, drop, &refuse)?;
     let source_schema = refuse.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
@@ -83,11 +88,22 @@ pub fn plan(
     // The units of INT96 take a pass over the values; whatever can be refused is refused before.
     let outline = read_with(&facts, &fields, Reading::Plain, &HashMap::new(), &refuse)?;
     check(&check_columns(flattened(&outline), drop, &refuse)?)?;
-    let int96 = range96::units(&source, &facts, &fields, drop, &refuse)?;
-    let with = |reading| read_with(&facts, &fields, reading, &int96, &refuse);
+    let int96 = range96::units(&source, &facts, &fields, drop, timestamp_unit, &refuse)?;
+    let with = |reading| read_with(&facts, &fields, reading, &int96.by_leaf, &refuse);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
     let columns = check_columns(flattened(&plain), drop, &refuse)?;
-    Ok(Plan { source, row_count, source_schema, columns, plain, dictionary })
+    let warnings = int96.warnings;
+    Ok(Plan { source, row_count, source_schema, columns, warnings, plain, dictionary })
+}
+
+/// Refuses a column of VARIANT values, whose two binary parts tell nobody anything.
+fn refuse_variants(schema: &SchemaDescriptor, drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
+    let Some(name) = first_variant(schema.root_schema(), drop) else { return Ok(()) };
+    let remedy = format!(
+        "turn it into JSON text in the source (in Spark: to_json({name})), or leave the column out with --drop {name}"
+    );
+    let (section, expected) = (format!("column `{name}`"), "a type that can be carried".to_owned());
+    Err(refuse.because(&section, expected, "VARIANT".to_owned(), &remedy))
 }
 
 fn decode(
@@ -116,7 +132,7 @@ fn arrow_fields(
 }
 
 /// Reader metadata for one way of reading.
-pub(super) fn read_with(
+fn read_with(
     facts: &Arc<ParquetMetaData>,
     fields: &FieldViews,
     reading: Reading,

@@ -75,6 +75,8 @@ pub struct Report {
     pub seconds: Seconds,
     /// Thirty-two hexadecimal digits that depend on the contents alone.
     pub fingerprint: String,
+    /// What the operator should know of the outcome, a sentence each.
+    pub warnings: Vec<String>,
     /// The columns in order.
     pub columns: Vec<ColumnLine>,
 }
@@ -166,6 +168,7 @@ impl Report {
                 commit: clocks.seconds(Phase::Commit),
             },
             fingerprint: summary.fingerprint.to_string(),
+            warnings: plan.warnings.clone(),
             columns: lines.collect(),
         }
     }

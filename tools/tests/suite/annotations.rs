@@ -13,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
+use crate::cli::{refused, run};
 use crate::files;
 use crate::read_back::{converted, refusal};
 
@@ -67,6 +68,74 @@ fn int96_takes_the_finest_unit_that_holds_its_range() {
     assert_eq!(rows[1]["near"], "\"1969-12-31T23:59:59.999999999Z\"");
     assert_eq!(rows[0]["far"], "\"1970-01-01T00:00:00.000001Z\"");
     assert_eq!(rows[1]["far"], "\"+010000-01-01T00:00:00.000000Z\"");
+}
+
+/// The last nanosecond that 64 bits hold is 854,775,807 ns into a second of 2262-04-11.
+#[test]
+fn int96_keeps_nanoseconds_to_the_last_of_them_and_says_when_it_cannot() {
+    let (day, seconds) = (2_440_588 + 106_751, 85_636_000_000_000);
+    let schema = "message m { required int96 at; }";
+    for (last, unit_of_first) in [(854_775_807, "000000005"), (854_775_808, "000000")] {
+        let folder = tempfile::tempdir().unwrap();
+        let values = vec![int96(2_440_588, 5), int96(day, seconds + last)];
+        write(folder.path(), schema, vec![Leaf::Int96(values)]);
+        let output = run(folder.path(), &["convert", "hand.parquet", "--json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let rows = run(folder.path(), &["export", "hand.mcol", "--format", "csv"]).stdout;
+        let rows = String::from_utf8(rows).unwrap();
+        assert_eq!(rows.lines().nth(1).unwrap(), format!("1970-01-01T00:00:00.{unit_of_first}Z"));
+        if last == 854_775_807 {
+            assert_eq!((report["warnings"].as_array().unwrap().len(), said.as_str()), (0, ""));
+        } else {
+            for told in [&said, report["warnings"][0].as_str().unwrap()] {
+                for word in [
+                    "`at`",
+                    "in us",
+                    "2262-04-11T23:47:16.854775808Z",
+                    "row 1",
+                    "2 of its values lose digits",
+                ] {
+                    assert!(told.contains(word), "{word}: {told}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_unit_of_int96_can_be_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = "message m { required int96 near; required int96 far; }";
+    let near = vec![int96(2_440_588, 1_500), int96(2_440_588, 2_000)];
+    let far = vec![int96(2_440_588, 0), int96(2_440_588 + 2_932_896, 0)];
+    write(folder.path(), schema, vec![Leaf::Int96(near), Leaf::Int96(far)]);
+    let wrong = ["convert", "hand.parquet", "--timestamp-unit", "ns"];
+    refused(folder.path(), &wrong, 1, &["`far`, row 1", "9999-12-31", "--timestamp-unit us", "--drop far"]);
+    refused(folder.path(), &["convert", "hand.parquet", "--timestamp-unit", "s"], 2, &["--timestamp-unit"]);
+    let output = run(folder.path(), &["convert", "hand.parquet", "--timestamp-unit", "us"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`near` is kept in us: 1 of its values lose digits"), "{said}");
+    let csv = run(folder.path(), &["export", "hand.mcol", "--format", "csv"]).stdout;
+    let csv = String::from_utf8(csv).unwrap();
+    assert_eq!(csv.lines().nth(1), Some("1970-01-01T00:00:00.000001Z,1970-01-01T00:00:00.000000Z"));
+}
+
+#[test]
+fn a_variant_is_refused_by_name_and_can_be_dropped() {
+    let schema = "message m {
+        required binary word (UTF8);
+        required group v (VARIANT) { required binary metadata; required binary value; }
+    }";
+    let folder = tempfile::tempdir().unwrap();
+    let texts = |text: &[u8]| Leaf::Bytes(vec![text.to_vec()]);
+    let path = write(folder.path(), schema, vec![texts(b"yes"), texts(&[1, 0, 0]), texts(&[0])]);
+    let reason = refusal(&path);
+    for word in ["column `v`", "VARIANT", "JSON text", "--drop v"] {
+        assert!(reason.contains(word), "{reason}");
+    }
+    let output = run(folder.path(), &["convert", "hand.parquet", "--drop", "v"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
