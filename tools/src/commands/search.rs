@@ -143,15 +143,15 @@ fn lexicon_without(percent: u64, seed: u64) -> Arc<Lexicon> {
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut text = format!("{:<14} {:<12} {:>7}  nDCG@10    MRR  recall@5", "ranking", "kind", "queries");
+    let mut text = format!("{:<14} {:<12} {:>7}  nDCG@10    MRR  recall@5  found", "ranking", "kind", "queries");
     for line in lines {
         let kinds = line.report.kinds.iter().map(|(kind, metrics)| (kind.as_str(), metrics));
         for (kind, metrics) in std::iter::once(("all", &line.report.all)).chain(kinds) {
-            let Metrics { queries, ndcg, mrr, recall } = metrics;
+            let Metrics { queries, ndcg, mrr, recall, found } = metrics;
             // Writing into a text cannot fail.
             let _ = write!(
                 text,
-                "\n{:<14} {kind:<12} {queries:>7}    {ndcg:.3}  {mrr:.3}     {recall:.3}",
+                "\n{:<14} {kind:<12} {queries:>7}    {ndcg:.3}  {mrr:.3}     {recall:.3} {found:>6.1}",
                 line.ranking
             );
         }
