@@ -37,7 +37,7 @@ pub fn bench(criterion: &mut Criterion) {
             group.bench_with_input(BenchmarkId::new(kind, size), &question, |bencher, question| {
                 bencher.iter(|| {
                     let reading = index.read(black_box(question), None);
-                    rank(&index, question, &reading, None, COUNT)
+                    rank(&index, question, &reading, None, None, COUNT)
                 });
             });
         }

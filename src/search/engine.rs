@@ -11,7 +11,7 @@ use super::lexical::{DocumentText, Field, Reading};
 use super::neural::Neural;
 use super::passages::{Passages, choose};
 use super::question::Question;
-use super::ranking::{Candidate, Meaning, Ranked, rank, reorder};
+use super::ranking::{Candidate, Choice, Meaning, Ranked, rank, reorder};
 use super::snippet::{self, Snippet};
 use crate::catalog::{Catalog, Dataset, Entry, Language, Snapshot};
 use crate::limits::search::{RERANK_WAIT, RERANKED_MAX, VECTOR_WAIT};
@@ -60,6 +60,17 @@ pub struct Hit {
     pub snippet: String,
 }
 
+/// Which part of the results is wanted, and of which datasets.
+#[derive(Debug, Clone, Default)]
+pub struct Page<'p> {
+    /// Results that are passed over.
+    pub offset: usize,
+    /// Results at most.
+    pub limit: usize,
+    /// Tags that a dataset must have, all of them.
+    pub tags: Vec<&'p str>,
+}
+
 /// An answer.
 #[derive(Clone)]
 pub struct Found {
@@ -67,9 +78,9 @@ pub struct Found {
     pub ranked_by: RankedBy,
     /// The language that was asked for, or the one the question was read in.
     pub language: Option<Language>,
-    /// How many datasets were found in all.
+    /// How many datasets were found in all, and are more than a chance match.
     pub total: usize,
-    /// The best ones.
+    /// Those of the page, best first.
     pub hits: Vec<Hit>,
     /// What was left out, in sentences.
     pub warnings: Vec<&'static str>,
@@ -123,13 +134,13 @@ impl Search {
         self.indexer.notify();
     }
 
-    /// The best `limit` datasets for a question. `language` is the one to read it in; without it, its words show one.
-    /// `now` is when its deadlines begin.
+    /// A page of the datasets that answer a question, best first. `language` is the one to read it in; without it, its
+    /// words show one. `now` is when its deadlines begin.
     pub fn find(
         &self,
         question: &Question,
         language: Option<Language>,
-        limit: usize,
+        page: &Page<'_>,
         now: Instant,
     ) -> Result<Found, NotReady> {
         let index = self.indexer.index().ok_or(NotReady)?;
@@ -139,18 +150,21 @@ impl Search {
         let vectors = self.neural.vectors();
         let meaning = vector.as_deref().map(|question| Meaning { vectors: &vectors, question });
         let mut ranked_by = if meaning.is_some() { RankedBy::Embedding } else { RankedBy::Lexical };
-        let count = limit.max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
-        let mut ranked = rank(&index.lexical, question, &asking.reading, meaning, count);
+        let count = page.offset.saturating_add(page.limit).max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
+        let has_tags = |document: u32| {
+            let tags = asking.dataset(document).map(|dataset| &dataset.manifest.tags);
+            tags.is_some_and(|own| page.tags.iter().all(|tag| own.iter().any(|own| own == tag)))
+        };
+        let choice: Choice<'_> = if page.tags.is_empty() { None } else { Some(&has_tags) };
+        let mut ranked = rank(&index.lexical, question, &asking.reading, meaning, choice, count);
         if self.rerank(&mut asking, &mut ranked) {
             ranked_by = RankedBy::CrossEncoder;
         }
         let total = ranked.total;
         let snapshot = self.catalog.snapshot();
-        let candidates = ranked.candidates.iter();
-        let hits: Vec<Hit> =
-            candidates.filter_map(|candidate| asking.hit(candidate, &snapshot)).take(limit).collect();
-        let language = language.or(asking.reading.side().language());
-        Ok(Found { ranked_by, language, total, hits, warnings: asking.warnings })
+        let hits = ranked.candidates.iter().filter_map(|candidate| asking.hit(candidate, &snapshot));
+        let hits: Vec<Hit> = hits.skip(page.offset).take(page.limit).collect();
+        Ok(Found { ranked_by, language: asking.answered_in(), total, hits, warnings: asking.warnings })
     }
 
     /// The vector of the question: of its words, and for a model that reads English only of its gloss, too.
@@ -179,11 +193,11 @@ impl Search {
         let multilingual = reranker.is_multilingual();
         let question = if multilingual { None } else { self.gloss(asking) };
         let question = question.as_deref().unwrap_or(asking.question.text());
-        let side = asking.language.or(asking.reading.side().language());
-        let unnamed = ranked.candidates.iter().filter(|candidate| !candidate.named);
+        let side = asking.answered_in();
+        let unnamed = ranked.candidates.iter().filter(|candidate| !candidate.named && !candidate.aside);
         let passages: Vec<String> = unnamed
             .take(RERANKED_MAX)
-            .filter_map(|candidate| asking.dataset(candidate))
+            .filter_map(|candidate| asking.dataset(candidate.document))
             .map(|dataset| self.passages.short(&DocumentText::from(dataset.as_ref()), side, multilingual))
             .collect();
         if passages.is_empty() {
@@ -204,13 +218,18 @@ impl Search {
 }
 
 impl Asking<'_> {
-    fn dataset(&self, candidate: &Candidate) -> Option<&Arc<Dataset>> {
-        self.index.datasets.get(usize::try_from(candidate.document).ok()?)
+    fn dataset(&self, document: u32) -> Option<&Arc<Dataset>> {
+        self.index.datasets.get(usize::try_from(document).ok()?)
+    }
+
+    /// The language that was asked for, or the one in which the question was read.
+    fn answered_in(&self) -> Option<Language> {
+        self.language.or(self.reading.side().language())
     }
 
     /// The result of a candidate, as the dataset is now; nothing when it is no longer served.
     fn hit(&self, candidate: &Candidate, snapshot: &Snapshot) -> Option<Hit> {
-        let Some(Entry::Serving(dataset)) = snapshot.get(self.dataset(candidate)?.slug()) else {
+        let Some(Entry::Serving(dataset)) = snapshot.get(self.dataset(candidate.document)?.slug()) else {
             return None;
         };
         let fields = self.index.lexical.fields(&self.reading, candidate.document);
@@ -222,19 +241,23 @@ impl Asking<'_> {
         Some(Hit { dataset: Arc::clone(dataset), score: candidate.score, matched_on, snippet })
     }
 
-    /// From the description in the language asked for; without one, from the description that shows most. A dataset
-    /// without a description shows the beginning of its methodology, else its title.
+    /// From the description in the language of the answer; where that is not known, from the description that shows most.
+    /// A dataset without a description shows a piece of its methodology in that language, else its title.
     fn snippet(&self, text: &DocumentText<'_>) -> String {
-        let cut = |text: &str| snippet::cut(text, &self.reading, self.index.lexical.vocabulary());
-        let descriptions: Vec<&str> = match self.language {
+        let vocabulary = self.index.lexical.vocabulary();
+        let cut = |text: &str| snippet::cut(text, &self.reading, vocabulary);
+        let language = self.answered_in();
+        let descriptions: Vec<&str> = match language {
             Some(language) => choose(&text.descriptions, language).into_iter().collect(),
             None => text.descriptions.iter().map(|(_, text)| *text).collect(),
         };
         let snippets: Vec<Snippet> = descriptions.into_iter().map(cut).collect();
         let most = snippets.iter().map(|snippet| snippet.found).max();
-        let best = snippets.into_iter().find(|snippet| Some(snippet.found) == most);
-        let title = choose(&text.titles, self.language.unwrap_or(Language::English)).unwrap_or(text.slug);
-        let other = if text.methodology.trim().is_empty() { title } else { text.methodology };
-        best.unwrap_or_else(|| cut(other)).text
+        if let Some(best) = snippets.into_iter().find(|snippet| Some(snippet.found) == most) {
+            return best.text;
+        }
+        let methodology = snippet::in_language(text.methodology, language, vocabulary);
+        let title = choose(&text.titles, language.unwrap_or(Language::English)).unwrap_or(text.slug);
+        cut(if methodology.trim().is_empty() { title } else { &methodology }).text
     }
 }

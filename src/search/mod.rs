@@ -18,5 +18,5 @@ mod stop_words;
 pub mod text;
 pub mod vectors;
 
-pub use engine::{Found, Hit, NotReady, RankedBy, Search};
+pub use engine::{Found, Hit, NotReady, Page, RankedBy, Search};
 pub use passages::Passages;

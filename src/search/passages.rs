@@ -15,7 +15,7 @@ use crate::catalog::{Dataset, Language};
 const PASSAGE_COLUMNS_MAX: usize = 24;
 /// Bytes of a description that a model reads.
 const PASSAGE_DESCRIPTION_BYTES_MAX: usize = 1_200;
-/// Bytes of a methodology that a model reads, behind everything else.
+/// Bytes of a methodology that a model reads of a dataset without a description.
 const PASSAGE_METHODOLOGY_BYTES_MAX: usize = 300;
 
 /// Makes the words of a lexicon.
@@ -89,17 +89,19 @@ fn has(text: &DocumentText<'_>, language: Language) -> bool {
     text.titles.iter().chain(&text.descriptions).any(|(own, _)| *own == Some(language))
 }
 
-/// Title, description, tags and columns, with the texts of that language where there are any.
+/// Title, description, tags and columns, with the texts of that language where there are any. A methodology speaks of
+/// methods, mostly in the same words as the next one, so it only stands in for a description that is missing.
 fn passage(text: &DocumentText<'_>, language: Language) -> String {
     let title = choose(&text.titles, language).unwrap_or(text.slug);
     let description = choose(&text.descriptions, language).unwrap_or_default();
+    let methodology = if description.is_empty() { text.methodology } else { "" };
     let columns = text.columns.iter().take(PASSAGE_COLUMNS_MAX).map(|(name, _)| spell_out(name));
     let parts = [
         title.to_owned(),
         beginning(description, PASSAGE_DESCRIPTION_BYTES_MAX).to_owned(),
         text.tags.join(", "),
         columns.collect::<Vec<_>>().join(", "),
-        beginning(text.methodology, PASSAGE_METHODOLOGY_BYTES_MAX).to_owned(),
+        beginning(methodology, PASSAGE_METHODOLOGY_BYTES_MAX).to_owned(),
     ];
     let parts: Vec<&str> =
         parts.iter().map(|part| part.trim().trim_end_matches('.')).filter(|part| !part.is_empty()).collect();
@@ -126,6 +128,14 @@ mod tests {
         assert_eq!(passages.gloss("Qualità dell'aria a Trieste").as_deref(), Some("air quality trieste"));
         assert_eq!(passages.gloss("Incidenti stradali con feriti").as_deref(), Some("road accident injury"));
         assert_eq!(passages.gloss("Air quality in Trieste"), None);
+    }
+
+    #[test]
+    fn a_methodology_stands_in_for_a_description() {
+        let mut text = DocumentText { slug: "air", methodology: "Read daily.", ..DocumentText::default() };
+        assert_eq!(passages().of(&text, true), ["air. Read daily"]);
+        text.descriptions = vec![(None, "Fine dust.")];
+        assert_eq!(passages().of(&text, true), ["air. Fine dust"]);
     }
 
     #[test]

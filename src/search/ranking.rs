@@ -12,7 +12,9 @@ use crate::limits::search::{LEXICAL_CANDIDATES_MAX, VECTOR_CANDIDATES_MAX};
 /// How much words count beside the cosine.
 const LEXICAL_WEIGHT: f32 = 0.5;
 /// A dataset that no word finds must be at least this near in meaning.
-const COSINE_MIN: f32 = 0.2;
+const COSINE_MIN: f32 = 0.3;
+/// It must also be at least so near beside the nearest one.
+const COSINE_OF_BEST: f32 = 0.6;
 
 /// A dataset among the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Candidate {
     pub named: bool,
     /// Whether its vector is near to the question's.
     pub near: bool,
+    /// Whether it is found only together with its methodology, and so stands behind all others.
+    pub aside: bool,
 }
 
 /// Candidates, best first.
@@ -45,28 +49,45 @@ pub struct Meaning<'v> {
     pub question: &'v [f32],
 }
 
+/// Which datasets may be found, by their number in the index; all where there is no such choice.
+pub type Choice<'c> = Option<&'c dyn Fn(u32) -> bool>;
+
 /// The best `count` datasets. Those whose slug or title is the question stand first; then words alone decide, or with
-/// vectors `max(0, cosine) + 0.5 · words`, where the best by words has 1. Ties are in the order of the index.
+/// vectors `max(0, cosine) + 0.5 · words`, where the best by words has 1; last come those that are found only together
+/// with their methodology. Ties are in the order of the index.
 pub fn rank(
     index: &LexicalIndex,
     question: &Question,
     reading: &Reading,
     meaning: Option<Meaning<'_>>,
+    choice: Choice<'_>,
     count: usize,
 ) -> Ranked {
-    let scores = index.scores(reading);
+    let mut scores = index.scores(reading);
+    let is_wanted = |document: u32| choice.is_none_or(|is_wanted| is_wanted(document));
+    if choice.is_some() {
+        scores.retain(is_wanted);
+    }
     let (mut candidates, mut total) = match meaning {
-        Some(meaning) => by_both(index, &scores, meaning),
+        Some(meaning) => by_both(index, &scores, meaning, choice),
         None => (by_words(&scores, count), scores.found().len()),
     };
-    let named = index.named(question);
+    let mut named = index.named(question);
+    named.retain(|document| is_wanted(*document));
     let unfound = named.iter().filter(|number| !candidates.iter().any(|one| one.document == **number));
     total = total.saturating_add(unfound.filter(|number| scores.of(**number) == 0.0).count());
     candidates.retain(|candidate| !named.contains(&candidate.document));
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.document.cmp(&b.document)));
-    let first =
-        named.iter().map(|document| Candidate { document: *document, score: 1.0, named: true, near: false });
+    let first = named.iter().map(|document| Candidate { named: true, ..Candidate::new(*document, 1.0) });
     let mut candidates: Vec<Candidate> = first.chain(candidates).collect();
+    let lowest = candidates.last().map_or(1.0, |candidate| candidate.score);
+    let known: HashSet<u32> = candidates.iter().map(|candidate| candidate.document).collect();
+    let behind = scores.aside().iter().filter(|(document, _)| !known.contains(document));
+    for (document, score) in behind {
+        let score = share(*score, scores.ideal()).min(lowest);
+        candidates.push(Candidate { aside: true, ..Candidate::new(*document, score) });
+        total = total.saturating_add(1);
+    }
     candidates.truncate(count);
     Ranked { total: total.max(candidates.len()), candidates }
 }
@@ -92,19 +113,34 @@ pub fn reorder(ranked: &mut Ranked, looked_at: &[Option<f32>]) {
     }
 }
 
+impl Candidate {
+    fn new(document: u32, score: f32) -> Self {
+        Self { document, score, named: false, near: false, aside: false }
+    }
+}
+
+/// A score beside the one that could be reached, 0 to 1.
+fn share(score: f32, ideal: f32) -> f32 {
+    (score / ideal.max(f32::EPSILON)).clamp(0.0, 1.0)
+}
+
 fn by_words(scores: &Scores, count: usize) -> Vec<Candidate> {
-    let ideal = scores.ideal().max(f32::EPSILON);
-    let candidate = |(document, score): (u32, f32)| Candidate {
-        document,
-        score: (score / ideal).clamp(0.0, 1.0),
-        named: false,
-        near: false,
-    };
+    let ideal = scores.ideal();
+    let candidate = |(document, score)| Candidate::new(document, share(score, ideal));
     scores.top(count).into_iter().map(candidate).collect()
 }
 
-fn by_both(index: &LexicalIndex, scores: &Scores, meaning: Meaning<'_>) -> (Vec<Candidate>, usize) {
+fn by_both(
+    index: &LexicalIndex,
+    scores: &Scores,
+    meaning: Meaning<'_>,
+    choice: Choice<'_>,
+) -> (Vec<Candidate>, usize) {
     let documents = index.documents();
+    // Where only some are wanted, the nearest of all may not be among them.
+    let looked_at = if choice.is_some() { meaning.vectors.len() } else { VECTOR_CANDIDATES_MAX };
+    let nearest = meaning.vectors.nearest(meaning.question, looked_at);
+    let least = nearest.iter().map(|nearest| COSINE_OF_BEST * nearest.cosine).fold(COSINE_MIN, f32::max);
     let best = scores.best().max(f32::EPSILON);
     let cosine_of = |document: u32| {
         let slug = documents.get(usize::try_from(document).ok()?).map(|document| document.slug.as_ref())?;
@@ -113,12 +149,7 @@ fn by_both(index: &LexicalIndex, scores: &Scores, meaning: Meaning<'_>) -> (Vec<
     let candidate = |document: u32, cosine: f32| {
         let words = scores.of(document) / best;
         let score = cosine.max(0.0) + LEXICAL_WEIGHT * words;
-        Candidate {
-            document,
-            score: (score / (1.0 + LEXICAL_WEIGHT)).clamp(0.0, 1.0),
-            named: false,
-            near: cosine >= COSINE_MIN,
-        }
+        Candidate { near: cosine >= least, ..Candidate::new(document, share(score, 1.0 + LEXICAL_WEIGHT)) }
     };
     let mut candidates: Vec<Candidate> = scores
         .top(LEXICAL_CANDIDATES_MAX)
@@ -127,11 +158,13 @@ fn by_both(index: &LexicalIndex, scores: &Scores, meaning: Meaning<'_>) -> (Vec<
         .collect();
     let known: HashSet<u32> = candidates.iter().map(|candidate| candidate.document).collect();
     let mut total = scores.found().len();
-    for nearest in meaning.vectors.nearest(meaning.question, VECTOR_CANDIDATES_MAX) {
+    for nearest in nearest {
         let document = meaning.vectors.name(nearest.position).and_then(|slug| index.number_of(slug));
-        let Some(document) = document.filter(|document| !known.contains(document)) else { continue };
+        let is_new =
+            |document: &u32| !known.contains(document) && choice.is_none_or(|is_wanted| is_wanted(*document));
+        let Some(document) = document.filter(is_new) else { continue };
         let by_words = scores.of(document) > 0.0;
-        if by_words || nearest.cosine >= COSINE_MIN {
+        if by_words || nearest.cosine >= least {
             candidates.push(candidate(document, nearest.cosine));
             total = total.saturating_add(usize::from(!by_words));
         }
@@ -144,7 +177,7 @@ mod tests {
     use super::*;
 
     fn candidate(document: u32, score: f32, named: bool) -> Candidate {
-        Candidate { document, score, named, near: false }
+        Candidate { named, ..Candidate::new(document, score) }
     }
 
     #[test]

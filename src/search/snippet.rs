@@ -2,9 +2,10 @@
 //!
 //! Knows words and what was asked for; knows no markup.
 
-use super::lexical::{Reading, Vocabulary, beginning};
+use super::lexical::{Known, Reading, Vocabulary, beginning};
 use super::text::{Word, words};
-use crate::limits::search::{SNIPPET_CHARS_MAX, SNIPPET_SOURCE_BYTES_MAX};
+use crate::catalog::Language;
+use crate::limits::search::{METHODOLOGY_BYTES_MAX, SNIPPET_CHARS_MAX, SNIPPET_SOURCE_BYTES_MAX};
 
 /// What stands where something was left out.
 const LEFT_OUT: char = '…';
@@ -43,6 +44,19 @@ pub(super) fn cut(text: &str, reading: &Reading, vocabulary: &Vocabulary) -> Sni
     }
     let (found, start, end) = best;
     Snippet { text: piece(text, &words, start, end), found }
+}
+
+/// The paragraphs of a text that are not in another language, all of them where that leaves none.
+pub(super) fn in_language(text: &str, language: Option<Language>, vocabulary: &Vocabulary) -> String {
+    let Some(language) = language else { return text.to_owned() };
+    let is_other = |paragraph: &&str| {
+        let known: Vec<Known> =
+            words(paragraph).iter().map(|word| vocabulary.look_up(&word.folded)).collect();
+        Vocabulary::side(&known).language().is_some_and(|own| own != language)
+    };
+    let text = beginning(text, METHODOLOGY_BYTES_MAX);
+    let own: Vec<&str> = text.split("\n\n").filter(|paragraph| !is_other(paragraph)).collect();
+    if own.is_empty() { text.to_owned() } else { own.join("\n\n") }
 }
 
 /// The first word that no longer fits behind `from`, at least as far as `known`.
@@ -118,6 +132,18 @@ mod tests {
         assert!(snippet.text.contains("Wards of hospitals"), "{}", snippet.text);
         assert!(snippet.text.starts_with('…') && snippet.text.ends_with('…'), "{}", snippet.text);
         assert!(snippet.text.chars().count() <= SNIPPET_CHARS_MAX);
+    }
+
+    #[test]
+    fn of_a_text_in_two_languages_one_is_shown() {
+        let vocabulary = Vocabulary::new(Lexicon::builtin());
+        let text = "# Methodology\n\nThe beds of all hospitals are counted.\n\n# Metodologia\n\nSono contati i letti di tutti gli ospedali.";
+        let english = in_language(text, Some(Language::English), &vocabulary);
+        let italian = in_language(text, Some(Language::Italian), &vocabulary);
+        assert!(english.contains("hospitals") && !english.contains("ospedali"), "{english}");
+        assert!(italian.contains("ospedali") && !italian.contains("hospitals"), "{italian}");
+        let only = "The beds of all hospitals are counted.";
+        assert_eq!(in_language(only, Some(Language::Italian), &vocabulary), only);
     }
 
     proptest! {

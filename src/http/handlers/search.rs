@@ -19,8 +19,8 @@ use crate::http::router::{Guard, Route};
 use crate::limits::search::{
     QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RETRY_AFTER_INDEXING_SECONDS,
 };
-use crate::search::Hit;
 use crate::search::question::{Question, QuestionFault};
+use crate::search::{Hit, Page};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -59,7 +59,8 @@ fn search(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let question = question.ok_or_else(|| ApiError::internal("a question without a fault is missing"))?;
 
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let found = app.search.find(&question, language, limit, Instant::now()).map_err(|error| {
+    let page = Page { limit, ..Page::default() };
+    let found = app.search.find(&question, language, &page, Instant::now()).map_err(|error| {
         ApiError::unavailable(error.to_string(), RETRY_AFTER_INDEXING_SECONDS)
             .with_reason("SEARCH_NOT_READY", "try again after Retry-After seconds")
     })?;

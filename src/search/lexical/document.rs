@@ -52,7 +52,7 @@ impl Field {
             Self::Description => (1.0, 30.0),
             Self::Columns => (0.7, 25.0),
             Self::Slug => (1.0, 4.0),
-            Self::Methodology => (0.4, 120.0),
+            Self::Methodology => (0.1, 120.0),
         }
     }
 

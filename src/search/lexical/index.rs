@@ -9,7 +9,7 @@ use super::Term;
 use super::document::{Document, Field};
 use super::fuzzy::Neighbours;
 use super::question_terms::{QuestionReader, QuestionTerms};
-use super::scores::{Posting, Scores};
+use super::scores::{Posting, Scores, frequency};
 use super::vocabulary::{Known, Vocabulary};
 use crate::catalog::Language;
 use crate::search::language::Side;
@@ -92,7 +92,9 @@ impl LexicalIndex {
         let reader = QuestionReader {
             vocabulary: &self.vocabulary,
             neighbours: &self.neighbours,
+            documents: self.documents.len(),
             occurs: &|term| self.occurs(term),
+            frequency: &|term| frequency(self.postings_of(term)),
         };
         let terms = reader.read(question, language);
         let sorted = terms.terms();
@@ -101,7 +103,7 @@ impl LexicalIndex {
 
     /// How well each document answers.
     pub fn scores(&self, reading: &Reading) -> Scores {
-        Scores::new(self.documents.len(), &reading.terms.wanted, |term| self.postings_of(term))
+        Scores::new(self.documents.len(), &reading.terms.topics, |term| self.postings_of(term))
     }
 
     /// Documents whose slug or title is the question, those named by their slug first.
@@ -149,12 +151,14 @@ fn invert(documents: &[Arc<Document>], term_count: usize) -> (Vec<u32>, Vec<Post
         *offset = sum;
     }
     let mut next = offsets.clone();
-    let mut postings = vec![Posting { document: 0, impact: 0 }; usize::try_from(sum).unwrap_or_default()];
+    let mut postings =
+        vec![Posting { document: 0, impact: 0, aside: false }; usize::try_from(sum).unwrap_or_default()];
     for (document, terms) in (0..).zip(documents.iter().map(|document| &document.terms)) {
         for own in terms {
             let Some(at) = next.get_mut(place(own.term)) else { continue };
             if let Some(posting) = postings.get_mut(place(*at)) {
-                *posting = Posting { document, impact: own.impact };
+                let aside = own.fields == Field::Methodology.bit();
+                *posting = Posting { document, impact: own.impact, aside };
             }
             *at = at.saturating_add(1);
         }

@@ -1,14 +1,17 @@
 //! A question as terms: for each of its words and ideas, everything that counts as finding it.
 //!
-//! Knows the vocabulary and which terms occur; knows no scores of documents.
+//! Words that name one idea together belong to one topic, and every other word is a topic of its own. A document that
+//! has only the commoner words of a phrase has not found its topic. Knows the vocabulary and which terms occur; knows no
+//! scores of documents.
 
 use super::Term;
 use super::fuzzy::{Neighbour, Neighbours};
-use super::vocabulary::{Known, Vocabulary};
+use super::scores;
+use super::vocabulary::{Known, Mention, Vocabulary};
 use crate::catalog::Language;
 use crate::limits::search::UNKNOWN_WORDS_MAX;
 use crate::search::language::Side;
-use crate::search::lexicon::Concept;
+use crate::search::lexicon::{Concept, Group};
 use crate::search::question::Question;
 
 /// How much an idea counts beside a word.
@@ -21,6 +24,10 @@ const GENERAL_WEIGHT: f32 = 0.4;
 const BROADER_WEIGHT: f32 = 0.35;
 /// How much an idea below counts for one that was asked for.
 const NARROWER_WEIGHT: f32 = 0.5;
+/// How many times one may go up from an idea that occurs nowhere to one that does.
+const STEPS_UP_MAX: usize = 3;
+/// How much a topic counts that neither the lexicon nor any document knows: mostly a name.
+const UNKNOWN_WEIGHT: f32 = 0.5;
 /// Likeness from which one error is taken for certain, so that nothing else is tried.
 const SURE_LIKENESS: f32 = 0.8;
 
@@ -29,8 +36,19 @@ const SURE_LIKENESS: f32 = 0.8;
 pub(super) struct Wanted {
     /// How much it counts beside the others.
     pub weight: f32,
-    /// Terms that find it, each with how well it does: 0 to 1.
+    /// Whether a document that has it has the topic.
+    pub finds: bool,
+    /// Terms that find it, each with how well it does: 0 to 1. The first is the one that was asked for.
     pub alternatives: Vec<(Term, f32)>,
+}
+
+/// A word of the question with its idea, or a phrase with its words and its idea.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Topic {
+    /// How much of the question it is beside the others.
+    pub importance: f32,
+    /// What finds it alone or together.
+    pub wanted: Vec<Wanted>,
 }
 
 /// A question as terms.
@@ -39,14 +57,15 @@ pub(super) struct QuestionTerms {
     /// The language it was read in.
     pub side: Side,
     /// What was asked for.
-    pub wanted: Vec<Wanted>,
+    pub topics: Vec<Topic>,
 }
 
 impl QuestionTerms {
     /// All terms that find anything, sorted.
     pub(super) fn terms(&self) -> Vec<Term> {
+        let wanted = self.topics.iter().flat_map(|topic| &topic.wanted);
         let mut terms: Vec<Term> =
-            self.wanted.iter().flat_map(|wanted| &wanted.alternatives).map(|(term, _)| *term).collect();
+            wanted.flat_map(|wanted| &wanted.alternatives).map(|(term, _)| *term).collect();
         terms.sort_unstable();
         terms.dedup();
         terms
@@ -59,8 +78,12 @@ pub(super) struct QuestionReader<'i> {
     pub vocabulary: &'i Vocabulary,
     /// Words that may be meant by unknown ones.
     pub neighbours: &'i Neighbours,
+    /// How many documents there are.
+    pub documents: usize,
     /// Whether a term occurs in any document.
     pub occurs: &'i dyn Fn(Term) -> bool,
+    /// How many documents have a term elsewhere than in their methodology.
+    pub frequency: &'i dyn Fn(Term) -> usize,
 }
 
 /// A word of a question, or what is taken for it.
@@ -81,13 +104,51 @@ impl QuestionReader<'_> {
         };
         let meant = self.meant(&known, side);
         let words: Vec<&Known> = meant.iter().map(|meant| &meant.known).collect();
-        let mut wanted: Vec<Wanted> = meant.iter().filter_map(|meant| self.word(meant)).collect();
-        for mention in self.vocabulary.mentions(&words, side) {
-            let covered = meant.iter().skip(mention.start).take(mention.length);
-            let likeness = covered.map(|meant| meant.likeness).fold(1.0, f32::min);
-            wanted.extend(self.idea(mention.concept, mention.length, likeness));
+        let mentions = self.vocabulary.mentions(&words, side);
+        let mut topics = Vec::with_capacity(meant.len());
+        let mut start = 0;
+        while let Some(rest) = meant.get(start..).filter(|rest| !rest.is_empty()) {
+            let here: Vec<&Mention> = mentions.iter().filter(|mention| mention.start == start).collect();
+            let length = here.iter().map(|mention| mention.length).max().unwrap_or(1).max(1);
+            let words = rest.get(..length).unwrap_or(rest);
+            topics.push(self.topic(words, here.into_iter().map(|mention| mention.concept)));
+            start = start.saturating_add(length);
         }
-        QuestionTerms { side, wanted }
+        QuestionTerms { side, topics }
+    }
+
+    /// One word or the words of one phrase, with the ideas that they name.
+    fn topic(&self, words: &[Meant], concepts: impl Iterator<Item = Concept>) -> Topic {
+        let likeness = words.iter().map(|meant| meant.likeness).fold(1.0, f32::min);
+        let length = 1.0 + PHRASE_WORD_WEIGHT * words.len().saturating_sub(1) as f32;
+        let mut wanted: Vec<Wanted> = words.iter().map(|meant| self.word(meant)).collect();
+        let rarest = wanted.iter().map(|word| self.rarity(word)).fold(0.0, f32::max);
+        wanted.iter_mut().for_each(|word| word.finds = self.rarity(word) >= rarest);
+        let (mut known, mut general) = (false, true);
+        for concept in concepts {
+            let Some(group) = self.vocabulary.lexicon().group(concept) else { continue };
+            (known, general) = (true, general && group.general);
+            wanted.push(self.idea(concept, group, length, likeness));
+        }
+        let finding = wanted.iter().filter(|wanted| wanted.finds && !wanted.alternatives.is_empty());
+        let rarity = finding.map(|wanted| self.rarity(wanted)).reduce(f32::min);
+        let weight = match (known, general) {
+            (true, true) => GENERAL_WEIGHT,
+            (true, false) => length,
+            (false, _) if rarity.is_some() => 1.0,
+            (false, _) => UNKNOWN_WEIGHT,
+        };
+        wanted.retain(|wanted| !wanted.alternatives.is_empty());
+        Topic { importance: weight * rarity.unwrap_or_else(|| scores::rarity(self.documents, 0)), wanted }
+    }
+
+    /// How rare it is: of the alternatives that are as good as the first one, the most frequent counts. One without
+    /// alternatives is as rare as can be.
+    fn rarity(&self, wanted: &Wanted) -> f32 {
+        let best = wanted.alternatives.first().map_or(1.0, |(_, likeness)| *likeness);
+        let as_good = wanted.alternatives.iter().filter(|(_, likeness)| *likeness >= best);
+        let frequency = as_good.map(|(term, _)| (self.frequency)(*term)).max();
+        scores::rarity(self.documents, frequency.unwrap_or(0))
     }
 
     /// The words that say something, or all of them where none does; unknown ones replaced by the nearest.
@@ -131,13 +192,11 @@ impl QuestionReader<'_> {
     }
 
     fn is_known(&self, word: &Known) -> bool {
-        word.english_concept.is_some()
-            || word.italian_concept.is_some()
-            || word.stems().any(|term| (self.occurs)(term))
+        self.vocabulary.holds(&word.word) || word.stems().any(|term| (self.occurs)(term))
     }
 
     /// What finds a word: its stems, and those of the words that could be meant instead.
-    fn word(&self, meant: &Meant) -> Option<Wanted> {
+    fn word(&self, meant: &Meant) -> Wanted {
         let mut alternatives: Vec<(Term, f32)> = Vec::new();
         let others = meant.others.iter().map(|other| (self.vocabulary.look_up(&other.word), other.likeness));
         for (known, likeness) in std::iter::once((meant.known.clone(), meant.likeness)).chain(others) {
@@ -147,21 +206,27 @@ impl QuestionReader<'_> {
                 }
             }
         }
-        (!alternatives.is_empty()).then_some(Wanted { weight: 1.0, alternatives })
+        Wanted { weight: 1.0, finds: true, alternatives }
     }
 
-    /// What finds an idea: itself, and those above and below it.
-    fn idea(&self, concept: Concept, words: usize, likeness: f32) -> Option<Wanted> {
-        let group = self.vocabulary.lexicon().group(concept)?;
-        let broader = group.broader.iter().map(|broader| (*broader, BROADER_WEIGHT * likeness));
+    /// What finds an idea: itself, those below it, and those above it. One that occurs nowhere in any of these forms
+    /// stands for what is further above.
+    fn idea(&self, concept: Concept, group: &Group, length: f32, likeness: f32) -> Wanted {
+        let lexicon = self.vocabulary.lexicon();
         let narrower = group.narrower.iter().map(|narrower| (*narrower, NARROWER_WEIGHT * likeness));
-        let alternatives: Vec<(Term, f32)> = std::iter::once((concept, likeness))
-            .chain(narrower)
-            .chain(broader)
-            .filter(|(term, _)| (self.occurs)(*term))
-            .collect();
-        let length = 1.0 + PHRASE_WORD_WEIGHT * words.saturating_sub(1) as f32;
+        let mut alternatives: Vec<(Term, f32)> =
+            std::iter::once((concept, likeness)).chain(narrower).collect();
+        let mut above: Vec<Concept> = group.broader.clone();
+        for _ in 0..STEPS_UP_MAX {
+            alternatives.extend(above.iter().map(|broader| (*broader, BROADER_WEIGHT * likeness)));
+            if alternatives.iter().any(|(term, _)| (self.occurs)(*term)) {
+                break;
+            }
+            let next = above.iter().filter_map(|broader| lexicon.group(*broader));
+            above = next.flat_map(|group| group.broader.iter().copied()).collect();
+        }
+        alternatives.retain(|(term, _)| (self.occurs)(*term));
         let weight = IDEA_WEIGHT * length * if group.general { GENERAL_WEIGHT } else { 1.0 };
-        (!alternatives.is_empty()).then_some(Wanted { weight, alternatives })
+        Wanted { weight, finds: true, alternatives }
     }
 }

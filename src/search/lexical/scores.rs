@@ -1,16 +1,38 @@
-//! How well each document answers a question, by its words alone.
+//! How well each document answers a question, by its words alone: BM25 with the best alternative of each thing that was
+//! asked for.
 //!
-//! BM25 with the best alternative of each thing that was asked for. Knows postings, no words.
+//! The rule of what is found: the question falls into topics, which are words with their ideas, and phrases with their
+//! words and their idea. A topic counts as much as it is rare, also where no document has it. A document has a topic when
+//! it has the idea or the word, of a phrase the rarest word; the commoner words of a phrase alone gain it nothing. It is
+//! found when it has [`COVERED_MIN`] of the question, of a long one [`COVERED_OF_TOPIC`] of a topic, and
+//! [`COVERED_OF_BEST`] of what the best document has. The methodology does not count for that, since publishers repeat the
+//! same common words from one to the next: a document that has [`COVERED_WITH_METHODOLOGY_MIN`] of the question only
+//! together with its methodology stands behind all others, and where more than [`BOILERPLATE_SHARE`] of the documents
+//! are like that, the words are boilerplate and find nothing. Knows postings, no words.
 
 use super::Term;
 use super::document::impact;
-use super::question_terms::Wanted;
+use super::question_terms::Topic;
+
+/// Share of the question that a document must have to be found.
+const COVERED_MIN: f32 = 0.4;
+/// Share of a topic of mean importance that is enough where the question has many.
+const COVERED_OF_TOPIC: f32 = 0.8;
+/// Share of what the best document has of the question that another must have to be found.
+const COVERED_OF_BEST: f32 = 0.5;
+/// Share of the question that a document must have which has it only together with its methodology.
+const COVERED_WITH_METHODOLOGY_MIN: f32 = 0.8;
+/// Share of the documents, at least [`BOILERPLATE_MIN`] of them, above which what their methodologies say says nothing.
+const BOILERPLATE_SHARE: f32 = 0.1;
+const BOILERPLATE_MIN: f32 = 3.0;
 
 /// An occurrence of a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Posting {
     pub document: u32,
     pub impact: u16,
+    /// Whether the term stands in the methodology alone.
+    pub aside: bool,
 }
 
 /// Scores of documents by number; most have none.
@@ -18,6 +40,7 @@ pub(super) struct Posting {
 pub struct Scores {
     all: Vec<f32>,
     found: Vec<u32>,
+    aside: Vec<(u32, f32)>,
     ideal: f32,
 }
 
@@ -25,34 +48,60 @@ impl Scores {
     /// Over `documents` documents. `postings` gives the occurrences of a term.
     pub(super) fn new<'i>(
         documents: usize,
-        wanted: &[Wanted],
+        topics: &[Topic],
         postings: impl Fn(Term) -> &'i [Posting],
     ) -> Self {
-        let mut scores = Self { all: vec![0.0; documents], found: Vec::new(), ideal: 0.0 };
-        let mut best = Best { all: vec![0.0; documents], found: Vec::new() };
-        for wanted in wanted {
-            // An idea beside the one that was asked for never counts as rarer than that one.
-            let rarity_max =
-                wanted.alternatives.first().map_or(0.0, |(term, _)| rarity(documents, postings(*term).len()));
-            for (term, likeness) in &wanted.alternatives {
-                let postings = postings(*term);
-                best.raise(postings, likeness * rarity(documents, postings.len()).min(rarity_max));
+        let asked: f32 = topics.iter().map(|topic| topic.importance).sum();
+        let mut scores =
+            Self { all: vec![0.0; documents], ideal: ideal(documents, topics, &postings), ..Self::default() };
+        let mut without = tally(documents, topics, &postings, false);
+        let mean = asked / topics.len().max(1) as f32;
+        let least = (COVERED_OF_TOPIC * mean).min(COVERED_MIN * asked).max(COVERED_OF_BEST * without.most());
+        without.drain(|document, score, covered| {
+            if let Some(place) = scores.all.get_mut(at(document)).filter(|_| covered >= least) {
+                *place = score;
+                scores.found.push(document);
             }
-            let likeness = wanted.alternatives.first().map_or(1.0, |(_, likeness)| *likeness);
-            scores.ideal += wanted.weight * rarity_max / likeness.max(f32::EPSILON);
-            scores.take(&mut best, wanted.weight);
+        });
+        let mut behind = Vec::new();
+        tally(documents, topics, &postings, true).drain(|document, score, covered| {
+            if covered >= COVERED_WITH_METHODOLOGY_MIN * asked && scores.of(document) == 0.0 {
+                behind.push((document, score));
+            }
+        });
+        if behind.len() as f32 > BOILERPLATE_MIN.max(BOILERPLATE_SHARE * documents as f32) {
+            behind.clear();
         }
+        behind.sort_unstable_by(by_score);
+        scores.aside = behind;
         scores
     }
 
-    /// The score of a document; 0 where nothing of it was asked for.
+    /// The score of a document; 0 where it is not found, or only together with its methodology.
     pub fn of(&self, document: u32) -> f32 {
-        usize::try_from(document).ok().and_then(|at| self.all.get(at)).copied().unwrap_or(0.0)
+        self.all.get(at(document)).copied().unwrap_or(0.0)
     }
 
     /// Documents with a score, in no order.
     pub fn found(&self) -> &[u32] {
         &self.found
+    }
+
+    /// Documents that are found only together with their methodology, best first, with what they then score.
+    pub fn aside(&self) -> &[(u32, f32)] {
+        &self.aside
+    }
+
+    /// Leaves out what is not wanted.
+    pub fn retain(&mut self, is_wanted: impl Fn(u32) -> bool) {
+        self.found.retain(|document| {
+            let wanted = is_wanted(*document);
+            if let Some(score) = self.all.get_mut(at(*document)).filter(|_| !wanted) {
+                *score = 0.0;
+            }
+            wanted
+        });
+        self.aside.retain(|(document, _)| is_wanted(*document));
     }
 
     /// The score of a document that is about nothing but what was asked for.
@@ -69,7 +118,6 @@ impl Scores {
     pub fn top(&self, count: usize) -> Vec<(u32, f32)> {
         let mut top: Vec<(u32, f32)> =
             self.found.iter().map(|document| (*document, self.of(*document))).collect();
-        let by_score = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if let Some(last) = count.checked_sub(1).filter(|last| *last < top.len()) {
             top.select_nth_unstable_by(last, by_score);
         }
@@ -77,88 +125,214 @@ impl Scores {
         top.sort_unstable_by(by_score);
         top
     }
-
-    /// Adds the best of one wanted thing and empties it.
-    fn take(&mut self, best: &mut Best, weight: f32) {
-        for document in best.found.drain(..) {
-            let Ok(at) = usize::try_from(document) else { continue };
-            if let (Some(sum), Some(value)) = (self.all.get_mut(at), best.all.get_mut(at)) {
-                if *sum == 0.0 {
-                    self.found.push(document);
-                }
-                *sum += weight * *value;
-                *value = 0.0;
-            }
-        }
-    }
 }
 
-/// The best alternative of one wanted thing in each document.
-struct Best {
-    all: Vec<f32>,
+fn by_score(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+fn at(document: u32) -> usize {
+    usize::try_from(document).unwrap_or(usize::MAX)
+}
+
+/// What each document scores and how much of the question it has.
+fn tally<'i>(
+    documents: usize,
+    topics: &[Topic],
+    postings: impl Fn(Term) -> &'i [Posting],
+    with_methodology: bool,
+) -> Sums {
+    let mut all = Sums::new(documents);
+    let (mut best, mut topic_sums) = (Sums::new(documents), Sums::new(documents));
+    for topic in topics {
+        for wanted in &topic.wanted {
+            // An idea beside the one that was asked for never counts as rarer than that one.
+            let first = wanted.alternatives.first();
+            let rarity_max = first.map_or(0.0, |(term, _)| rarity(documents, frequency(postings(*term))));
+            for (term, likeness) in &wanted.alternatives {
+                let postings = postings(*term);
+                let factor = likeness * rarity(documents, frequency(postings)).min(rarity_max);
+                for posting in postings.iter().filter(|posting| with_methodology || !posting.aside) {
+                    best.raise(posting.document, factor * impact(posting.impact), *likeness);
+                }
+            }
+            best.drain(|document, value, likeness| {
+                let finds = if wanted.finds { likeness } else { 0.0 };
+                topic_sums.add(document, wanted.weight * value, |before| before.max(finds));
+            });
+        }
+        topic_sums.drain(|document, value, likeness| {
+            if likeness > 0.0 {
+                // What is only near in meaning covers more of the question than it scores.
+                let covered = topic.importance * likeness.sqrt();
+                all.add(document, value, |before| before + covered);
+            }
+        });
+    }
+    all
+}
+
+/// How many documents have a term elsewhere than in the methodology: words that methodologies repeat stay rare.
+pub(super) fn frequency(postings: &[Posting]) -> usize {
+    postings.iter().filter(|posting| !posting.aside).count()
+}
+
+/// The score of a document that is about nothing but what was asked for.
+fn ideal<'i>(documents: usize, topics: &[Topic], postings: impl Fn(Term) -> &'i [Posting]) -> f32 {
+    let wanted = topics.iter().flat_map(|topic| &topic.wanted);
+    let each = wanted.filter_map(|wanted| {
+        let (term, likeness) = wanted.alternatives.first()?;
+        Some(wanted.weight * rarity(documents, frequency(postings(*term))) / likeness.max(f32::EPSILON))
+    });
+    each.sum()
+}
+
+/// A value and a share for each document; most have none.
+struct Sums {
+    values: Vec<f32>,
+    shares: Vec<f32>,
     found: Vec<u32>,
 }
 
-impl Best {
-    fn raise(&mut self, postings: &[Posting], factor: f32) {
-        for posting in postings {
-            let value = factor * impact(posting.impact);
-            let at = usize::try_from(posting.document).unwrap_or(usize::MAX);
-            if let Some(best) = self.all.get_mut(at).filter(|best| value > **best) {
-                if *best == 0.0 {
-                    self.found.push(posting.document);
-                }
-                *best = value;
-            }
+impl Sums {
+    fn new(documents: usize) -> Self {
+        Self { values: vec![0.0; documents], shares: vec![0.0; documents], found: Vec::new() }
+    }
+
+    /// Keeps the largest value and the largest share.
+    fn raise(&mut self, document: u32, value: f32, share: f32) {
+        let raised = value.max(self.values.get(at(document)).copied().unwrap_or(0.0));
+        let before = self.values.get(at(document)).copied().unwrap_or(0.0);
+        self.add(document, raised - before, |before| before.max(share));
+    }
+
+    /// Adds to the value and changes the share. A value of 0 leaves the document as it was.
+    fn add(&mut self, document: u32, value: f32, share: impl Fn(f32) -> f32) {
+        let (Some(sum), Some(own)) = (self.values.get_mut(at(document)), self.shares.get_mut(at(document)))
+        else {
+            return;
+        };
+        if *sum == 0.0 && value > 0.0 {
+            self.found.push(document);
+        }
+        *sum += value;
+        if *sum > 0.0 {
+            *own = share(*own);
+        }
+    }
+
+    /// The largest share.
+    fn most(&self) -> f32 {
+        self.found.iter().filter_map(|document| self.shares.get(at(*document))).copied().fold(0.0, f32::max)
+    }
+
+    /// Hands over every document with its value and share, and empties itself.
+    fn drain(&mut self, mut take: impl FnMut(u32, f32, f32)) {
+        for document in self.found.drain(..) {
+            let (Some(value), Some(share)) =
+                (self.values.get_mut(at(document)), self.shares.get_mut(at(document)))
+            else {
+                continue;
+            };
+            take(document, std::mem::take(value), std::mem::take(share));
         }
     }
 }
 
 /// How much it says that a document has a term which `frequency` of `documents` have (BM25).
-fn rarity(documents: usize, frequency: usize) -> f32 {
+pub(super) fn rarity(documents: usize, frequency: usize) -> f32 {
     let (documents, frequency) = (documents as f32, frequency as f32);
     (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::question_terms::Wanted;
     use super::*;
     use proptest::prelude::*;
 
-    /// The definition, document by document.
-    fn naive(documents: usize, wanted: &[Wanted], terms: &[Vec<Posting>]) -> Vec<f32> {
-        let score = |document: u32, wanted: &Wanted| {
-            let rarity_of = |term: Term| rarity(documents, terms[term as usize].len());
-            let rarity_max = wanted.alternatives.first().map_or(0.0, |(term, _)| rarity_of(*term));
-            let values = wanted.alternatives.iter().flat_map(|(term, likeness)| {
-                let here = terms[*term as usize].iter().filter(|posting| posting.document == document);
-                here.map(move |posting| likeness * rarity_of(*term).min(rarity_max) * impact(posting.impact))
-            });
-            wanted.weight * values.fold(0.0, f32::max)
-        };
-        (0..documents).map(|at| wanted.iter().map(|wanted| score(at as u32, wanted)).sum()).collect()
+    /// The definition, document by document: its score and how much of the question it has.
+    fn naive(
+        documents: usize,
+        document: u32,
+        topics: &[Topic],
+        terms: &[Vec<Posting>],
+        all: bool,
+    ) -> (f32, f32) {
+        let (mut score, mut covered) = (0.0, 0.0);
+        for topic in topics {
+            let (mut value, mut share) = (0.0_f32, 0.0_f32);
+            for wanted in &topic.wanted {
+                let rarity_of = |term: Term| rarity(documents, frequency(&terms[term as usize]));
+                let rarity_max = wanted.alternatives.first().map_or(0.0, |(term, _)| rarity_of(*term));
+                let mut best = 0.0_f32;
+                for (term, likeness) in &wanted.alternatives {
+                    for posting in &terms[*term as usize] {
+                        if posting.document == document && (all || !posting.aside) {
+                            best = best
+                                .max(likeness * rarity_of(*term).min(rarity_max) * impact(posting.impact));
+                            share = share.max(if wanted.finds { *likeness } else { 0.0 });
+                        }
+                    }
+                }
+                value += wanted.weight * best;
+            }
+            if share > 0.0 {
+                score += value;
+                covered += topic.importance * share.sqrt();
+            }
+        }
+        (score, covered)
+    }
+
+    fn close(a: f32, b: f32) -> bool {
+        (a - b).abs() <= 1e-4 * b.max(1.0)
     }
 
     proptest! {
         #[test]
         fn scores_and_their_top_are_those_of_the_definition(
             documents in 1_usize..30,
-            terms in proptest::collection::vec(proptest::collection::btree_map(0_u32..30, 1_u16.., 0..20), 6),
-            wanted in proptest::collection::vec(
-                (0.1_f32..2.0, proptest::collection::vec((0_u32..6, 0.1_f32..1.0), 1..4)), 0..5),
+            terms in proptest::collection::vec(
+                proptest::collection::btree_map(0_u32..30, (1_u16.., proptest::bool::ANY), 0..20), 6),
+            topics in proptest::collection::vec((0.1_f32..3.0, proptest::collection::vec(
+                (0.1_f32..2.0, proptest::bool::ANY, proptest::collection::vec((0_u32..6, 0.1_f32..1.0), 0..4)), 0..4)), 0..4),
             count in 0_usize..12,
         ) {
             let terms: Vec<Vec<Posting>> = terms.into_iter().map(|postings| {
                 let inside = postings.into_iter().filter(|(document, _)| (*document as usize) < documents);
-                inside.map(|(document, impact)| Posting { document, impact }).collect()
+                inside.map(|(document, (impact, aside))| Posting { document, impact, aside }).collect()
             }).collect();
-            let wanted: Vec<Wanted> = wanted.into_iter()
-                .map(|(weight, alternatives)| Wanted { weight, alternatives })
-                .collect();
-            let scores = Scores::new(documents, &wanted, |term| terms[term as usize].as_slice());
-            let expected = naive(documents, &wanted, &terms);
-            for (at, expected) in expected.iter().enumerate() {
-                prop_assert!((scores.of(at as u32) - expected).abs() <= 1e-4 * expected.max(1.0));
+            let topics: Vec<Topic> = topics.into_iter().map(|(importance, wanted)| {
+                let wanted = wanted.into_iter()
+                    .map(|(weight, finds, alternatives)| Wanted { weight, finds, alternatives })
+                    .collect();
+                Topic { importance, wanted }
+            }).collect();
+            let scores = Scores::new(documents, &topics, |term| terms[term as usize].as_slice());
+            let asked: f32 = topics.iter().map(|topic| topic.importance).sum();
+            let of = |at: u32, all: bool| naive(documents, at, &topics, &terms, all);
+            let numbers = 0..documents as u32;
+            let most = numbers.clone().map(|at| of(at, false).1).fold(0.0, f32::max);
+            let mean = asked / topics.len().max(1) as f32;
+            let least = (COVERED_OF_TOPIC * mean).min(COVERED_MIN * asked).max(COVERED_OF_BEST * most);
+            let enough = COVERED_WITH_METHODOLOGY_MIN * asked;
+            let is_behind = |at: u32| {
+                let ((_, covered), (whole, covered_whole)) = (of(at, false), of(at, true));
+                covered < least && whole > 0.0 && covered_whole >= enough
+            };
+            let boilerplate = numbers.clone().filter(|at| is_behind(*at)).count() as f32
+                > BOILERPLATE_MIN.max(BOILERPLATE_SHARE * documents as f32);
+            // At the very edge rounding decides.
+            let is_edge = |at: u32| close(of(at, false).1, least) || close(of(at, true).1, enough);
+            prop_assume!(!numbers.clone().any(is_edge));
+            for at in numbers {
+                let ((score, covered), (whole, _)) = (of(at, false), of(at, true));
+                let expected = if covered >= least { score } else { 0.0 };
+                prop_assert!(close(scores.of(at), expected), "{} {expected}", scores.of(at));
+                let aside = scores.aside().iter().find(|(document, _)| *document == at);
+                prop_assert_eq!(aside.is_some(), is_behind(at) && !boilerplate);
+                prop_assert!(aside.is_none_or(|(_, score)| close(*score, whole)));
             }
             let mut sorted: Vec<(u32, f32)> = scores.found().iter().map(|at| (*at, scores.of(*at))).collect();
             sorted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));

@@ -143,7 +143,8 @@ fn lexicon_without(percent: u64, seed: u64) -> Arc<Lexicon> {
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut text = format!("{:<14} {:<12} {:>7}  nDCG@10    MRR  recall@5  found", "ranking", "kind", "queries");
+    let mut text =
+        format!("{:<14} {:<12} {:>7}  nDCG@10    MRR  recall@5  found", "ranking", "kind", "queries");
     for line in lines {
         let kinds = line.report.kinds.iter().map(|(kind, metrics)| (kind.as_str(), metrics));
         for (kind, metrics) in std::iter::once(("all", &line.report.all)).chain(kinds) {

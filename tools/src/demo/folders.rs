@@ -8,9 +8,7 @@ use super::open::OpenTable;
 use super::tables::Table;
 use crate::failure::Failure;
 
-const METHODOLOGY: &str = include_str!("../../demo/methodology.md");
 const CHANGELOG: &str = include_str!("../../demo/changelog.md");
-const OPEN_METHODOLOGY: &str = include_str!("../../demo/open/methodology.md");
 const OPEN_CHANGELOG: &str = include_str!("../../demo/open/changelog.md");
 
 /// Writes the folder that `publish` takes.
@@ -19,7 +17,8 @@ const OPEN_CHANGELOG: &str = include_str!("../../demo/open/changelog.md");
 /// When it cannot be written.
 pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
     let fill = |text: &str| text.replace("{table}", table.name()).replace("{scale}", &scale.to_string());
-    write_texts(folder, manifest(table), fill(METHODOLOGY), fill(CHANGELOG))
+    let (manifest, methodology) = texts(table);
+    write_texts(folder, manifest, fill(methodology), fill(CHANGELOG))
 }
 
 /// The same for a made-up table of so many rows.
@@ -27,12 +26,8 @@ pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be written.
 pub fn write_open(table: &OpenTable, rows: usize, folder: &Path) -> Result<(), Failure> {
-    let (english, italian) = table.notes.split_once("\n---\n").unwrap_or((table.notes, ""));
-    let fill = |text: &str| {
-        let text = text.replace("{table}", table.slug).replace("{rows}", &rows.to_string());
-        text.replace("{english}", english.trim()).replace("{italian}", italian.trim())
-    };
-    write_texts(folder, table.manifest, fill(OPEN_METHODOLOGY), fill(OPEN_CHANGELOG))
+    let fill = |text: &str| text.replace("{table}", table.slug).replace("{rows}", &rows.to_string());
+    write_texts(folder, table.manifest, fill(table.methodology), fill(OPEN_CHANGELOG))
 }
 
 fn write_texts(folder: &Path, manifest: &str, methodology: String, changelog: String) -> Result<(), Failure> {
@@ -46,22 +41,35 @@ fn write_texts(folder: &Path, manifest: &str, methodology: String, changelog: St
     Ok(())
 }
 
-fn manifest(table: Table) -> &'static str {
+/// `dataset.toml` and the methodology.
+fn texts(table: Table) -> (&'static str, &'static str) {
+    macro_rules! texts {
+        ($name:literal) => {
+            (
+                include_str!(concat!("../../demo/", $name, "/dataset.toml")),
+                include_str!(concat!("../../demo/", $name, "/methodology.md")),
+            )
+        };
+    }
     match table {
-        Table::LineItem => include_str!("../../demo/lineitem/dataset.toml"),
-        Table::Orders => include_str!("../../demo/orders/dataset.toml"),
-        Table::Customer => include_str!("../../demo/customer/dataset.toml"),
-        Table::Part => include_str!("../../demo/part/dataset.toml"),
-        Table::PartSupp => include_str!("../../demo/partsupp/dataset.toml"),
-        Table::Supplier => include_str!("../../demo/supplier/dataset.toml"),
-        Table::Nation => include_str!("../../demo/nation/dataset.toml"),
-        Table::Region => include_str!("../../demo/region/dataset.toml"),
+        Table::LineItem => texts!("lineitem"),
+        Table::Orders => texts!("orders"),
+        Table::Customer => texts!("customer"),
+        Table::Part => texts!("part"),
+        Table::PartSupp => texts!("partsupp"),
+        Table::Supplier => texts!("supplier"),
+        Table::Nation => texts!("nation"),
+        Table::Region => texts!("region"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use mercato::catalog::Manifest;
+    use mercato::search::evaluation::{
+        EvaluationDataset, EvaluationQuery, EvaluationSet, Models, Report, evaluate,
+    };
+    use mercato::search::lexicon::Lexicon;
 
     use super::*;
 
@@ -82,6 +90,77 @@ mod tests {
             let text = fs::read_to_string(folder.path().join("methodology.md")).unwrap();
             assert!(text.contains(table.name()) && text.contains("0.1") && !text.contains('{'));
             assert!(text.contains("# Metodologia"));
+        }
+    }
+
+    /// What search looks at of every dataset of the demo, with a question of each line: the text, and what is first.
+    fn demo_asked(questions: &[(&str, &str)]) -> Vec<(String, Report)> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut folders: Vec<_> = Table::ALL.iter().map(|table| folder.path().join(table.name())).collect();
+        Table::ALL.iter().zip(&folders).for_each(|(table, folder)| write(*table, 0.1, folder).unwrap());
+        for table in OpenTable::ALL {
+            folders.push(folder.path().join(table.slug));
+            write_open(&table, 1, folders.last().unwrap()).unwrap();
+        }
+        let datasets = folders.iter().map(|folder| {
+            let manifest = Manifest::load(folder).unwrap();
+            EvaluationDataset {
+                slug: manifest.slug.as_str().to_owned(),
+                title: manifest.title,
+                description: manifest.description,
+                tags: manifest.tags,
+                columns: manifest.columns.into_keys().collect(),
+                methodology: fs::read_to_string(folder.join("methodology.md")).unwrap(),
+            }
+        });
+        let mut set = EvaluationSet { datasets: datasets.collect(), queries: Vec::new() };
+        let mut judged = Vec::new();
+        for (question, first) in questions {
+            let relevant = if first.is_empty() { Vec::new() } else { vec![(*first).to_owned()] };
+            set.queries = vec![EvaluationQuery {
+                q: (*question).to_owned(),
+                lang: None,
+                kind: String::new(),
+                relevant,
+            }];
+            judged.push((
+                (*question).to_owned(),
+                evaluate(&set, &Lexicon::builtin(), Models::default()).unwrap(),
+            ));
+        }
+        judged
+    }
+
+    #[test]
+    fn questions_of_two_words_find_their_dataset_of_the_demo_and_few_others() {
+        let questions = [
+            ("climate change", "weather-daily"),
+            ("books borrowed", "library-loans"),
+            ("air quality", "air-quality-stations"),
+            ("drinking water", "water-quality-samples"),
+            ("train delays", "train-punctuality"),
+            ("hotel guests", "tourism-arrivals"),
+            ("cambiamento climatico", "weather-daily"),
+            ("libri prestati", "library-loans"),
+            ("hospital beds", ""),
+        ];
+        for (question, report) in demo_asked(&questions) {
+            assert_eq!(report.all.mrr, 1.0, "{question}: {report:?}");
+            assert!(report.all.found <= 3.0, "{question}: {report:?}");
+        }
+    }
+
+    #[test]
+    fn no_sentence_stands_in_the_methodologies_of_two_datasets() {
+        let open = OpenTable::ALL.iter().map(|table| table.methodology);
+        let texts: Vec<&str> = Table::ALL.iter().map(|table| texts(*table).1).chain(open).collect();
+        let mut seen = std::collections::BTreeMap::new();
+        for (number, text) in texts.iter().enumerate() {
+            let paragraphs = text.split("\n\n").filter(|paragraph| paragraph.split(' ').count() > 8);
+            for paragraph in paragraphs {
+                let other = seen.insert(paragraph, number);
+                assert_eq!(other, None, "{paragraph}");
+            }
         }
     }
 

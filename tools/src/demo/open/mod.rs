@@ -23,8 +23,8 @@ pub struct OpenTable {
     pub slug: &'static str,
     /// `dataset.toml`.
     pub manifest: &'static str,
-    /// What its methodology says about it, first in English and then in Italian, parted by a line of dashes.
-    pub notes: &'static str,
+    /// Its methodology, first in English and then in Italian.
+    pub methodology: &'static str,
     rows: fn(Random) -> Result<RecordBatch, ArrowError>,
 }
 
@@ -33,7 +33,7 @@ macro_rules! open_table {
         OpenTable {
             slug: $slug,
             manifest: include_str!(concat!("../../../demo/open/", $slug, ".toml")),
-            notes: include_str!(concat!("../../../demo/open/", $slug, ".md")),
+            methodology: include_str!(concat!("../../../demo/open/", $slug, ".md")),
             rows: $rows,
         }
     };
