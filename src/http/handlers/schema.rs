@@ -123,7 +123,7 @@ fn property(
 }
 
 /// What is said of the strings of a property.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct TextForm {
     format: Option<&'static str>,
     pattern: Option<&'static str>,

@@ -128,7 +128,7 @@ fn the_undamaged_file_verifies() {
         assert_eq!(bytes[10..12], [minor, 0]);
         let table = Table::from_bytes(bytes).unwrap();
         let report = table.verify(&|_| ()).unwrap();
-        assert_eq!(report.columns, table.columns().len());
+        assert_eq!(report.columns, table.columns().len() as u64);
         assert!(read_everything(&table) > 50);
     }
 }
