@@ -5,6 +5,8 @@
 //! Whoever answers claims it, once. An offer that was taken back cannot be claimed any more, so that an answer which comes
 //! too late never reaches a connection that has gone on. Knows sockets and time-outs; knows nothing of requests.
 
+mod acknowledged;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -15,6 +17,8 @@ use std::thread;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use socket2::Socket;
+
+pub use acknowledged::Acknowledged;
 
 use crate::limits::edge::{OUTLET_HELD_BYTES, PROMPT_PIECE_BYTES, WRITE_PIECE_BYTES};
 
@@ -243,6 +247,11 @@ impl Claim {
     /// Whether the answer has to say that it is the last one.
     pub fn closes(&self) -> bool {
         self.closes
+    }
+
+    /// What the client acknowledges of the answer, of which nothing may be sent yet.
+    pub fn acknowledged(&self) -> Acknowledged {
+        Acknowledged::begin(Arc::clone(&self.outlet), self.claimed)
     }
 
     /// Tells the owner of the socket that it is known who asks.

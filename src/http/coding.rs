@@ -87,21 +87,17 @@ impl Encoder {
         })
     }
 
-    /// Encodes `bytes` and appends what is ready to `out`; with `at_once` everything that was ever given.
-    pub fn encode(&mut self, bytes: &[u8], at_once: bool, out: &mut Vec<u8>) -> io::Result<()> {
+    /// Encodes `bytes` and appends them to `out` so that all that was ever given can be decoded.
+    pub fn encode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let ready = match self {
             Self::Gzip(encoder) => {
                 encoder.write_all(bytes)?;
-                if at_once {
-                    encoder.flush()?;
-                }
+                encoder.flush()?;
                 encoder.get_mut()
             }
             Self::Zstd(encoder) => {
                 encoder.write_all(bytes)?;
-                if at_once {
-                    encoder.flush()?;
-                }
+                encoder.flush()?;
                 encoder.get_mut()
             }
         };
@@ -123,7 +119,10 @@ impl Encoder {
 /// Encodes a whole body.
 pub fn encode_whole(coding: Coding, body: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
     let mut encoder = Encoder::new(coding)?;
-    encoder.encode(body, false, out)?;
+    match &mut encoder {
+        Encoder::Gzip(encoder) => encoder.write_all(body)?,
+        Encoder::Zstd(encoder) => encoder.write_all(body)?,
+    }
     encoder.finish(out)
 }
 
@@ -179,7 +178,7 @@ mod tests {
         for coding in [Coding::Gzip, Coding::Zstd] {
             let mut encoder = Encoder::new(coding).unwrap();
             let mut wire = Vec::new();
-            encoder.encode(&body[..100], true, &mut wire).unwrap();
+            encoder.encode(&body[..100], &mut wire).unwrap();
             let mut first = vec![0; 100];
             match coding {
                 Coding::Gzip => flate2::read::GzDecoder::new(&wire[..]).read_exact(&mut first).unwrap(),
@@ -189,7 +188,7 @@ mod tests {
             }
             assert_eq!(first, &body[..100]);
             for piece in body[100..].chunks(7_777) {
-                encoder.encode(piece, false, &mut wire).unwrap();
+                encoder.encode(piece, &mut wire).unwrap();
             }
             encoder.finish(&mut wire).unwrap();
             assert_eq!(decoded(coding, &wire).unwrap(), body);

@@ -10,6 +10,7 @@ mod buffer;
 mod classes;
 mod coding;
 mod conditional;
+mod delivery;
 mod documents;
 pub mod errors;
 mod exports;

@@ -1,11 +1,21 @@
 //! Bodies that are written piece by piece: framed, if need be encoded, and cut when they fail, so that no part looks whole.
 //!
-//! Knows nothing of rows or events: a body hands over bytes.
+//! A body hands over bytes and says which of them are rows; how many of these the client has is counted here, by what its
+//! system acknowledges, or, where nobody knows that, by what was written. Knows no price.
 
 use std::io::{self, Write};
 
 use super::coding::Encoder;
-use crate::limits::http::COPIED_CHUNK_BYTES_MAX;
+use super::delivery::{Delivery, RowEnds};
+use crate::limits::http::{COPIED_CHUNK_BYTES_MAX, SENT_PIECE_BYTES};
+use crate::outlets::Acknowledged;
+use crate::render::Format;
+
+/// The piece of an encoded answer that counts as delivered when all of it has arrived.
+const ENCODED_PIECE_BYTES: usize = 64 * 1024;
+/// Bytes of an answer that need not be acknowledged when it is settled at its end: the last ones may wait for the client's
+/// delayed acknowledgement, which would cost 40 ms.
+const UNACKNOWLEDGED_END_BYTES: u64 = 64 * 1024;
 
 /// A body that writes itself.
 pub trait StreamBody: Send {
@@ -41,68 +51,168 @@ pub struct ChunkSink<'w> {
     encoded: Vec<u8>,
     frame: Vec<u8>,
     bytes: u64,
+    trailers: Vec<(&'static str, String)>,
+    /// Bytes of the answer that were written, its head and the frames of its chunks among them.
+    position: u64,
+    acknowledged: Option<Acknowledged>,
+    rows: Option<RowEnds>,
+    delivery: Delivery,
 }
 
 impl<'w> ChunkSink<'w> {
     /// A sink over the connection.
     pub(super) fn new(writer: &'w mut dyn Write, framing: Framing, encoder: Option<Encoder>) -> Self {
-        Self { writer, framing, encoder, encoded: Vec::new(), frame: Vec::new(), bytes: 0 }
+        Self {
+            writer,
+            framing,
+            encoder,
+            encoded: Vec::new(),
+            frame: Vec::new(),
+            bytes: 0,
+            trailers: Vec::new(),
+            position: 0,
+            acknowledged: None,
+            rows: None,
+            delivery: Delivery::default(),
+        }
+    }
+
+    /// The same behind a head of so many bytes, over a connection that may know what is acknowledged.
+    #[must_use]
+    pub(super) fn behind(self, head: usize, acknowledged: Option<Acknowledged>) -> Self {
+        Self { position: length_of(head), acknowledged, ..self }
     }
 
     /// Sends `bytes` so that the client can read all of them now.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.put(bytes, true)
-    }
-
-    /// Sends `bytes`; an encoder may keep some of them until more come.
-    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.put(bytes, false)
-    }
-
-    fn put(&mut self, bytes: &[u8], at_once: bool) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let Some(encoder) = &mut self.encoder else { return self.write(bytes) };
+        self.with_encoded(bytes, Self::write)
+    }
+
+    /// Sends printed rows, from the first byte of their text on, so that the client can read all of them now. `sent` is told
+    /// after each piece how many rows the client has.
+    pub fn send_rows(&mut self, format: Format, text: &[u8], mut sent: impl FnMut(u64)) -> io::Result<()> {
+        let piece_bytes = if self.encoder.is_some() { ENCODED_PIECE_BYTES } else { SENT_PIECE_BYTES };
+        for piece in text.chunks(piece_bytes) {
+            let mut finder = self.rows.take().unwrap_or_else(|| RowEnds::new(format));
+            let outcome = if self.encoder.is_some() {
+                let mut rows = 0_u64;
+                finder.find(piece, |_| rows = rows.saturating_add(1));
+                self.with_encoded(piece, |sink, encoded| {
+                    // What is encoded can only be read as a whole.
+                    let end = sink.place_of(encoded).saturating_add(length_of(encoded.len()));
+                    if rows > 0 {
+                        sink.delivery.note(end, rows);
+                    }
+                    sink.write(encoded)
+                })
+            } else {
+                let start = self.place_of(piece);
+                finder.find(piece, |end| self.delivery.note(start.saturating_add(length_of(end)), 1));
+                self.write(piece)
+            };
+            self.rows = Some(finder);
+            outcome?;
+            sent(self.delivered());
+        }
+        Ok(())
+    }
+
+    /// Rows that were handed over, delivered or not.
+    pub fn rows(&self) -> u64 {
+        self.delivery.rows()
+    }
+
+    /// Rows that the client has: those whose last byte its system has acknowledged, or, where that is not known, those
+    /// whose piece was written.
+    pub fn delivered(&mut self) -> u64 {
+        let acknowledged = self.acknowledged.as_ref().and_then(Acknowledged::bytes);
+        self.delivery.arrived(acknowledged.unwrap_or(self.position))
+    }
+
+    /// Waits until the client has acknowledged all that was written but a little, so that the rest can be settled as a whole.
+    /// Fails when it leaves or reads no more; where nobody knows, nothing is waited for.
+    pub fn await_delivery(&mut self) -> io::Result<()> {
+        let enough = self.position.saturating_sub(UNACKNOWLEDGED_END_BYTES);
+        self.acknowledged.as_ref().map_or(Ok(()), |acknowledged| acknowledged.wait(enough))
+    }
+
+    /// Gives the client up, and says how many rows it has: what it has not acknowledged by now never reaches it.
+    pub fn give_up(&mut self) -> u64 {
+        let delivered = self.delivered();
+        if let Some(acknowledged) = self.acknowledged.take() {
+            acknowledged.end();
+            // From here on only what was counted counts.
+            self.position = 0;
+        }
+        delivered
+    }
+
+    fn with_encoded(
+        &mut self,
+        bytes: &[u8],
+        write: impl FnOnce(&mut Self, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(encoder) = &mut self.encoder else { return write(self, bytes) };
         let mut encoded = std::mem::take(&mut self.encoded);
         encoded.clear();
-        encoder.encode(bytes, at_once, &mut encoded)?;
-        let written = self.write(&encoded);
+        encoder.encode(bytes, &mut encoded)?;
+        let written = write(self, &encoded);
         self.encoded = encoded;
         written
+    }
+
+    /// Where the content of the next piece begins in the answer.
+    fn place_of(&self, piece: &[u8]) -> u64 {
+        match self.framing {
+            Framing::Length(_) => self.position,
+            Framing::Chunks => self.position.saturating_add(chunk_head_bytes(piece.len())),
+        }
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let (length, start) = (length_of(bytes.len()), self.place_of(bytes));
         if let Framing::Length(left) = &mut self.framing {
             // More than was said would be taken for the next answer.
             *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
             self.writer.write_all(bytes)?;
-            self.bytes = self.bytes.saturating_add(length);
-            return self.writer.flush();
+        } else {
+            self.write_chunk(bytes)?;
         }
         self.bytes = self.bytes.saturating_add(length);
+        self.writer.flush()?;
+        let frame_end = if self.framing == Framing::Chunks { 2 } else { 0 };
+        self.position = start.saturating_add(length).saturating_add(frame_end);
+        Ok(())
+    }
+
+    fn write_chunk(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.frame.clear();
         write!(self.frame, "{:x}\r\n", bytes.len())?;
         if bytes.len() <= COPIED_CHUNK_BYTES_MAX {
             self.frame.extend_from_slice(bytes);
             self.frame.extend_from_slice(b"\r\n");
-            self.writer.write_all(&self.frame)?;
-        } else {
-            // The writer keeps small pieces back until a large one or a flush comes.
-            self.writer.write_all(&self.frame)?;
-            self.writer.write_all(bytes)?;
-            self.writer.write_all(b"\r\n")?;
+            return self.writer.write_all(&self.frame);
         }
-        self.writer.flush()
+        // The writer keeps small pieces back until a large one or a flush comes.
+        self.writer.write_all(&self.frame)?;
+        self.writer.write_all(bytes)?;
+        self.writer.write_all(b"\r\n")
     }
 
     /// Bytes of the body that were written, as they went out.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Adds a field that is sent behind the last chunk; a body of known length has none.
+    pub fn trailer(&mut self, name: &'static str, value: String) {
+        self.trailers.push((name, value));
     }
 
     /// Says that the body is whole.
@@ -113,12 +223,37 @@ impl<'w> ChunkSink<'w> {
             self.write(&rest)?;
         }
         match self.framing {
-            Framing::Chunks => self.writer.write_all(b"0\r\n\r\n")?,
+            Framing::Chunks => {
+                let mut last = b"0\r\n".to_vec();
+                for (name, value) in &self.trailers {
+                    push_field(&mut last, name, value);
+                }
+                last.extend_from_slice(b"\r\n");
+                self.writer.write_all(&last)?;
+            }
             Framing::Length(0) => {}
             Framing::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
         self.writer.flush()
     }
+}
+
+/// The length of a chunk in hexadecimal digits, and the end of its line.
+fn chunk_head_bytes(content: usize) -> u64 {
+    u64::from(content.checked_ilog2().unwrap_or(0) / 4).saturating_add(3)
+}
+
+fn length_of(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// One field of a head or a trailer. Values are ASCII without control bytes; anything else is left out, so that no value can
+/// begin a new line.
+pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b": ");
+    out.extend(value.bytes().filter(|byte| byte.is_ascii_graphic() || *byte == b' '));
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -137,11 +272,29 @@ mod tests {
     }
 
     #[test]
+    fn trailers_stand_behind_the_last_chunk_and_cannot_begin_another_field() {
+        let mut wire = Vec::new();
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
+        sink.send(b"x").unwrap();
+        sink.trailer("X-Rows-Returned", "2".to_owned());
+        sink.trailer("X-Next-Cursor", "one\r\nX-Evil: two\u{e9}".to_owned());
+        sink.finish().unwrap();
+        let expected = "1\r\nx\r\n0\r\nX-Rows-Returned: 2\r\nX-Next-Cursor: oneX-Evil: two\r\n\r\n";
+        assert_eq!(String::from_utf8(wire).unwrap(), expected);
+        let mut wire = Vec::new();
+        let mut sink = ChunkSink::new(&mut wire, Framing::Length(1), None);
+        sink.trailer("X-Rows-Returned", "2".to_owned());
+        sink.send(b"x").unwrap();
+        sink.finish().unwrap();
+        assert_eq!(wire, b"x");
+    }
+
+    #[test]
     fn a_large_piece_is_framed_like_a_small_one() {
         let body = vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1];
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
-        sink.push(&body).unwrap();
+        sink.send(&body).unwrap();
         sink.finish().unwrap();
         let head = format!("{:x}\r\n", body.len());
         assert_eq!(wire, [head.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat());
@@ -153,12 +306,50 @@ mod tests {
         let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
         sink.send(b"12").unwrap();
         assert!(sink.send(b"3456").is_err(), "one too many");
-        sink.push(b"345").unwrap();
+        sink.send(b"345").unwrap();
         sink.finish().unwrap();
         assert_eq!(wire, b"12345");
         let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
         sink.send(b"1234").unwrap();
         assert!(sink.finish().is_err(), "one too few");
+    }
+
+    /// Without a connection that knows better, rows count once the piece that ends them is written, wherever the frames are.
+    #[test]
+    fn rows_count_where_they_end_in_every_framing() {
+        let text = "{\"a\":1}\n".repeat(300);
+        let encoder = || Some(Encoder::new(Coding::Gzip).unwrap());
+        let chunks = Framing::Chunks;
+        for (framing, encoder) in [(chunks, None), (Framing::Length(2_400), None), (chunks, encoder())] {
+            let mut wire = Vec::new();
+            let mut sink = ChunkSink::new(&mut wire, framing, encoder).behind(77, None);
+            let mut told = Vec::new();
+            for piece in text.as_bytes().chunks(1_001) {
+                sink.send_rows(Format::Ndjson, piece, |rows| told.push(rows)).unwrap();
+            }
+            assert_eq!(told, [125, 250, 300]);
+            assert_eq!((sink.rows(), sink.give_up()), (300, 300));
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_row_counts_head_and_frames() {
+        for (length, head) in [(1, 3), (15, 3), (16, 4), (255, 4), (256, 5), (0x80000, 7)] {
+            assert_eq!(chunk_head_bytes(length), head, "{length}");
+        }
+        let mut wire = b"head".to_vec();
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None).behind(4, None);
+        let pieces = [b": ping\n".to_vec(), vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1], b"data: {}\n\n".to_vec()];
+        let places = pieces.each_ref().map(|piece| {
+            let place = sink.place_of(piece);
+            sink.send(piece).unwrap();
+            place as usize
+        });
+        let position = sink.position as usize;
+        assert_eq!(position, wire.len());
+        for (piece, place) in pieces.iter().zip(places) {
+            assert!(wire[place..].starts_with(piece) && wire[..place].ends_with(b"\r\n"));
+        }
     }
 
     #[test]

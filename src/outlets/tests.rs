@@ -156,3 +156,71 @@ fn a_stream_that_broke_off_says_so_unless_it_was_the_client() {
     assert!(back.text().starts_with("HTTP/1.1 200 Sent"), "{}", back.text());
     drop(client);
 }
+
+/// A claimed way of a client that has asked for something.
+fn asked() -> (Claim, Arc<Outlet>, TcpStream) {
+    let (outlets, outlet, mut client) = open();
+    client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    let mut request = [0; 18];
+    (&mut outlet.socket()).read_exact(&mut request).unwrap();
+    (outlets.claim(&offer(&outlet, false)).unwrap(), outlet, client)
+}
+
+#[test]
+fn what_a_client_acknowledges_counts_from_the_beginning_of_its_answer() {
+    let (claim, outlet, mut client) = asked();
+    outlet.send_all(b"an earlier answer", false).unwrap();
+    let mut earlier = [0; 17];
+    client.read_exact(&mut earlier).unwrap();
+    let settled = || Acknowledged::begin(Arc::clone(&outlet), 0).bytes();
+    assert_eq!(settled(), Some(0));
+    let acknowledged = claim.acknowledged();
+    assert_eq!(acknowledged.bytes(), Some(0));
+    outlet.send_all(&[7; 1_000], false).unwrap();
+    acknowledged.wait(1_000).unwrap();
+    assert_eq!(acknowledged.bytes(), Some(1_000), "nothing of it was read");
+}
+
+#[test]
+fn what_a_client_has_not_acknowledged_never_reaches_it_once_it_is_given_up() {
+    let (claim, outlet, mut client) = asked();
+    let acknowledged = claim.acknowledged();
+    let sent = outlet.send_what_is_taken(&vec![7; 64 << 20]).unwrap() as u64;
+    thread::sleep(Duration::from_millis(200));
+    let arrived = acknowledged.bytes().unwrap();
+    assert!(arrived > 0 && arrived < sent, "{arrived} of {sent}");
+    acknowledged.end();
+    let mut received = Vec::new();
+    let outcome = client.read_to_end(&mut received);
+    assert!(received.len() as u64 <= arrived && outcome.is_err(), "{} of {arrived}", received.len());
+}
+
+#[test]
+fn waiting_for_a_client_that_left_or_does_not_read_ends() {
+    let (claim, outlet, client) = asked();
+    let acknowledged = claim.acknowledged();
+    let sent = outlet.send_what_is_taken(&vec![7; 64 << 20]).unwrap() as u64;
+    drop(client);
+    assert_eq!(acknowledged.wait(sent).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    let (claim, outlet, _client) = asked();
+    let acknowledged = claim.acknowledged();
+    outlet.socket().set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    let sent = outlet.send_what_is_taken(&vec![7; 64 << 20]).unwrap() as u64;
+    assert_eq!(acknowledged.wait(sent).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    assert_eq!(outlet.broken(), Some(Broken::Stalled));
+    let (claim, outlet, _client) = asked();
+    let acknowledged = claim.acknowledged();
+    let sent = outlet.send_what_is_taken(&vec![7; 64 << 20]).unwrap() as u64;
+    outlet.withdraw();
+    assert!(acknowledged.wait(sent).is_err(), "the owner has taken the way back");
+}
+
+#[test]
+fn nobody_knows_what_is_acknowledged_over_a_unix_socket() {
+    let (server, _client) = std::os::unix::net::UnixStream::pair().unwrap();
+    let outlets = Arc::<Outlets>::default();
+    let outlet = outlets.open(server.into(), Arc::default(), None);
+    let acknowledged = outlets.claim(&offer(&outlet, false)).unwrap().acknowledged();
+    assert_eq!(acknowledged.bytes(), None);
+    acknowledged.wait(1_000).unwrap();
+}

@@ -328,14 +328,17 @@ pub struct Answer {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// Fields behind the last chunk.
+    pub trailers: Vec<(String, String)>,
 }
 
 impl Answer {
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(present, _)| present.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        value_of(&self.headers, name)
+    }
+
+    pub fn trailer(&self, name: &str) -> Option<&str> {
+        value_of(&self.trailers, name)
     }
 
     #[track_caller]
@@ -372,21 +375,30 @@ pub fn parse(wire: &[u8]) -> Answer {
     let head = std::str::from_utf8(&wire[..split]).unwrap();
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
-    let headers: Vec<(String, String)> = lines
-        .map(|line| line.split_once(": ").unwrap())
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
+    let headers = fields(lines);
     let chunked = headers.iter().any(|(name, value)| name == "Transfer-Encoding" && value == "chunked");
     let rest = &wire[split + 4..];
-    Answer { status, headers, body: if chunked { join_chunks(rest) } else { rest.to_vec() } }
+    let (body, trailers) = if chunked { join_chunks(rest) } else { (rest.to_vec(), Vec::new()) };
+    Answer { status, headers, body, trailers }
 }
 
-fn join_chunks(mut rest: &[u8]) -> Vec<u8> {
+fn fields<'t>(lines: impl Iterator<Item = &'t str>) -> Vec<(String, String)> {
+    let fields = lines.map(|line| line.split_once(": ").unwrap());
+    fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+fn value_of<'t>(fields: &'t [(String, String)], name: &str) -> Option<&'t str> {
+    let found = fields.iter().find(|(present, _)| present.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
+}
+
+fn join_chunks(mut rest: &[u8]) -> (Vec<u8>, Vec<(String, String)>) {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|window| window == b"\r\n") {
         let Ok(length) = usize::from_str_radix(std::str::from_utf8(&rest[..end]).unwrap(), 16) else { break };
         if length == 0 {
-            return body;
+            let trailers = std::str::from_utf8(&rest[end + 2..]).unwrap().strip_suffix("\r\n").unwrap();
+            return (body, fields(trailers.lines()));
         }
         body.extend_from_slice(&rest[end + 2..end + 2 + length]);
         rest = &rest[end + 2 + length + 2..];

@@ -13,6 +13,7 @@ mod catalog;
 mod compression;
 mod conditional;
 mod counts;
+mod departures;
 mod discovery;
 mod download;
 mod edge;

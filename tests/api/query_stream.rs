@@ -124,6 +124,56 @@ fn ndjson_is_bare_rows() {
 }
 
 #[test]
+fn csv_is_a_header_row_and_the_rows_of_the_filter() {
+    let site = site_with_rows(2_500);
+    let key = site.paying_key(10_000);
+    let body = r#"{"limit": 100000, "columns": ["name", "id"], "filters": {"id": {"gt": 500}}}"#;
+    let answer = site.send(&ask(&key, body).header("Accept", "text/csv"));
+    assert_eq!(answer.header("Content-Type"), Some("text/csv; charset=utf-8; header=present"));
+    let text = answer.text();
+    let lines: Vec<&str> = text.split_terminator("\r\n").collect();
+    assert_eq!((lines.len(), lines[0], lines[2_000]), (2_001, "name,id", "Torino,2500"));
+    assert_eq!(credits(&site), 8_000);
+    let empty = site.send(&ask(&key, r#"{"filters": {"id": 0}}"#).header("Accept", "application/csv"));
+    assert_eq!(empty.text(), "id,name,area,height,capital,founded,seen\r\n");
+}
+
+#[test]
+fn every_form_ends_with_trailers_that_say_where_to_go_on_and_what_was_charged() {
+    let site = site_with_rows(50);
+    let key = site.paying_key(1_000);
+    for accept in ["text/csv", "application/x-ndjson", "text/event-stream"] {
+        let answer = site.send(&ask(&key, r#"{"limit": 20}"#).header("Accept", accept));
+        let announced = answer.header("Trailer").unwrap();
+        assert!(answer.trailers.iter().all(|(name, _)| announced.contains(name)), "{announced}");
+        let said = [answer.trailer("X-Rows-Returned"), answer.trailer("X-Credits-Charged")];
+        assert_eq!(said, [Some("20"), Some("20")], "{accept}");
+        let cursor = answer.trailer("X-Next-Cursor").unwrap();
+        let rest = site
+            .send(&ask(&key, &format!(r#"{{"limit": 100, "cursor": "{cursor}"}}"#)).header("Accept", accept));
+        assert_eq!((rest.trailer("X-Rows-Returned"), rest.trailer("X-Next-Cursor")), (Some("30"), None));
+    }
+}
+
+#[test]
+fn a_summary_is_the_last_line_for_clients_that_see_no_trailers() {
+    let site = site_with_rows(5);
+    let key = site.paying_key(100);
+    let last_line = |accept: &str, body: &str| {
+        let ask = Ask::post(&format!("{TARGET}?summary=1"), body).header("X-Api-Key", &key);
+        let answer = site.send(&ask.header("Accept", accept));
+        let cursor = answer.trailer("X-Next-Cursor").unwrap_or_default().to_owned();
+        (answer.text().lines().last().unwrap().to_owned(), cursor)
+    };
+    let (line, cursor) = last_line("application/x-ndjson", r#"{"limit": 2}"#);
+    let end = format!(r#"{{"$end":{{"rowsReturned":2,"nextCursor":"{cursor}","creditsCharged":2}}}}"#);
+    assert_eq!(line, end);
+    let (line, cursor) = last_line("text/csv", r#"{"limit": 2}"#);
+    assert_eq!(line, format!("$end,2,{cursor},2"));
+    assert_eq!(last_line("text/csv", "{}").0, "$end,5,,5");
+}
+
+#[test]
 fn a_stream_without_rows_ends_at_once_and_costs_nothing() {
     let site = site_with_rows(3);
     let key = site.paying_key(10);
@@ -139,7 +189,7 @@ fn what_can_be_refused_is_refused_before_the_first_byte() {
     assert_eq!(site.send(&Ask::post(TARGET, "{}")).status, 401);
     assert_eq!(site.send(&ask(&key, r#"{"limit": 1000001}"#)).refusal().2, "OUT_OF_RANGE");
     assert_eq!(site.send(&ask(&key, "{}")).refusal().2, "INSUFFICIENT_CREDITS");
-    assert_eq!(site.send(&ask(&key, "{}").header("Accept", "text/csv")).refusal().0, 406);
+    assert_eq!(site.send(&ask(&key, "{}").header("Accept", "application/json")).refusal().0, 406);
     assert_eq!(
         site.send(&ask(&key, r#"{"limit": 5}"#).header("Last-Event-ID", "junk")).refusal().2,
         "CURSOR_INVALID"

@@ -168,6 +168,18 @@ def with_httpx_lines(check: Check) -> None:
     check.json_rows("httpx", [source.parse(line) for line in text.decode().split("\n") if line])
 
 
+def with_csv_stream(check: Check) -> None:
+    """CSV of a query in one call, by a client that sees no trailers."""
+    headers = check.headers | {"Accept": "text/csv"}
+    request = urllib.request.Request(f"{check.url}/query/stream?summary=1", check.body().encode(), headers)
+    with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:
+        lines = list(csv.reader(io.StringIO(answer.read().decode(), newline="")))
+    if lines[-1] != ["$end", str(check.count), "", str(check.count)]:
+        raise SystemExit(f"the CSV stream ends with {lines[-1]}")
+    names, *records = lines[:-1]
+    check.text_rows("csv stream", [dict(zip(names, record)) for record in records], empty_is_null=True)
+
+
 # Downloads. ---------------------------------------------------------------------------------------------------
 
 def the_same_bytes(check: Check) -> None:
@@ -250,7 +262,7 @@ def cell(text: str | None) -> Any:
 
 
 CLIENTS: list[Callable[[Check], None]] = [
-    with_httpx_sse, with_sseclient, with_eventsource_parser, with_httpx_lines, the_same_bytes, with_json, with_csv, with_pandas,
+    with_httpx_sse, with_sseclient, with_eventsource_parser, with_httpx_lines, with_csv_stream, the_same_bytes, with_json, with_csv, with_pandas,
     with_duckdb]
 
 

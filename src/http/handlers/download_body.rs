@@ -1,15 +1,18 @@
 //! A download while it runs: units are printed ahead, cut to the part that is wanted, sent, and noted as delivered.
 //!
-//! A whole file is settled before its last unit leaves, so that whoever has all of it has paid for all of it. When it
-//! breaks off, the rows written are paid, and parts that are asked for later pay the rest.
+//! A whole file is settled before its last bytes leave, so that whoever has all of it has paid for all of it. When it
+//! breaks off, the rows that the client has are paid, and parts that are asked for later pay the rest.
 
 use std::ops::Range;
 
-use super::long_work::{Break, LongWork, send_counted};
+use super::long_work::{Break, LongWork};
 use crate::catalog::DatasetVersion;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::ledger::{Receipt, Reservation, Ticket};
 use crate::render::{Document, DocumentUnit, Format, Next, Progress, Units, Work};
+
+/// The end of a file that leaves only after it was settled.
+const LAST_PIECE_BYTES: usize = 16 * 1024;
 
 /// How a download is paid.
 pub(super) enum Paid {
@@ -68,9 +71,8 @@ impl StreamBody for DownloadBody {
             },
         };
         let outcome = app.press.run(&mut sending).and_then(|()| sending.settle());
-        if let (Err(Break::Damaged(_)), Some(reservation)) = (&outcome, &sending.reservation) {
-            // Rows of a damaged version cost nothing.
-            reservation.delivered(0, sending.app.clock.now());
+        if let Err(broken) = &outcome {
+            sending.leave(broken);
         }
         let end = sending.end;
         match outcome {
@@ -138,32 +140,51 @@ impl<'t> Work for Sending<'_, 't, '_, '_> {
         }
         let before = unit.rows().start.saturating_sub(*self.first_row.get_or_insert(unit.rows().start));
         let rows = u64::from(before).saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
-        if unit.ends() && progress.complete && end == self.document.bytes() {
-            self.end.rows = rows;
-            self.settle()?;
-        }
         let from = self.part.start.saturating_sub(start);
         let to = self.part.end.min(end).saturating_sub(start);
         let wanted = usize::try_from(from).ok().zip(usize::try_from(to).ok());
         let wanted = wanted.and_then(|(from, to)| bytes.get(from..to)).unwrap_or_default();
-        let before = self.end.rows.min(rows);
-        let (sink, end) = (&mut *self.sink, &mut self.end);
-        send_counted(
-            wanted,
-            rows.saturating_sub(before),
-            |piece| sink.push(piece),
-            |sent| {
-                end.rows = before.saturating_add(sent);
-                if let Some(reservation) = &self.reservation {
-                    reservation.delivered(end.rows, self.app.clock.now());
-                }
-            },
-        )?;
+        if self.reservation.is_none() {
+            // It is paid; the rows are those that were printed for it.
+            self.end.rows = rows;
+            return Ok(self.sink.send(wanted)?);
+        }
+        let is_end = unit.ends() && progress.complete && end == self.document.bytes();
+        let kept_back = if is_end { wanted.len().min(LAST_PIECE_BYTES) } else { 0 };
+        let (now, last) = wanted.split_at_checked(wanted.len() - kept_back).unwrap_or((wanted, &[]));
+        self.send_rows(now)?;
+        if is_end {
+            self.sink.await_delivery()?;
+            self.end.rows = rows;
+            self.settle()?;
+            self.sink.send(last)?;
+        }
         Ok(())
     }
 }
 
 impl Sending<'_, '_, '_, '_> {
+    fn send_rows(&mut self, text: &[u8]) -> Result<(), Break> {
+        let (end, reservation, app) = (&mut self.end, &self.reservation, self.app);
+        self.sink.send_rows(self.document.format(), text, |delivered| {
+            end.rows = delivered;
+            if let Some(reservation) = reservation {
+                reservation.delivered(delivered, app.clock.now());
+            }
+        })?;
+        Ok(())
+    }
+
+    /// What was not paid in advance or in full costs the rows that the client has.
+    fn leave(&mut self, broken: &Break) {
+        if let Some(reservation) = &self.reservation {
+            let left = broken.rows_left_with(self.sink);
+            self.end.rows = left.delivered;
+            self.end.credits = left.paid.min(reservation.reserved());
+            reservation.delivered(left.paid, self.app.clock.now());
+        }
+    }
+
     /// All rows are printed: a whole file is paid now, before its end is sent.
     fn settle(&mut self) -> Result<(), Break> {
         let Some(reservation) = self.reservation.take() else { return Ok(()) };

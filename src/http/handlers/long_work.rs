@@ -6,8 +6,8 @@ use crate::catalog::{Catalog, FormatError};
 use crate::clock::Clock;
 use crate::http::app::App;
 use crate::http::exports::Exports;
+use crate::http::stream_body::ChunkSink;
 use crate::ledger::Ledger;
-use crate::limits::http::SENT_PIECE_BYTES;
 use crate::render::Press;
 
 /// The parts of the server that a stream or a download holds while it runs.
@@ -54,41 +54,23 @@ impl From<FormatError> for Break {
     }
 }
 
-/// Hands printed rows over piece by piece, and tells after each piece how many of them it held: `rows` in all, of about
-/// the same length.
-pub(super) fn send_counted(
-    bytes: &[u8],
-    rows: u64,
-    mut send: impl FnMut(&[u8]) -> std::io::Result<()>,
-    mut sent: impl FnMut(u64),
-) -> std::io::Result<()> {
-    let all = u64::try_from(bytes.len()).unwrap_or(u64::MAX).max(1);
-    let mut done = 0_u64;
-    for piece in bytes.chunks(SENT_PIECE_BYTES) {
-        send(piece)?;
-        done = done.saturating_add(u64::try_from(piece.len()).unwrap_or(u64::MAX));
-        let part = u128::from(rows).saturating_mul(done.into()).checked_div(all.into());
-        sent(part.and_then(|part| u64::try_from(part).ok()).unwrap_or(rows));
-    }
-    Ok(())
+/// Rows of an answer that broke off.
+pub(super) struct Left {
+    /// What the client has.
+    pub(super) delivered: u64,
+    /// What it pays for.
+    pub(super) paid: u64,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_count_as_their_bytes_are_sent_and_not_before() {
-        let bytes = vec![0; SENT_PIECE_BYTES * 5 / 2];
-        let (mut told, mut pieces) = (Vec::new(), 0);
-        send_counted(&bytes, 1_000, |_| Ok(()), |rows| told.push(rows)).unwrap();
-        assert_eq!(told, [400, 800, 1_000]);
-        told.clear();
-        let breaks = |_: &[u8]| {
-            pieces += 1;
-            if pieces == 2 { Err(std::io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+impl Break {
+    /// What a client has of an answer that breaks off for this reason. One that left gets no more of it; one that is still
+    /// there gets what was written. Rows of a damaged version cost nothing.
+    pub(super) fn rows_left_with(&self, sink: &mut ChunkSink<'_>) -> Left {
+        let delivered = match self {
+            Self::Damaged(_) => return Left { delivered: sink.delivered(), paid: 0 },
+            Self::Books(_) if sink.await_delivery().is_ok() => sink.delivered(),
+            Self::Books(_) | Self::Client => sink.give_up(),
         };
-        assert!(send_counted(&bytes, 1_000, breaks, |rows| told.push(rows)).is_err());
-        assert_eq!(told, [400]);
+        Left { delivered, paid: delivered }
     }
 }

@@ -32,5 +32,6 @@ mod schema;
 pub(super) mod search;
 pub(super) mod stats;
 pub(super) mod stream;
+mod stream_end;
 pub(super) mod tags;
 mod text_page;

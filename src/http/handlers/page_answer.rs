@@ -39,7 +39,7 @@ fn row_size(table: &Table, columns: &[usize]) -> usize {
     names.map(|length| length.saturating_add(CELL_SIZE_BYTES_GUESS)).sum()
 }
 
-/// What `Content-Type` says of a page.
+/// The media type of rows in a format.
 pub(super) const fn content_type(format: Format) -> &'static str {
     match format {
         Format::Json => "application/json; charset=utf-8",

@@ -7,12 +7,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{RecvTimeoutError, bounded};
-use serde::Serialize;
-
 use super::dataset_answer::out_of_service;
-use super::long_work::{Break, LongWork, send_counted};
+use super::long_work::{Break, LongWork};
 use super::row_unit::RowUnit;
+use super::stream_end::End;
 use crate::catalog::DatasetVersion;
 use crate::http::response::Response;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
@@ -21,19 +19,8 @@ use crate::ledger::{Reservation, Ticket};
 use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::UNIT_BYTES;
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Combinations, Format, Next, Progress, Work};
-
-/// How rows are framed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StreamFormat {
-    /// Server-Sent Events.
-    Events {
-        /// Whether the end is also an event, beside the comment.
-        summary: bool,
-    },
-    /// One object a line.
-    Ndjson,
-}
+use crate::render::{Combinations, Format, Next, Progress, RowWriter, Work};
+use crossbeam_channel::{RecvTimeoutError, bounded};
 
 /// Everything that a stream needs after its head was sent.
 pub(super) struct RowEvents {
@@ -41,33 +28,25 @@ pub(super) struct RowEvents {
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
     pub(super) asked: QueryRequest,
-    pub(super) format: StreamFormat,
+    pub(super) format: Format,
+    /// Whether the end is said in the body too, for clients that see neither comments nor trailers.
+    pub(super) summary: bool,
     pub(super) reservation: Reservation,
     pub(super) request_id: String,
 }
 
-/// What the end says.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct End<'a> {
-    rows_returned: u64,
-    next_cursor: Option<&'a str>,
-    credits_charged: u64,
-}
-
 impl StreamBody for RowEvents {
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd {
-        let mut delivered = 0;
-        match self.send_rows(sink, &mut delivered) {
-            Ok(next_cursor) => self.finish(sink, delivered, next_cursor.as_deref()),
-            Err(broken) => self.break_off(sink, delivered, &broken),
+        match self.send_rows(sink) {
+            Ok(next_cursor) => self.finish(sink, next_cursor.as_deref()),
+            Err(broken) => self.break_off(sink, &broken),
         }
     }
 }
 
 impl RowEvents {
     /// Sends every row and gives the cursor behind the last one, where further rows exist.
-    fn send_rows(&self, sink: &mut ChunkSink<'_>, delivered: &mut u64) -> Result<Option<String>, Break> {
+    fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Option<String>, Break> {
         let table = &self.version.table;
         let plan = query::plan(&self.asked, table, &self.slug).map_err(|error| match error {
             QueryError::Format(error) => error.into(),
@@ -75,7 +54,12 @@ impl RowEvents {
                 Break::Damaged("a request that was planned cannot be planned again".to_owned())
             }
         })?;
-        let mut line = Line { sink, speaks: self.format != StreamFormat::Ndjson, silence: Silence::new() };
+        let mut line = Line { sink, speaks: self.format == Format::Sse, silence: Silence::new() };
+        if self.format == Format::Csv {
+            let mut names = Vec::new();
+            RowWriter::new(self.format, table, plan.columns())?.begin(&mut names);
+            line.send_rows(self.format, &names, |_| ())?;
+        }
         let stream = begin(&plan, &mut line)?;
         let mut sending = Sending {
             plan: &plan,
@@ -90,14 +74,16 @@ impl RowEvents {
             combinations: Arc::default(),
             bytes: 0,
             last: None,
-            delivered,
         };
         self.app.press.run(&mut sending)?;
-        sending.next_cursor()
+        let next_cursor = sending.next_cursor()?;
+        sink.await_delivery()?;
+        Ok(next_cursor)
     }
 
-    /// Settles what was delivered, then says so.
-    fn finish(self, sink: &mut ChunkSink<'_>, rows: u64, next_cursor: Option<&str>) -> StreamEnd {
+    /// Settles all rows, then says so.
+    fn finish(self, sink: &mut ChunkSink<'_>, next_cursor: Option<&str>) -> StreamEnd {
+        let rows = sink.rows();
         let receipt = self.reservation.settle(rows, self.app.clock.now()).and_then(Ticket::wait);
         let receipt = match receipt {
             Ok(receipt) => receipt,
@@ -108,36 +94,32 @@ impl RowEvents {
         };
         let credits = receipt.charged;
         let end = End { rows_returned: rows, next_cursor, credits_charged: credits };
-        let end = serde_json::to_string(&end).unwrap_or_default();
-        let sent = match self.format {
-            StreamFormat::Ndjson => Ok(()),
-            // No blank line after a comment: some clients make an event without data of it.
-            StreamFormat::Events { summary: false } => sink.send(format!(": end {end}\n").as_bytes()),
-            StreamFormat::Events { summary: true } => {
-                sink.send(format!(": end {end}\nevent: end\ndata: {end}\n\n").as_bytes())
-            }
-        };
+        let sent = end.say(self.format, self.summary, sink);
         StreamEnd { rows, credits, complete: sent.is_ok() }
     }
 
-    /// Tells the client what broke, where it can hear it. What was delivered is paid, but rows of a damaged version cost
-    /// nothing; the rest comes back.
-    fn break_off(self, sink: &mut ChunkSink<'_>, rows: u64, broken: &Break) -> StreamEnd {
+    /// Tells the client what broke, where it can hear it. What it has is paid, but rows of a damaged version cost nothing; the
+    /// rest comes back.
+    fn break_off(self, sink: &mut ChunkSink<'_>, broken: &Break) -> StreamEnd {
         if let Break::Damaged(reason) | Break::Books(reason) = broken {
             tracing::error!(request_id = self.request_id, reason, "a stream broke off");
             if matches!(broken, Break::Damaged(_)) {
                 self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
-                self.reservation.delivered(0, self.app.clock.now());
             }
-            if self.format != StreamFormat::Ndjson {
+            if self.format == Format::Sse {
                 let refusal = Response::error(&out_of_service(&self.slug));
                 let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
                 // The client may be gone as well; the answer is cut in any case.
                 drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
             }
         }
-        let paid = if matches!(broken, Break::Damaged(_)) { 0 } else { rows };
-        StreamEnd { rows, credits: paid.min(self.reservation.reserved()), complete: false }
+        let left = broken.rows_left_with(sink);
+        self.reservation.delivered(left.paid, self.app.clock.now());
+        StreamEnd {
+            rows: left.delivered,
+            credits: left.paid.min(self.reservation.reserved()),
+            complete: false,
+        }
     }
 }
 
@@ -172,6 +154,12 @@ struct Line<'l, 'w> {
 impl Line<'_, '_> {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.send(bytes)?;
+        self.silence = Silence::new();
+        Ok(())
+    }
+
+    fn send_rows(&mut self, format: Format, bytes: &[u8], sent: impl FnMut(u64)) -> io::Result<()> {
+        self.sink.send_rows(format, bytes, sent)?;
         self.silence = Silence::new();
         Ok(())
     }
@@ -219,7 +207,6 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     /// Bytes sent so far.
     bytes: u64,
     last: Option<u32>,
-    delivered: &'s mut u64,
 }
 
 impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
@@ -244,27 +231,18 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
         let before = self.queued;
         self.queued = before.saturating_add(u64::try_from(ready).unwrap_or(u64::MAX));
         self.size = self.size.saturating_mul(4).min(self.rows_of_a_unit());
-        let format = if self.line.speaks { Format::Sse } else { Format::Ndjson };
+        let format = self.stream_of.format;
         let combinations = Arc::clone(&self.combinations);
         Ok(Next::Unit(RowUnit { plan: self.plan, format, rows, combinations, before, is_last: self.ended }))
     }
 
-    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
-        let end = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
-        let before = *self.delivered;
-        let (line, delivered) = (&mut self.line, &mut *self.delivered);
+    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], _: Progress) -> Result<(), Break> {
         let RowEvents { reservation, version, app, .. } = self.stream_of;
-        send_counted(
-            bytes,
-            end.saturating_sub(before),
-            |piece| line.send(piece),
-            |sent| {
-                let now = app.clock.now();
-                *delivered = before.saturating_add(sent);
-                version.note_walk(now);
-                reservation.delivered(*delivered, now);
-            },
-        )?;
+        self.line.send_rows(unit.format, bytes, |delivered| {
+            let now = app.clock.now();
+            version.note_walk(now);
+            reservation.delivered(delivered, now);
+        })?;
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
     }
@@ -273,7 +251,7 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
 impl Sending<'_, '_, '_, '_, '_> {
     /// As many rows as `UNIT_BYTES` hold, going by those that were sent.
     fn rows_of_a_unit(&self) -> usize {
-        let each = self.bytes.checked_div(*self.delivered).unwrap_or(0).max(1);
+        let each = self.bytes.checked_div(self.line.sink.rows()).unwrap_or(0).max(1);
         usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, STREAM_ROWS_MAX)
     }
 

@@ -1,10 +1,12 @@
-//! Rows without end: Server-Sent Events, or plain NDJSON, of up to a million rows.
+//! Rows without end: Server-Sent Events, or plain NDJSON or CSV, of up to a million rows.
 
 use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
+use super::page_answer::content_type;
 use super::query::uncharged;
 use super::query_input::{Asked, none_acceptable, not_planned, refuse};
-use super::row_stream::{RowEvents, StreamFormat};
+use super::row_stream::RowEvents;
+use super::stream_end::TRAILERS;
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
@@ -17,6 +19,7 @@ use crate::http::router::{Guard, Route};
 use crate::ledger::{ReserveOrder, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
 use crate::query;
+use crate::render::Format;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -25,8 +28,12 @@ pub(in crate::http) const ROUTES: &[Route] =
 /// Where a fault of the cursor stands, if it is in the body.
 const CURSOR: &str = "/cursor";
 
-const OFFERS: [&[&str]; 2] =
-    [&["text/event-stream"], &["application/x-ndjson", "application/ndjson", "application/jsonl"]];
+const OFFERS: [&[&str]; 3] = [
+    &["text/event-stream"],
+    &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+    &["text/csv", "application/csv"],
+];
+const FORMATS: [Format; 3] = [Format::Sse, Format::Ndjson, Format::Csv];
 
 /// Everything that can be refused is refused here, before the first byte; what a stream can cost is set aside.
 fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -40,7 +47,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     parameters.finish()?;
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
-    let format = stream_format(request, summary)?;
+    let format = stream_format(request)?;
     refuse_tags(request)?;
     let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
     let last_event = request.header("Last-Event-ID");
@@ -80,14 +87,14 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         version: version.clone(),
         asked,
         format,
+        summary,
         reservation,
         request_id: request.request_id().to_owned(),
     };
-    let content_type =
-        if format == StreamFormat::Ndjson { "application/x-ndjson" } else { "text/event-stream" };
     let coding = coding_of(request, format);
-    let response = Response::stream(content_type, Box::new(events))
+    let response = Response::stream(content_type(format), Box::new(events))
         .with_coding(coding)
+        .with_header("Trailer", TRAILERS)
         .with_header("X-Credits-Reserved", reserved.to_string())
         .with_header("X-Credits-Remaining", remaining.to_string())
         .with_header("X-Dataset-Version", version.version.to_string())
@@ -100,16 +107,13 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 /// Events are encoded only for a client that refuses the plain form: what stands between often keeps encoded events back.
-fn coding_of(request: &Incoming, format: StreamFormat) -> Option<Coding> {
+fn coding_of(request: &Incoming, format: Format) -> Option<Coding> {
     let wanted = coding::wanted(&request.accept_encoding());
-    let fits = format == StreamFormat::Ndjson || wanted.refuses_plain;
+    let fits = format != Format::Sse || wanted.refuses_plain;
     wanted.coding.filter(|_| fits)
 }
 
-fn stream_format(request: &Incoming, summary: bool) -> Result<StreamFormat, ApiError> {
-    match choose(&request.accept(), &OFFERS) {
-        Some(0) => Ok(StreamFormat::Events { summary }),
-        Some(_) => Ok(StreamFormat::Ndjson),
-        None => Err(none_acceptable(&OFFERS)),
-    }
+fn stream_format(request: &Incoming) -> Result<Format, ApiError> {
+    let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
+    Ok(FORMATS.get(offer).copied().unwrap_or(Format::Sse))
 }

@@ -79,6 +79,7 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
         header("Content-Range", text("RFC 9110"), "Which bytes these are, and how many the file has."),
         header("Repr-Digest", text("RFC 9530"), "SHA-256 of the whole file, on small files."),
         header("X-Dataset-Version", text("Semantic version"), "The version that was read."),
+        header("Trailer", text("Names of fields"), "The fields that stand behind the last chunk."),
         header("X-Rows-Returned", count("Rows"), "Rows in this answer."),
         header(
             "X-Next-Cursor",

@@ -124,14 +124,16 @@ fn end_of_chunks(bytes: &[u8], at: &mut usize) -> Option<usize> {
         let line = *at + bytes.get(*at..)?.windows(2).position(|window| window == b"\r\n")?;
         let text = std::str::from_utf8(&bytes[*at..line]).unwrap();
         let length = usize::from_str_radix(text, 16).expect("the length of a chunk");
+        if length == 0 {
+            // An empty line ends the trailer fields, and with them the body.
+            let trailer = bytes.get(line..)?.windows(4).position(|window| window == b"\r\n\r\n")?;
+            return Some(line + trailer + 4);
+        }
         let end = line + 2 + length + 2;
         if bytes.len() < end {
             return None;
         }
         *at = end;
-        if length == 0 {
-            return Some(end);
-        }
     }
 }
 

@@ -108,24 +108,26 @@ fn estimate() -> Entry {
 }
 
 fn stream() -> Entry {
-    let summary = word("`1` adds the end as an event.", &["0", "1"]);
+    let summary = word("`1` says the end in the body too.", &["0", "1"]);
     let rows = Answer::plain(
         "Rows. Each `data:` line is one row; the first, every 1,000th and the last carry `id:`, a cursor. The end is the \
-         comment `: end {…}`. A failure after the first byte is `event: error`, and the answer is cut off.",
+         comment `: end {…}`. A failure after the first byte is `event: error`, and the answer is cut off. Every form ends with the \
+         trailer fields `X-Rows-Returned`, `X-Next-Cursor` and `X-Credits-Charged`.",
         "text/event-stream",
         events(),
         EVENTS,
     )
     .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
-    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows"]);
+    .or("text/csv", text("RFC 4180 with a header row and CRLF; a complete chunked body is a complete answer."), CSV)
+    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows", "Trailer"]);
     Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
         .saying(
-            "Up to 1,000,000 rows. What it can cost is set aside before the first byte; the rows that were written are charged and \
-             the rest comes back, also when the client leaves.",
+            "Up to 1,000,000 rows. What it can cost is set aside before the first byte; of a stream that its client leaves, the \
+             rows that were acknowledged are charged and the rest comes back.",
         )
         .of_dataset()
         .with_key()
-        .taking(parameter("summary", "Whether the end is also `event: end`.", summary))
+        .taking(parameter("summary", "Whether the end is also `event: end`, or the last line.", summary))
         .taking(request_header("Last-Event-ID", "The last `id:` that was received; resumes behind it.", text("Base64")))
         .reading(json_body("What to read. An empty body is an empty object.", "StreamBody", examples()))
         .answering("200", rows)
