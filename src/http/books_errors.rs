@@ -49,6 +49,12 @@ impl From<ChargeError> for ApiError {
                         "use a new key for each distinct request, and for the same one once the version that it read is gone",
                     )
             }
+            ChargeError::IdempotencyInUse => {
+                let message = "the request of this Idempotency-Key is still being answered";
+                Self::new(ErrorKind::Conflict, message)
+                    .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
+                    .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
+            }
             ChargeError::Unavailable { reason } => {
                 let message = format!("the books cannot be kept right now: {reason}");
                 Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)

@@ -41,6 +41,9 @@ pub enum ChargeError {
     /// The idempotency key was used for another request.
     #[error("this idempotency key belongs to a request with another body")]
     IdempotencyMismatch,
+    /// The request of the idempotency key is being answered.
+    #[error("the request of this idempotency key is still being answered")]
+    IdempotencyInUse,
     /// The books cannot be written now.
     #[error("{reason}")]
     Unavailable {

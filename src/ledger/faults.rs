@@ -181,6 +181,7 @@ fn check_fault(fault: Fault, durability: ChargeDurability) {
         rows: 300,
         dataset: "orders".to_owned(),
         request_id: "s".to_owned(),
+        claim: None,
         at: noon(),
     };
     let running = ledger.reserve(stream).unwrap();
@@ -291,7 +292,14 @@ fn a_settlement_that_fails_is_made_up_for() {
         let ledger = bench.open(ChargeDurability::Process);
         let account = customer(&ledger);
         let (dataset, request_id) = ("orders".to_owned(), "s".to_owned());
-        let stream = ReserveOrder { account: account.clone(), rows: 300, dataset, request_id, at: noon() };
+        let stream = ReserveOrder {
+            account: account.clone(),
+            rows: 300,
+            dataset,
+            request_id,
+            claim: None,
+            at: noon(),
+        };
         let running = ledger.reserve(stream).unwrap();
         bench.store.set(fault, 0);
         assert!(running.settle(120, noon()).unwrap().wait().is_err());

@@ -11,12 +11,14 @@ use super::id::{AccountId, ReservationId};
 use crate::clock::{Moment, UtcMonth};
 
 const RECORD: &str = "reservation";
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const CREDITS: u8 = 1;
 const FREE_QUERY: u8 = 2;
 const NO_FILE: u8 = 0;
 const FILE: u8 = 1;
 const PROMISED_FILE: u8 = 2;
+const NO_CLAIM: u8 = 0;
+const CLAIM: u8 = 1;
 
 /// The file that a download delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +28,17 @@ pub(super) struct HeldFile {
     /// Parts of it were handed out while the download ran, on the strength of what is held back: it is paid in full
     /// then, however the download ends.
     pub(super) is_promised: bool,
+}
+
+/// The idempotency key under which an answer is given.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HeldClaim {
+    /// The hash of the key.
+    pub(super) key: [u8; 16],
+    /// The hash of the request.
+    pub(super) body: [u8; 16],
+    /// Rows that were paid before: only those behind them are paid now.
+    pub(super) paid_before: u64,
 }
 
 /// An open reservation as it is kept.
@@ -44,9 +57,15 @@ pub(super) struct HoldRecord {
     pub(super) dataset: String,
     /// What is downloaded; nothing for a stream.
     pub(super) file: Option<HeldFile>,
+    pub(super) claim: Option<HeldClaim>,
 }
 
 impl HoldRecord {
+    /// Rows of the answer that were paid before.
+    pub(super) fn paid_before(&self) -> u64 {
+        self.claim.map_or(0, |claim| claim.paid_before)
+    }
+
     /// Credits that are held back.
     pub(super) const fn credits(&self) -> u64 {
         match self.payment {
@@ -65,7 +84,7 @@ impl HoldRecord {
             Some(HeldFile { hash, is_promised: false }) => (FILE, hash),
             Some(HeldFile { hash, is_promised: true }) => (PROMISED_FILE, hash),
         };
-        RecordWriter::new(VERSION)
+        let record = RecordWriter::new(VERSION)
             .u64(self.account.number())
             .byte(kind)
             .u64(number)
@@ -75,14 +94,19 @@ impl HoldRecord {
             .text(&self.request_id)
             .text(&self.dataset)
             .byte(file)
-            .raw(&hash)
-            .finish()
+            .raw(&hash);
+        match &self.claim {
+            None => record.byte(NO_CLAIM).finish(),
+            Some(HeldClaim { key, body, paid_before }) => {
+                record.byte(CLAIM).raw(key).raw(body).u64(*paid_before).finish()
+            }
+        }
     }
 
     pub(super) fn decode(id: ReservationId, bytes: &[u8]) -> Result<HoldRecord, DecodeError> {
         let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        // Records of the first version end before the file.
-        let knows_files = bytes.first().is_some_and(|version| *version > 1);
+        // Records of the first version end before the file, those of the second before the claim.
+        let version = bytes.first().copied().unwrap_or(0);
         let account = AccountId::from_number(reader.u64("account")?);
         let kind = reader.byte("kind")?;
         let number = reader.u64("number")?;
@@ -100,7 +124,8 @@ impl HoldRecord {
             at: Moment::from_unix_millis(reader.i64("at")?),
             request_id: reader.text("request_id")?,
             dataset: reader.text("dataset")?,
-            file: if knows_files { decode_file(&mut reader)? } else { None },
+            file: if version > 1 { decode_file(&mut reader)? } else { None },
+            claim: if version > 2 { decode_claim(&mut reader)? } else { None },
         })
     }
 }
@@ -112,6 +137,17 @@ fn decode_file(reader: &mut RecordReader<'_>) -> Result<Option<HeldFile>, Decode
         NO_FILE => Ok(None),
         FILE | PROMISED_FILE => Ok(Some(HeldFile { hash, is_promised: kind == PROMISED_FILE })),
         _ => Err(reader.meaningless("file", u64::from(kind))),
+    }
+}
+
+fn decode_claim(reader: &mut RecordReader<'_>) -> Result<Option<HeldClaim>, DecodeError> {
+    match reader.byte("claim")? {
+        NO_CLAIM => Ok(None),
+        CLAIM => {
+            let (key, body) = (reader.array("claim key")?, reader.array("claim body")?);
+            Ok(Some(HeldClaim { key, body, paid_before: reader.u64("paid rows")? }))
+        }
+        kind => Err(reader.meaningless("claim", u64::from(kind))),
     }
 }
 
@@ -148,16 +184,24 @@ impl Progress {
 
     pub(super) fn outcome(&self) -> Outcome {
         let rows = self.delivered();
-        let is_answered = rows > 0 || self.is_answered.load(Ordering::Relaxed);
-        Outcome { rows, is_answered, at: Moment::from_unix_millis(self.at.load(Ordering::Relaxed)) }
+        let is_whole = self.is_answered.load(Ordering::Relaxed);
+        Outcome {
+            rows,
+            is_answered: rows > 0 || is_whole,
+            is_whole,
+            at: Moment::from_unix_millis(self.at.load(Ordering::Relaxed)),
+        }
     }
 }
 
 /// How a stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
+    /// Rows from the beginning of the answer that the client has.
     pub(super) rows: u64,
     pub(super) is_answered: bool,
+    /// Whether the answer ended properly.
+    pub(super) is_whole: bool,
     pub(super) at: Moment,
 }
 
@@ -169,10 +213,11 @@ mod tests {
     fn a_reservation_reads_back_as_it_was_written() {
         let at = Moment::from_unix_millis(1_795_228_297_123);
         let file = |is_promised| Some(HeldFile { hash: [7; 16], is_promised });
-        for (payment, file) in [
-            (Payment::Credits(900), file(true)),
-            (Payment::Credits(9), file(false)),
-            (Payment::FreeQuery(at.month()), None),
+        let claim = Some(HeldClaim { key: [1; 16], body: [2; 16], paid_before: 5 });
+        for (payment, file, claim) in [
+            (Payment::Credits(900), file(true), claim),
+            (Payment::Credits(9), file(false), None),
+            (Payment::FreeQuery(at.month()), None, claim),
         ] {
             let hold = HoldRecord {
                 id: ReservationId::from_number(8),
@@ -184,6 +229,7 @@ mod tests {
                 request_id: "r".to_owned(),
                 dataset: "orders".to_owned(),
                 file,
+                claim,
             };
             assert_eq!(HoldRecord::decode(hold.id, &hold.encode()), Ok(hold));
         }
@@ -202,6 +248,7 @@ mod tests {
             .text("orders")
             .finish();
         let hold = HoldRecord::decode(ReservationId::from_number(8), &bytes).unwrap();
-        assert_eq!((hold.delivered, hold.dataset.as_str(), hold.file), (17, "orders", None));
+        assert_eq!((hold.delivered, hold.dataset.as_str()), (17, "orders"));
+        assert_eq!((hold.file, hold.claim), (None, None));
     }
 }

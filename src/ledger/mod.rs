@@ -14,6 +14,7 @@ mod api_key;
 mod audit;
 mod backup;
 mod books;
+mod claim;
 mod codec;
 mod counter;
 mod directory;
@@ -246,7 +247,8 @@ impl Ledger {
     }
 
     /// The place of the request that one idempotency key has paid for, among claims of that key: of the same body on
-    /// several versions of a dataset. Refused when the key has paid for another request.
+    /// several versions of a dataset. Refused when the key has paid for another request, or when one of these is being
+    /// answered.
     pub fn paid_among(
         &self,
         account: &AccountHandle,
@@ -255,6 +257,17 @@ impl Ledger {
     ) -> Result<Option<usize>, ChargeError> {
         let id = account.id();
         self.queue.submit(move |books| books.paid_among(id, &claims, now))?.wait()
+    }
+
+    /// The same of a file, whose parts may be read while the whole of it is on its way.
+    pub fn paid_among_files(
+        &self,
+        account: &AccountHandle,
+        claims: Vec<IdempotencyClaim>,
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        let id = account.id();
+        self.queue.submit(move |books| books.paid_among_files(id, &claims, now))?.wait()
     }
 
     /// Hands in a sale of rows. Await the ticket when the answer is ready to be sent.

@@ -53,6 +53,8 @@ pub struct DownloadOrder {
     pub format: String,
     /// The request.
     pub request_id: String,
+    /// What the client's `Idempotency-Key` stands for.
+    pub claim: Option<IdempotencyClaim>,
     /// When.
     pub at: Moment,
 }
@@ -74,6 +76,8 @@ pub struct ReserveOrder {
     pub dataset: String,
     /// The request.
     pub request_id: String,
+    /// What the client's `Idempotency-Key` stands for.
+    pub claim: Option<IdempotencyClaim>,
     /// When.
     pub at: Moment,
 }
@@ -94,6 +98,9 @@ pub struct Receipt {
     pub(super) undo: Undo,
 }
 
+/// The key of a record, and what it held before.
+pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
+
 /// What taking a charge back needs to know.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undo {
@@ -103,8 +110,8 @@ pub(super) struct Undo {
     pub(super) credits: u64,
     pub(super) rows: u64,
     pub(super) free_month: Option<UtcMonth>,
-    /// The key of the claim or grant that the charge wrote, and the record that it replaced.
-    pub(super) remembered: Option<(Vec<u8>, Option<Vec<u8>>)>,
+    /// The keys of the claim and the grant that the charge wrote, and the records that it replaced.
+    pub(super) remembered: Vec<Replaced>,
     pub(super) dataset: String,
     pub(super) request_id: String,
     pub(super) at: Moment,

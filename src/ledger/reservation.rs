@@ -22,12 +22,14 @@ pub struct Reservation {
     progress: Option<Arc<Progress>>,
     credits: u64,
     remaining: u64,
+    is_replayed: bool,
+    paid_before: u64,
 }
 
 impl Reservation {
     pub(super) fn new(queue: Queue, reserved: Reserved) -> Reservation {
-        let Reserved { id, progress, credits, remaining } = reserved;
-        Reservation { queue, id, progress: Some(progress), credits, remaining }
+        let Reserved { id, progress, credits, remaining, is_replayed, paid_before } = reserved;
+        Reservation { queue, id, progress: Some(progress), credits, remaining, is_replayed, paid_before }
     }
 
     /// Credits that are set aside; zero on a free query.
@@ -40,14 +42,25 @@ impl Reservation {
         self.remaining
     }
 
-    /// Notes how many rows were written to the connection so far. Cheap: call it with every write.
+    /// Whether the same request was paid before under its idempotency key, in full or in part.
+    pub const fn is_replayed(&self) -> bool {
+        self.is_replayed
+    }
+
+    /// What so many rows, from the beginning of the answer, cost beyond what was paid before.
+    pub fn price(&self, rows: u64) -> u64 {
+        rows.saturating_sub(self.paid_before).min(self.credits)
+    }
+
+    /// Notes how many rows of the answer, from its beginning, the client has so far. Cheap: call it with every write.
     pub fn delivered(&self, rows: u64, now: Moment) {
         if let Some(progress) = &self.progress {
             progress.note(rows, now);
         }
     }
 
-    /// The stream ended as it should after so many rows: they are paid, the rest comes back.
+    /// The stream ended as it should after so many rows, from the beginning of the answer: they are paid, the rest comes
+    /// back.
     pub fn settle(mut self, rows: u64, now: Moment) -> Result<Ticket<Receipt>, ChargeError> {
         let Some(progress) = self.progress.take() else { return Err(Unavailable::Stopped.into()) };
         progress.note(rows, now);

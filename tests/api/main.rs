@@ -21,6 +21,7 @@ mod envelope;
 mod faults;
 mod free_answers;
 mod harness;
+mod idempotency;
 mod links;
 mod metadata;
 mod observability;

@@ -71,7 +71,7 @@ pub fn charge(
 
 pub fn stream(account: &AccountHandle, rows: u64, at: Moment) -> ReserveOrder {
     let (dataset, request_id) = ("orders".to_owned(), "stream".to_owned());
-    ReserveOrder { account: account.clone(), rows, dataset, request_id, at }
+    ReserveOrder { account: account.clone(), rows, dataset, request_id, claim: None, at }
 }
 
 pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadOrder {
@@ -82,6 +82,7 @@ pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadOrder
         version: "1.0.0".to_owned(),
         format: "csv".to_owned(),
         request_id: "download".to_owned(),
+        claim: None,
         at,
     }
 }

@@ -7,6 +7,7 @@
 )]
 #![expect(clippy::indexing_slicing, reason = "an index that does not exist fails the test")]
 
+mod claims;
 mod concurrency;
 mod crash;
 mod damage;

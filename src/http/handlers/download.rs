@@ -4,7 +4,8 @@ use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
 use super::download_body::{DownloadBody, Paid};
 use super::query::uncharged;
-use super::query_input::none_acceptable;
+use super::query_input::{Claimed, Wanted, claim, none_acceptable};
+use super::stream::with_replay;
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
@@ -15,7 +16,7 @@ use crate::http::negotiation::choose;
 use crate::http::range::{self, Asked};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
-use crate::ledger::{ChargeError, DownloadOrder, Ticket};
+use crate::ledger::{ChargeError, DownloadOrder, IdempotencyClaim, Ticket};
 use crate::render::{Document, Format, renderer_version};
 
 /// Paths of this file.
@@ -47,12 +48,20 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         None => accepted(request)?,
     };
     let version = dataset_version::of_parameter(&dataset, named_version.as_deref())?;
+    let content = named_version.as_deref().unwrap_or_default().as_bytes();
+    let wanted = Wanted::File(name_of(format));
+    let Claimed { version, claim, .. } = claim(app, request, &dataset, version.clone(), wanted, content)?;
+    let version = &version;
     verified(dataset.slug(), version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
     let document = app.exports.open(&version.table, format).map_err(broken)?;
     let digest = app.exports.digest(&document).map_err(broken)?;
-    let file = File { app, slug: dataset.slug(), version, format, document, digest };
+    let file = File { app, slug: dataset.slug(), version, format, document, digest, claim };
     file.answer(request)
+}
+
+fn name_of(format: Format) -> &'static str {
+    FORMATS.iter().find(|(_, named)| *named == format).map_or("csv", |(name, _)| name)
 }
 
 fn accepted(request: &Incoming) -> Result<Format, ApiError> {
@@ -68,6 +77,7 @@ struct File<'a> {
     format: Format,
     document: Document<'a>,
     digest: Option<String>,
+    claim: Option<IdempotencyClaim>,
 }
 
 impl File<'_> {
@@ -137,14 +147,17 @@ impl File<'_> {
             version: version.version.to_string(),
             format: self.format_name().to_owned(),
             request_id: request.request_id().to_owned(),
+            claim: self.claim,
             at: request.now(),
         };
+        let mut is_replayed = false;
         let (paid, charged, remaining) = if is_part {
             let receipt = self.app.ledger.submit_part(order).and_then(Ticket::wait).map_err(not_paid)?;
             let (charged, remaining) = (receipt.charged, receipt.remaining);
             (Paid::InAdvance(receipt), charged, remaining)
         } else {
             let reservation = self.app.ledger.reserve_download(order).map_err(not_paid)?;
+            is_replayed = reservation.is_replayed();
             let (charged, remaining) = (reservation.reserved(), reservation.remaining());
             (Paid::AsItGoes(reservation), charged, remaining)
         };
@@ -159,6 +172,7 @@ impl File<'_> {
             request_id: request.request_id().to_owned(),
         };
         let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
+        let response = with_replay(response, is_replayed);
         Ok(match coding {
             Some(coding) => response.with_coding(Some(coding)),
             None => response.with_length(part.end.saturating_sub(part.start)),
@@ -192,7 +206,7 @@ impl File<'_> {
     }
 
     fn format_name(&self) -> &'static str {
-        FORMATS.iter().find(|(_, format)| *format == self.format).map_or("csv", |(name, _)| name)
+        name_of(self.format)
     }
 
     const fn content_type(&self) -> &'static str {

@@ -180,7 +180,7 @@ impl Sending<'_, '_, '_, '_> {
         if let Some(reservation) = &self.reservation {
             let left = broken.rows_left_with(self.sink);
             self.end.rows = left.delivered;
-            self.end.credits = left.paid.min(reservation.reserved());
+            self.end.credits = reservation.price(left.paid);
             reservation.delivered(left.paid, self.app.clock.now());
         }
     }

@@ -4,7 +4,7 @@ use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
-use super::query_input::{Asked, claim, format, named_format, not_planned};
+use super::query_input::{Asked, Claimed, Wanted, claim, format, named_format, not_planned};
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::fairness::Size;
 use crate::http::app::App;
@@ -79,7 +79,7 @@ fn answer(
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
-    let (version, claim) = claim(app, request, &dataset, version, content)?;
+    let Claimed { version, claim, .. } = claim(app, request, &dataset, version, Wanted::Page, content)?;
     verified(dataset.slug(), &version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =

@@ -164,6 +164,27 @@ pub(super) fn not_planned(error: QueryError, broken: impl FnOnce(FormatError) ->
     }
 }
 
+/// What an `Idempotency-Key` is sent for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted {
+    /// A page of rows.
+    Page,
+    /// A stream of rows.
+    Stream,
+    /// The file in a format, whole or in parts.
+    File(&'static str),
+}
+
+/// What is read under an `Idempotency-Key`, or without one.
+pub(super) struct Claimed {
+    /// The version to be read.
+    pub(super) version: DatasetVersion,
+    /// The claim on it, when a key is sent.
+    pub(super) claim: Option<IdempotencyClaim>,
+    /// Whether the request was paid before under the key, in full or in part.
+    pub(super) is_paid: bool,
+}
+
 /// The claim of an `Idempotency-Key` on a version, when one is sent, and the version to be read. A request that was paid
 /// is answered again from the version that it was paid for: rows of a newer one were not. `content` is what must not
 /// differ under one key.
@@ -172,20 +193,36 @@ pub(super) fn claim(
     request: &Incoming,
     dataset: &Dataset,
     version: DatasetVersion,
+    wanted: Wanted,
     content: &[u8],
-) -> Result<(DatasetVersion, Option<IdempotencyClaim>), ApiError> {
-    let Some(key) = request.header("Idempotency-Key") else { return Ok((version, None)) };
+) -> Result<Claimed, ApiError> {
+    let Some(key) = request.header("Idempotency-Key") else {
+        return Ok(Claimed { version, claim: None, is_paid: false });
+    };
     let others = dataset.versions.iter().chain(&dataset.held);
     let mut versions: Vec<DatasetVersion> = std::iter::once(&version).chain(others).cloned().collect();
     let of_version = |version: &DatasetVersion| {
-        let scope = format!("query {} {}", dataset.slug(), version.table.fingerprint());
+        let (slug, content_of_version) = (dataset.slug(), version.table.fingerprint());
+        let scope = match wanted {
+            Wanted::Page => format!("query {slug} {content_of_version}"),
+            Wanted::Stream => format!("stream {slug} {content_of_version}"),
+            Wanted::File(format) => format!("download {slug} {content_of_version} {format}"),
+        };
         IdempotencyClaim::new(key, &scope, content)
     };
     let claims: Vec<_> =
         versions.iter().map(of_version).collect::<Result<_, ClaimError>>().map_err(invalid_key)?;
-    let paid = app.ledger.paid_among(&request.caller()?.account, claims.clone(), request.now())?;
+    let (account, now) = (&request.caller()?.account, request.now());
+    let paid = match wanted {
+        Wanted::Page | Wanted::Stream => app.ledger.paid_among(account, claims.clone(), now)?,
+        Wanted::File(_) => app.ledger.paid_among_files(account, claims.clone(), now)?,
+    };
     let place = paid.unwrap_or(0);
-    Ok((versions.swap_remove(place), claims.get(place).copied()))
+    let version = versions.swap_remove(place);
+    if paid.is_some() {
+        version.note_walk(now);
+    }
+    Ok(Claimed { version, claim: claims.get(place).copied(), is_paid: paid.is_some() })
 }
 
 fn invalid_key(error: ClaimError) -> ApiError {

@@ -31,6 +31,8 @@ pub(super) struct RowEvents {
     pub(super) format: Format,
     /// Whether the end is said in the body too, for clients that see neither comments nor trailers.
     pub(super) summary: bool,
+    /// Rows at the beginning of the answer that the client has already.
+    pub(super) passed_over: u64,
     pub(super) reservation: Reservation,
     pub(super) request_id: String,
 }
@@ -38,15 +40,15 @@ pub(super) struct RowEvents {
 impl StreamBody for RowEvents {
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd {
         match self.send_rows(sink) {
-            Ok(next_cursor) => self.finish(sink, next_cursor.as_deref()),
+            Ok((passed, next_cursor)) => self.finish(sink, passed, next_cursor.as_deref()),
             Err(broken) => self.break_off(sink, &broken),
         }
     }
 }
 
 impl RowEvents {
-    /// Sends every row and gives the cursor behind the last one, where further rows exist.
-    fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<Option<String>, Break> {
+    /// Sends every row. Gives how many were passed over, and the cursor behind the last one, where further rows exist.
+    fn send_rows(&self, sink: &mut ChunkSink<'_>) -> Result<(u64, Option<String>), Break> {
         let table = &self.version.table;
         let plan = query::plan(&self.asked, table, &self.slug).map_err(|error| match error {
             QueryError::Format(error) => error.into(),
@@ -69,6 +71,7 @@ impl RowEvents {
             found: Vec::new(),
             held: Vec::new(),
             ended: false,
+            to_pass: self.passed_over,
             queued: 0,
             size: STREAM_FIRST_ROWS,
             combinations: Arc::default(),
@@ -76,15 +79,17 @@ impl RowEvents {
             last: None,
         };
         self.app.press.run(&mut sending)?;
+        let passed = self.passed_over.saturating_sub(sending.to_pass);
         let next_cursor = sending.next_cursor()?;
         sink.await_delivery()?;
-        Ok(next_cursor)
+        Ok((passed, next_cursor))
     }
 
     /// Settles all rows, then says so.
-    fn finish(self, sink: &mut ChunkSink<'_>, next_cursor: Option<&str>) -> StreamEnd {
+    fn finish(self, sink: &mut ChunkSink<'_>, passed: u64, next_cursor: Option<&str>) -> StreamEnd {
         let rows = sink.rows();
-        let receipt = self.reservation.settle(rows, self.app.clock.now()).and_then(Ticket::wait);
+        let receipt =
+            self.reservation.settle(passed.saturating_add(rows), self.app.clock.now()).and_then(Ticket::wait);
         let receipt = match receipt {
             Ok(receipt) => receipt,
             Err(error) => {
@@ -114,13 +119,15 @@ impl RowEvents {
             }
         }
         let left = broken.rows_left_with(sink);
-        self.reservation.delivered(left.paid, self.app.clock.now());
-        StreamEnd {
-            rows: left.delivered,
-            credits: left.paid.min(self.reservation.reserved()),
-            complete: false,
-        }
+        let place = place(self.passed_over, left.paid);
+        self.reservation.delivered(place, self.app.clock.now());
+        StreamEnd { rows: left.delivered, credits: self.reservation.price(place), complete: false }
     }
+}
+
+/// The place of the last of so many delivered rows in the whole answer.
+fn place(passed_over: u64, delivered: u64) -> u64 {
+    if delivered == 0 { 0 } else { passed_over.saturating_add(delivered) }
 }
 
 /// Finds the first rows. Where that needs all of them, the client hears from us while it waits.
@@ -199,6 +206,8 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     /// Rows that are found and in no unit yet.
     held: Vec<u32>,
     ended: bool,
+    /// Rows that are still to be passed over.
+    to_pass: u64,
     /// Rows in units so far.
     queued: u64,
     /// Rows of the next unit.
@@ -216,6 +225,9 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
     fn next(&mut self) -> Result<Next<RowUnit<'p, 't>>, Break> {
         if self.ended {
             return Ok(Next::End);
+        }
+        if self.to_pass > 0 {
+            return self.pass_over();
         }
         self.ended = !self.stream.next_batch(self.size.saturating_add(1), &mut self.found)?;
         self.held.append(&mut self.found);
@@ -237,18 +249,29 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
     }
 
     fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], _: Progress) -> Result<(), Break> {
-        let RowEvents { reservation, version, app, .. } = self.stream_of;
+        let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
         self.line.send_rows(unit.format, bytes, |delivered| {
             let now = app.clock.now();
             version.note_walk(now);
-            reservation.delivered(delivered, now);
+            reservation.delivered(place(*passed_over, delivered), now);
         })?;
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
     }
 }
 
-impl Sending<'_, '_, '_, '_, '_> {
+impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
+    /// Finds rows that the client has, and remembers the last of them.
+    fn pass_over(&mut self) -> Result<Next<RowUnit<'p, 't>>, Break> {
+        let step = usize::try_from(self.to_pass).unwrap_or(usize::MAX).min(STREAM_ROWS_MAX);
+        self.ended = !self.stream.next_batch(step, &mut self.found)?;
+        self.to_pass = self.to_pass.saturating_sub(u64::try_from(self.found.len()).unwrap_or(u64::MAX));
+        self.last = self.found.last().copied().or(self.last);
+        self.found.clear();
+        self.line.ping_if_silent()?;
+        Ok(if self.ended { Next::End } else { Next::Nothing })
+    }
+
     /// As many rows as `UNIT_BYTES` hold, going by those that were sent.
     fn rows_of_a_unit(&self) -> usize {
         let each = self.bytes.checked_div(self.line.sink.rows()).unwrap_or(0).max(1);

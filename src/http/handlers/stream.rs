@@ -4,14 +4,14 @@ use super::dataset_answer::{damaged, find, verified};
 use super::dataset_version;
 use super::page_answer::content_type;
 use super::query::uncharged;
-use super::query_input::{Asked, none_acceptable, not_planned, refuse};
+use super::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse};
 use super::row_stream::RowEvents;
 use super::stream_end::TRAILERS;
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
 use crate::http::conditional::refuse_tags;
-use crate::http::errors::ApiError;
+use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::negotiation::choose;
 use crate::http::response::Response;
@@ -44,6 +44,7 @@ fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut parameters = request.query();
     let summary = parameters.choice("summary", &[("0", false), ("1", true)]).unwrap_or(false);
+    let passed_over = parameters.integer("afterRows", 0, STREAM_LIMIT_MAX, 0);
     parameters.finish()?;
     let body = request.read_json_body()?;
     let dataset = find(app, request)?;
@@ -58,13 +59,18 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
     }
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let wanted = content_under_a_key(request, &body);
+    let claimed = claim(app, request, &dataset, version, Wanted::Stream, &wanted)?;
+    let Claimed { version, claim, is_paid } = claimed.resumed_behind(passed_over)?;
     verified(dataset.slug(), &version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan = query::plan(&asked, &version.table, dataset.slug())
         .map_err(|error| of_header(not_planned(error, broken)))?;
     let account = request.caller()?.account.clone();
     let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
-    app.ledger.can_afford_anything(&account, spending, None, now)?;
+    if !is_paid {
+        app.ledger.can_afford_anything(&account, spending, None, now)?;
+    }
     let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
     let most = plan.limit().min(total.unwrap_or(u64::MAX));
     // Whoever can pay for as much as there may be need not wait for a count.
@@ -78,9 +84,11 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         rows,
         dataset: dataset.slug().to_owned(),
         request_id: request.request_id().to_owned(),
+        claim,
         at: request.now(),
     })?;
-    let (reserved, remaining) = (reservation.reserved(), reservation.remaining());
+    let (is_replayed, reserved, remaining) =
+        (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
@@ -88,11 +96,12 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         asked,
         format,
         summary,
+        passed_over,
         reservation,
         request_id: request.request_id().to_owned(),
     };
     let coding = coding_of(request, format);
-    let response = Response::stream(content_type(format), Box::new(events))
+    let response = with_replay(Response::stream(content_type(format), Box::new(events)), is_replayed)
         .with_coding(coding)
         .with_header("Trailer", TRAILERS)
         .with_header("X-Credits-Reserved", reserved.to_string())
@@ -104,6 +113,29 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         Some(total) => response.with_header("X-Total-Rows", total.to_string()),
         None => response,
     })
+}
+
+/// The body, and with it the event behind which it begins, must not differ under one key.
+fn content_under_a_key(request: &Incoming, body: &[u8]) -> Vec<u8> {
+    let last_event = request.header("Last-Event-ID").unwrap_or_default();
+    [last_event.as_bytes(), b"\n", body].concat()
+}
+
+impl Claimed {
+    /// Rows can be left out of an answer that was begun, and of no other.
+    fn resumed_behind(self, passed_over: u64) -> Result<Self, ApiError> {
+        if self.is_paid || passed_over == 0 {
+            return Ok(self);
+        }
+        let message = "nothing was charged for this request under this Idempotency-Key";
+        Err(ApiError::new(ErrorKind::Unprocessable, message)
+            .with_reason("NOTHING_TO_RESUME", "send the request without afterRows"))
+    }
+}
+
+/// Says of an answer that was paid before, in full or in part, that it was.
+pub(super) fn with_replay(response: Response, is_replayed: bool) -> Response {
+    if is_replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
 }
 
 /// Events are encoded only for a client that refuses the plain form: what stands between often keeps encoded events back.

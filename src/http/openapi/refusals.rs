@@ -125,6 +125,14 @@ const MEANINGS: &[Meaning] = &[
     .because("RANGE_NOT_SATISFIABLE", "ask for one range of bytes inside the file")
     .with(&["Content-Range"]),
     meaning(
+        ErrorKind::Conflict,
+        "Conflict",
+        "The request of this `Idempotency-Key` is still being answered.",
+        "the request of this Idempotency-Key is still being answered",
+    )
+    .because("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
+    .with(&["Retry-After"]),
+    meaning(
         ErrorKind::Unprocessable,
         "Unprocessable",
         "The `Idempotency-Key` was used with another request within 24 hours, or the version that it paid for is gone.",

@@ -3,28 +3,16 @@
 //! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams and files.
 
 use super::super::account::Payment;
-use super::super::codec::{RecordReader, RecordWriter};
 use super::super::entry::EntryKind;
 use super::super::error::ChargeError;
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{ChargeOrder, IdempotencyClaim, Receipt, Undo};
+use super::super::order::{ChargeOrder, Receipt, Undo};
 use super::super::usage::Usage;
+use super::claiming::Claimed;
 use super::{Books, EntryDetail};
 use crate::clock::Moment;
 use crate::limits::ledger::IDEMPOTENCY_HOURS;
-
-const REMEMBERED: &str = "remembered payment";
-const REMEMBERED_VERSION: u8 = 1;
-
-/// Whether an idempotency key has paid already.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in super::super) enum Claimed {
-    /// It is new.
-    No,
-    /// The same request has paid.
-    Yes,
-}
 
 /// An answer that is counted and, unless it was paid earlier, paid.
 pub(super) struct Sale<'t> {
@@ -56,7 +44,7 @@ impl Books {
         if let Some(claim) = &order.claim {
             let key = key_space::claim(account, &claim.key);
             self.remember(&key, &claim.body, order.at.plus_seconds(IDEMPOTENCY_HOURS * 3_600));
-            receipt.undo.remembered = Some((key, None));
+            receipt.undo.remembered.push((key, None));
         }
         Ok(receipt)
     }
@@ -75,10 +63,11 @@ impl Books {
         self.account(undo.account)?;
         usage.subtract(used);
         self.put_usage(undo.account, &undo.dataset, day, usage);
-        match &undo.remembered {
-            Some((key, Some(previous))) => self.put_back(key, previous)?,
-            Some((key, None)) => self.changes.remove(key.clone()),
-            None => {}
+        for (key, previous) in &undo.remembered {
+            match previous {
+                Some(previous) => self.put_back(key, previous)?,
+                None => self.changes.remove(key.clone()),
+            }
         }
         if undo.credits > 0 {
             let detail = EntryDetail {
@@ -97,33 +86,6 @@ impl Books {
             self.changed_accounts.insert(undo.account);
         }
         Ok(())
-    }
-
-    /// Whether this idempotency key has paid for this request; refused when it has paid for another one.
-    pub(in super::super) fn claimed(
-        &mut self,
-        account: AccountId,
-        claim: &IdempotencyClaim,
-        now: Moment,
-    ) -> Result<Claimed, ChargeError> {
-        let paid = self.paid_among(account, std::slice::from_ref(claim), now)?;
-        Ok(if paid.is_some() { Claimed::Yes } else { Claimed::No })
-    }
-
-    /// The place of the request that the key of these claims has paid for; refused when it has paid for none of them
-    /// but for another one.
-    pub(in super::super) fn paid_among(
-        &mut self,
-        account: AccountId,
-        claims: &[IdempotencyClaim],
-        now: Moment,
-    ) -> Result<Option<usize>, ChargeError> {
-        let Some(first) = claims.first() else { return Ok(None) };
-        let Some(body) = self.remembered(&key_space::claim(account, &first.key), now)? else {
-            return Ok(None);
-        };
-        let place = claims.iter().position(|claim| claim.key == first.key && claim.body == body);
-        place.map(Some).ok_or(ChargeError::IdempotencyMismatch)
     }
 
     /// Takes the payment, or nothing when it was made earlier, and counts the answer.
@@ -157,7 +119,7 @@ impl Books {
             credits,
             rows: sale.rows,
             free_month,
-            remembered: None,
+            remembered: Vec::new(),
             dataset: sale.dataset.to_owned(),
             request_id: sale.request_id.to_owned(),
             at: sale.at,
@@ -188,38 +150,6 @@ impl Books {
         self.changed_accounts.insert(account);
         Ok(())
     }
-
-    pub(super) fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
-        let value = RecordWriter::new(REMEMBERED_VERSION).i64(until.unix_millis()).raw(hash).finish();
-        self.changes.put(key.to_vec(), value);
-        self.changes.put(key_space::expiry(until, key), Vec::new());
-    }
-
-    /// Remembers again what was remembered under a key before.
-    fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
-        let decoded = decode_remembered(previous);
-        let (until, _) = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
-        self.changes.put(key.to_vec(), previous.to_vec());
-        self.changes.put(key_space::expiry(until, key), Vec::new());
-        Ok(())
-    }
-
-    /// The hash that is remembered under a key, unless it has expired.
-    pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
-        let Some(bytes) = self.get(key)? else { return Ok(None) };
-        match decode_remembered(&bytes) {
-            Ok((until, hash)) => Ok((now < until).then_some(hash)),
-            Err(error) => Err(self.fail_damaged(error.to_string())),
-        }
-    }
-}
-
-/// The end and the hash of a remembered payment.
-pub(super) fn decode_remembered(
-    bytes: &[u8],
-) -> Result<(Moment, [u8; 16]), super::super::codec::DecodeError> {
-    let mut reader = RecordReader::new(REMEMBERED, REMEMBERED_VERSION, bytes)?;
-    Ok((Moment::from_unix_millis(reader.i64("until")?), reader.array("hash")?))
 }
 
 /// Credits as an amount. No account holds more than `BALANCE_CREDITS_MAX`, so nothing is cut off.

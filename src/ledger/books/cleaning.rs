@@ -3,11 +3,11 @@
 //! A round is short, so that it fits between two batches. Entries are never taken away. Knows no clock: the latest
 //! moment that an operation brought along is the present.
 
+use super::super::claim::Remembered;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::key_space;
 use super::Books;
-use super::charging::decode_remembered;
 use crate::limits::ledger::EXPIRED_PER_ROUND_MAX;
 
 impl Books {
@@ -28,9 +28,9 @@ impl Books {
             }
             // A later payment may have moved the end; then another expiry record stands for it.
             if let Some(value) = self.get(key)? {
-                let decoded = decode_remembered(&value);
-                let (end, _) = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
-                if end <= until {
+                let decoded = Remembered::decode(&value);
+                let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+                if remembered.until <= until {
                     self.changes.remove(key.to_vec());
                 }
             }

@@ -30,15 +30,17 @@ impl Books {
         &mut self,
         order: &DownloadOrder,
     ) -> Result<Reserved, ChargeError> {
-        let payment = self.account(order.account.id())?.record.purse.pay_credits(order.rows)?;
+        let price = self.account(order.account.id())?.record.purse.pay_credits(order.rows);
         let hold = ReserveOrder {
             account: order.account.clone(),
             rows: order.rows,
             dataset: order.dataset.clone(),
             request_id: order.request_id.clone(),
+            claim: order.claim,
             at: order.at,
         };
-        self.hold(&hold, payment, Some(HeldFile { hash: order.file(), is_promised: false }))
+        let begun = self.begin_answer(&hold, price)?;
+        self.hold(&hold, &begun, Some(HeldFile { hash: order.file(), is_promised: false }))
     }
 
     /// Sells a part of a file.
@@ -46,6 +48,7 @@ impl Books {
         let account = order.account.id();
         let (hash, at) = (order.file(), order.at);
         let sale = |rows| Sale { account, rows, dataset: &order.dataset, request_id: &order.request_id, at };
+        self.check_part(order)?;
         let key = key_space::grant(account, &hash);
         let known = self.unpaid(&key, at)?;
         if known == Some(0) || self.promise(account, &hash) {
@@ -56,7 +59,8 @@ impl Books {
         let mut receipt = self.sell(&sale(cost), Some(payment))?;
         let previous = if known.is_some() { self.get(&key)? } else { None };
         self.remember(&key, &unpaid_mark(0), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
-        receipt.undo.remembered = Some((key, previous));
+        receipt.undo.remembered.push((key, previous));
+        receipt.undo.remembered.extend(self.keep_part(order, cost)?);
         Ok(receipt)
     }
 
@@ -75,6 +79,7 @@ impl Books {
             return Ok(());
         }
         self.remember(&key, &unpaid_mark(unpaid), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        self.settled_claims.insert(key);
         Ok(())
     }
 

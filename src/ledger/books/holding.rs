@@ -15,6 +15,7 @@ use super::super::key_space;
 use super::super::order::{Receipt, ReserveOrder, Undo};
 use super::super::usage::Usage;
 use super::charging::signed;
+use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::{Books, EntryDetail, Hold};
 use crate::limits::ledger::OPEN_RESERVATIONS_MAX;
@@ -25,25 +26,30 @@ pub(in super::super) struct Reserved {
     pub(in super::super) progress: Arc<Progress>,
     pub(in super::super) credits: u64,
     pub(in super::super) remaining: u64,
+    /// Whether the answer was paid before, in full or in part, and how many rows of it.
+    pub(in super::super) is_replayed: bool,
+    pub(in super::super) paid_before: u64,
 }
 
 impl Books {
     /// Holds back what the order can cost.
     pub(in super::super) fn reserve(&mut self, order: &ReserveOrder) -> Result<Reserved, ChargeError> {
-        let payment = self.account(order.account.id())?.record.purse.pay_query(order.rows, order.at)?;
-        self.hold(order, payment, None)
+        let price = self.account(order.account.id())?.record.purse.pay_query(order.rows, order.at);
+        let begun = self.begin_answer(order, price)?;
+        self.hold(order, &begun, None)
     }
 
     /// Takes the payment and opens a reservation for it.
     pub(super) fn hold(
         &mut self,
         order: &ReserveOrder,
-        payment: Payment,
+        begun: &Begun,
         file: Option<HeldFile>,
     ) -> Result<Reserved, ChargeError> {
         if self.holds.len() >= OPEN_RESERVATIONS_MAX {
             return Err(Unavailable::Busy.into());
         }
+        let Begun { claim, payment, is_replayed } = *begun;
         self.latest = self.latest.max(order.at);
         let account = order.account.id();
         let sequence = match payment {
@@ -71,18 +77,20 @@ impl Books {
             request_id: order.request_id.clone(),
             dataset: order.dataset.clone(),
             file,
+            claim,
         };
         self.next_reservation += 1;
-        Ok(self.open_hold(record, Progress::new(order.at)))
+        Ok(Reserved { is_replayed, ..self.open_hold(record, Progress::new(order.at)) })
     }
 
     fn open_hold(&mut self, record: HoldRecord, progress: Arc<Progress>) -> Reserved {
         let (id, credits, account) = (record.id, record.credits(), record.account);
+        let paid_before = record.paid_before();
         self.changes.put(key_space::reservation(id), record.encode());
         self.holds.insert(id, Hold { record, progress: Arc::clone(&progress) });
         self.change_reserved(account, |reserved| reserved.saturating_add(credits));
         let remaining = self.accounts.get(&account).map_or(0, |account| account.record.purse.balance);
-        Reserved { id, progress, credits, remaining }
+        Reserved { id, progress, credits, remaining, is_replayed: false, paid_before }
     }
 
     /// Ends a reservation: sells the rows of the outcome and gives the rest back. Nothing when it is settled already.
@@ -100,12 +108,13 @@ impl Books {
         let is_promised = record.file.is_some_and(|file| file.is_promised);
         let (sold, free_month) = match record.payment {
             Payment::Credits(held) if is_promised => (held, None),
-            Payment::Credits(held) => (outcome.rows.min(held), None),
+            Payment::Credits(held) => (outcome.rows.saturating_sub(record.paid_before()).min(held), None),
             Payment::FreeQuery(month) => (0, Some(month)),
         };
         if let Some(file) = record.file {
             self.note_paid(record.account, &file.hash, sold, record.credits() - sold, outcome.at)?;
         }
+        self.keep_claim(&record, outcome, is_promised);
         if record.sequence > 0 {
             let detail = EntryDetail {
                 rows: sold,
@@ -180,7 +189,7 @@ fn settled(record: HoldRecord, outcome: Outcome, sold: u64) -> Undo {
             Payment::FreeQuery(month) if outcome.is_answered => Some(month),
             _ => None,
         },
-        remembered: None,
+        remembered: Vec::new(),
         dataset: record.dataset,
         request_id: record.request_id,
         at: outcome.at,

@@ -56,7 +56,7 @@ impl Books {
         let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
         orphans.sort_unstable();
         for (id, rows) in orphans {
-            let outcome = Outcome { rows, is_answered: rows > 0, at: now };
+            let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, at: now };
             if let Err(error) = self.settle(id, outcome, "left open by a stop") {
                 return Err(self
                     .failure
@@ -106,6 +106,7 @@ impl Loaded {
             key_handles: HashSet::new(),
             keys_of: HashMap::new(),
             holds: self.holds,
+            settled_claims: HashSet::new(),
             closed_holds: Vec::new(),
             usage: HashMap::new(),
             usage_day: now.day(),

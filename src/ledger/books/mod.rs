@@ -5,6 +5,7 @@
 //! loaded anew. Knows no thread, no channel and no clock.
 
 mod charging;
+mod claiming;
 mod cleaning;
 mod downloading;
 mod holding;
@@ -31,7 +32,7 @@ use super::usage::Usage;
 use crate::clock::{Moment, UtcDay};
 use crate::limits::ledger::USAGE_LINES_CACHED_MAX;
 
-pub(super) use charging::Claimed;
+pub(super) use claiming::Claimed;
 pub(super) use holding::Reserved;
 pub(super) use loading::{LiveStreams, LoadError, check_format, for_each, read_entries};
 pub(super) use operating::{Credit, NewKey};
@@ -60,6 +61,8 @@ pub(super) struct Books {
     key_handles: HashSet<u64>,
     keys_of: HashMap<AccountId, usize>,
     holds: HashMap<ReservationId, Hold>,
+    /// What settled answers have had remembered since the last commit.
+    settled_claims: HashSet<Vec<u8>>,
     /// Settled since the last commit; forgotten once that is written.
     closed_holds: Vec<Hold>,
     usage: HashMap<(AccountId, String), Usage>,
@@ -168,6 +171,7 @@ impl Books {
         }
         self.changes.clear();
         self.closed_holds.clear();
+        self.settled_claims.clear();
     }
 
     /// Adds a line. The caller has made sure that the balance allows it.

@@ -15,10 +15,12 @@ use super::{Books, EntryDetail};
 use crate::clock::Moment;
 
 impl Books {
-    /// Keys of the idempotency claims and download grants that the batch in hand would have written.
+    /// Keys of the idempotency claims and download grants that the charges of the batch in hand would have written. What its
+    /// settlements remember is left alone: they are not taken back.
     pub(in super::super) fn pending_claims(&self) -> Vec<Vec<u8>> {
         let written =
             self.changes.iter().filter(|(key, value)| value.is_some() && key_space::is_remembered(key));
+        let written = written.filter(|(key, _)| !self.settled_claims.contains(*key));
         written.map(|(key, _)| key.to_vec()).collect()
     }
 

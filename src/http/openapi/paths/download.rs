@@ -3,13 +3,20 @@
 use serde_json::{Value, json};
 
 use super::QUERY;
+use super::query::idempotency_key;
 use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
 use crate::http::openapi::operation::{Answer, Entry, Op, parameter, request_header, version};
 use crate::http::openapi::parts::{Node, list, named, text, word};
 
-const FILE: [&str; 5] =
-    ["Accept-Ranges", "Content-Disposition", "Content-Encoding", "Repr-Digest", "X-Dataset-Version"];
+const FILE: [&str; 6] = [
+    "Accept-Ranges",
+    "Content-Disposition",
+    "Content-Encoding",
+    "Repr-Digest",
+    "X-Dataset-Version",
+    "Idempotent-Replayed",
+];
 const CSV: &str = "o_orderkey,o_totalprice\r\n1,173665.47\r\n";
 const NDJSON: &str = "{\"o_orderkey\":1,\"o_totalprice\":173665.47}\n";
 
@@ -36,6 +43,7 @@ pub(super) fn all() -> Vec<Entry> {
             .with_key()
             .taking(parameter("format", "What the file looks like; CSV unless said otherwise.", format))
             .taking(version())
+            .taking(idempotency_key())
             .taking(request_header("Range", "One range of bytes.", text("RFC 9110")))
             .taking(request_header("If-Range", condition, text("As the answer carried it.")))
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
@@ -44,7 +52,13 @@ pub(super) fn all() -> Vec<Entry> {
             .answering("200", file("The whole file.", list("Every row.", named("Row")), rows))
             .answering("206", part.header("Content-Range"))
             .answering("304", held.headers(&headers::CREDITS))
-            .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::RangeNotSatisfiable])
+            .refusing(&[
+                ErrorKind::NoCredits,
+                ErrorKind::NotAcceptable,
+                ErrorKind::Conflict,
+                ErrorKind::RangeNotSatisfiable,
+                ErrorKind::Unprocessable,
+            ])
             .entry(),
     ]
 }

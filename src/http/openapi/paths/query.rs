@@ -9,7 +9,7 @@ use crate::http::errors::ErrorKind;
 use crate::http::openapi::headers;
 use crate::http::openapi::operation::{Answer, Entry, Op, json_body, parameter, request_header, version};
 use crate::http::openapi::parts::{Fields, Node, any_of, bounded, count, named, text, text_like, word};
-use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::LIMIT_DEFAULT;
 
 const PATH: &str = "/api/v1/datasets/{slug}/query";
@@ -63,13 +63,6 @@ pub(super) fn format() -> ParameterBuilder {
 
 /// What both ways to ask for a page have in common.
 fn asking(op: Op) -> Op {
-    let key = text_like(
-        "1 to 255 ASCII characters from the space to the tilde; spaces around them do not count.",
-        "^[!-~]([ -~]{0,253}[!-~])?$",
-        "order-4711-page-1",
-    );
-    let description =
-        "Makes a retry safe: the same key with the same request within 24 hours is charged once.";
     let page = Answer::data(
         "A page of rows. CSV and NDJSON say in headers what JSON says in fields.",
         named("Page"),
@@ -86,14 +79,27 @@ fn asking(op: Op) -> Op {
     )
     .of_dataset()
     .with_key()
-    .taking(request_header("Idempotency-Key", description, key))
+    .taking(idempotency_key())
     .answering("200", page)
     .refusing(&[
         ErrorKind::NoCredits,
         ErrorKind::NotAcceptable,
+        ErrorKind::Conflict,
         ErrorKind::PreconditionFailed,
         ErrorKind::Unprocessable,
     ])
+}
+
+/// The header that makes a retry free of a second charge.
+pub(super) fn idempotency_key() -> ParameterBuilder {
+    let key = text_like(
+        "1 to 255 ASCII characters from the space to the tilde; spaces around them do not count.",
+        "^[!-~]([ -~]{0,253}[!-~])?$",
+        "order-4711-page-1",
+    );
+    let description =
+        "Makes a retry safe: the same key with the same request within 24 hours is charged once.";
+    request_header("Idempotency-Key", description, key)
 }
 
 fn estimate() -> Entry {
@@ -108,6 +114,7 @@ fn estimate() -> Entry {
 }
 
 fn stream() -> Entry {
+    let after_rows = bounded("Number", 0, usize::try_from(STREAM_LIMIT_MAX).unwrap_or(usize::MAX), 0);
     let summary = word("`1` says the end in the body too.", &["0", "1"]);
     let rows = Answer::plain(
         "Rows. Each `data:` line is one row; the first, every 1,000th and the last carry `id:`, a cursor. The end is the \
@@ -119,7 +126,7 @@ fn stream() -> Entry {
     )
     .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
     .or("text/csv", text("RFC 4180 with a header row and CRLF; a complete chunked body is a complete answer."), CSV)
-    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows", "Trailer"]);
+    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows", "Trailer", "Idempotent-Replayed"]);
     Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
         .saying(
             "Up to 1,000,000 rows. What it can cost is set aside before the first byte; of a stream that its client leaves, the \
@@ -128,10 +135,22 @@ fn stream() -> Entry {
         .of_dataset()
         .with_key()
         .taking(parameter("summary", "Whether the end is also `event: end`, or the last line.", summary))
+        .taking(parameter(
+            "afterRows",
+            "Rows at the beginning of the answer that the client has; under the `Idempotency-Key` of the answer that broke off.",
+            after_rows,
+        ))
+        .taking(idempotency_key())
         .taking(request_header("Last-Event-ID", "The last `id:` that was received; resumes behind it.", text("Base64")))
         .reading(json_body("What to read. An empty body is an empty object.", "StreamBody", examples()))
         .answering("200", rows)
-        .refusing(&[ErrorKind::NoCredits, ErrorKind::NotAcceptable, ErrorKind::PreconditionFailed])
+        .refusing(&[
+            ErrorKind::NoCredits,
+            ErrorKind::NotAcceptable,
+            ErrorKind::Conflict,
+            ErrorKind::PreconditionFailed,
+            ErrorKind::Unprocessable,
+        ])
         .entry()
 }
 

@@ -1,0 +1,195 @@
+//! Streams and downloads under an idempotency key: all of them together cost as much as the longest.
+
+use mercato::ledger::{
+    AccountHandle, ChargeError, DownloadOrder, IdempotencyClaim, Ledger, Reservation, ReserveOrder,
+};
+use proptest::prelude::*;
+
+use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
+
+const HOUR: i64 = 3_600;
+
+fn begin(
+    ledger: &Ledger,
+    account: &AccountHandle,
+    rows: u64,
+    claim: Option<IdempotencyClaim>,
+) -> Reservation {
+    ledger.reserve(ReserveOrder { claim, ..stream(account, rows, noon()) }).unwrap()
+}
+
+/// Breaks off after so many rows.
+fn leave(ledger: &Ledger, reservation: Reservation, rows: u64) {
+    reservation.delivered(rows, noon());
+    drop(reservation);
+    // Work after it shows that it was carried out.
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+fn refusal<T>(result: Result<T, ChargeError>) -> ChargeError {
+    result.err().unwrap()
+}
+
+#[test]
+fn a_stream_that_is_asked_for_again_pays_what_it_did_not_pay_before() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 1_000);
+    let claim = claimed("k", "a");
+    let first = begin(&ledger, &account, 100, claim);
+    assert_eq!((first.reserved(), first.is_replayed()), (100, false));
+    leave(&ledger, first, 30);
+    assert_eq!(account.credits(), 970);
+    let second = begin(&ledger, &account, 100, claim);
+    assert_eq!((second.reserved(), second.is_replayed(), second.price(35)), (70, true, 5));
+    leave(&ledger, second, 20);
+    assert_eq!(account.credits(), 970, "fewer rows than were paid");
+    let third = begin(&ledger, &account, 100, claim);
+    assert_eq!(third.settle(80, noon()).unwrap().wait().unwrap().charged, 50);
+    assert_eq!(account.credits(), 920);
+    let whole = begin(&ledger, &account, 100, claim);
+    assert_eq!((whole.reserved(), whole.is_replayed()), (0, true), "it ended after 80 rows");
+    assert_eq!(whole.settle(80, noon()).unwrap().wait().unwrap().charged, 0);
+    assert_eq!(account.credits(), 920);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The twin keeps the longest answer and whether one was whole.
+    #[test]
+    fn all_answers_under_one_key_cost_as_much_as_the_longest(
+        steps in prop::collection::vec((0..=100_u64, 0..3_u8), 1..12),
+    ) {
+        let desk = Desk::new();
+        let mut ledger = desk.open();
+        let id = customer(&ledger, 1_000).id();
+        let (mut paid, mut is_whole) = (0, false);
+        for (rows, how) in steps {
+            let account = ledger.account(id).unwrap();
+            let reservation = begin(&ledger, &account, 100, claimed("k", "a"));
+            prop_assert_eq!(reservation.reserved(), if is_whole { 0 } else { 100 - paid });
+            match how {
+                0 => leave(&ledger, reservation, rows),
+                1 => drop(reservation.settle(rows, noon()).unwrap().wait().unwrap()),
+                _ => {
+                    reservation.delivered(rows, noon());
+                    std::mem::forget(reservation);
+                    drop(ledger);
+                    ledger = desk.open();
+                }
+            }
+            paid = if is_whole { paid } else { rows.max(paid) };
+            is_whole = is_whole || how == 1;
+            prop_assert_eq!(ledger.account(id).unwrap().credits(), 1_000 - paid);
+        }
+        prop_assert!(ledger.verify().unwrap().is_balanced());
+    }
+}
+
+#[test]
+fn what_was_paid_under_a_key_survives_restarts_and_kills_and_ends_after_a_day() {
+    let desk = Desk::new();
+    let mut ledger = desk.open();
+    let account = customer(&ledger, 1_000).id();
+    let claim = claimed("k", "a");
+    let killed = begin(&ledger, &ledger.account(account).unwrap(), 100, claim);
+    killed.delivered(40, noon());
+    std::mem::forget(killed);
+    ledger.shutdown();
+    drop(ledger);
+    ledger = desk.open();
+    let handle = ledger.account(account).unwrap();
+    assert_eq!(handle.credits(), 960);
+    assert_eq!(begin(&ledger, &handle, 100, claim).reserved(), 60);
+    ledger.shutdown();
+    drop(ledger);
+    let ledger = desk.open();
+    let handle = ledger.account(account).unwrap();
+    let wanted = claimed("k", "a").unwrap();
+    let paid = |seconds| ledger.paid_among(&handle, vec![wanted], noon().plus_seconds(seconds)).unwrap();
+    assert_eq!((paid(24 * HOUR - 1), paid(24 * HOUR)), (Some(0), None));
+}
+
+#[test]
+fn a_key_stands_for_one_request_and_is_answered_once_at_a_time() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 1_000);
+    let claim = claimed("k", "a");
+    let order = |body| ReserveOrder { claim: claimed("k", body), ..stream(&account, 10, noon()) };
+    let page = |body| {
+        let order = mercato::ledger::ChargeOrder { claim: claimed("k", body), ..page(&account, 1, noon()) };
+        ledger.submit_charge(order).unwrap().wait()
+    };
+    let open = begin(&ledger, &account, 10, claim);
+    assert_eq!(refusal(ledger.reserve(order("a"))), ChargeError::IdempotencyInUse);
+    assert_eq!(refusal(ledger.reserve(order("b"))), ChargeError::IdempotencyMismatch);
+    assert_eq!(refusal(page("p")), ChargeError::IdempotencyMismatch);
+    leave(&ledger, open, 0);
+    assert_eq!(page("p").unwrap().charged, 1, "nothing was paid, so the key is free");
+    assert_eq!(refusal(ledger.reserve(order("a"))), ChargeError::IdempotencyMismatch);
+    let other = customer(&ledger, 10);
+    leave(&ledger, begin(&ledger, &other, 10, claim), 5);
+    let again = begin(&ledger, &other, 10, claim);
+    assert!(again.is_replayed(), "what one account paid is no other's");
+    leave(&ledger, again, 0);
+    assert_eq!((account.credits(), other.credits()), (999, 5));
+}
+
+#[test]
+fn a_replay_is_no_query_of_the_free_plan() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 0);
+    let left = || ledger.account_view(&account, noon()).free_queries_remaining;
+    let claim = claimed("k", "a");
+    leave(&ledger, begin(&ledger, &account, 500, claim), 20);
+    assert_eq!(left(), Some(99));
+    for _ in 0..3 {
+        let again = begin(&ledger, &account, 500, claim);
+        assert!(again.is_replayed());
+        assert_eq!(again.settle(500, noon()).unwrap().wait().unwrap().charged, 0);
+    }
+    assert_eq!(left(), Some(99));
+    for _ in 0..99 {
+        charge(&ledger, &account, 1, noon()).unwrap();
+    }
+    assert!(begin(&ledger, &account, 500, claim).is_replayed(), "no query is left, and none is needed");
+}
+
+#[test]
+fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_anew() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 10_000);
+    let order = |key| DownloadOrder { claim: claimed(key, "csv"), ..download(&account, 1_000, noon()) };
+    let whole = |key| ledger.reserve_download(order(key)).unwrap();
+    let part = |key| ledger.submit_part(order(key)).unwrap().wait().unwrap().charged;
+    leave(&ledger, whole("k"), 300);
+    assert_eq!((part("k"), account.credits()), (700, 9_000), "the part pays the rest");
+    let again = whole("k");
+    assert_eq!((again.reserved(), again.is_replayed()), (0, true));
+    assert_eq!(part("k"), 0, "also while the whole is on its way");
+    drop(again);
+    assert_eq!(whole("k").settle(1_000, noon()).unwrap().wait().unwrap().charged, 0);
+    assert_eq!(whole("l").settle(1_000, noon()).unwrap().wait().unwrap().charged, 1_000);
+    let plain = ledger.reserve_download(download(&account, 1_000, noon())).unwrap();
+    assert_eq!(plain.settle(1_000, noon()).unwrap().wait().unwrap().charged, 1_000);
+    assert_eq!((part("m"), whole("m").reserved()), (0, 1_000), "a part that cost nothing paid nothing");
+    let other = DownloadOrder { claim: claimed("k", "json"), ..download(&account, 1_000, noon()) };
+    assert_eq!(refusal(ledger.submit_part(other).unwrap().wait()), ChargeError::IdempotencyMismatch);
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
+fn a_part_that_is_refunded_pays_under_its_key_no_more() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 1_000);
+    let order = || DownloadOrder { claim: claimed("k", "csv"), ..download(&account, 1_000, noon()) };
+    let receipt = ledger.submit_part(order()).unwrap().wait().unwrap();
+    ledger.submit_refund(receipt, noon()).unwrap().wait().unwrap();
+    let whole = ledger.reserve_download(order()).unwrap();
+    assert_eq!((whole.reserved(), whole.is_replayed()), (1_000, false));
+}
