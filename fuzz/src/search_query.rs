@@ -86,7 +86,7 @@ fn document<'d>([slug, english, italian, description, methodology]: &[&'d str; 5
 
 fn check(index: &LexicalIndex, question: &Question, language: Option<Language>) {
     let reading = index.read(question, language);
-    let ranked = rank(index, question, &reading, None, RESULTS);
+    let ranked = rank(index, question, &reading, None, None, RESULTS);
     assert!(ranked.candidates.len() <= RESULTS.min(index.documents().len()));
     assert!(ranked.total >= ranked.candidates.len() && ranked.total <= index.documents().len());
     let mut seen = HashSet::new();
