@@ -157,13 +157,14 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
     let target = Destination::check(&conversion.output, conversion.replace)?.into_file()?;
     let directory = folder_of(&target).to_path_buf();
     let sort_index = &conversion.sort_index;
-    let plan = plan::plan(source, &conversion.drop, conversion.timestamp_unit, |columns| {
-        sorted_columns(&conversion.input, columns, sort_index)?;
-        accept(&columns.iter().map(|column| &column.spec).collect::<Vec<_>>())
+    let (mut sorted, mut reading) = (Vec::new(), Vec::new());
+    let plan = plan::plan(source, &conversion.drop, conversion.timestamp_unit, |plan| {
+        sorted = sorted_columns(&conversion.input, &plan.columns, sort_index)?;
+        accept(&plan.columns.iter().map(|column| &column.spec).collect::<Vec<_>>())?;
+        space::check_disk(plan, &directory, conversion.memory_limit)?;
+        reading = space::reading_bytes(plan, conversion.memory_limit)?;
+        Ok(())
     })?;
-    let sorted = sorted_columns(&conversion.input, &plan.columns, sort_index)?;
-    space::check_disk(&plan, &directory, conversion.memory_limit)?;
-    let reading = space::reading_bytes(&plan, conversion.memory_limit)?;
     clocks.note(Phase::Plan, clocks.elapsed());
 
     let metadata = TableMetadata {

@@ -54,7 +54,7 @@ impl Plan {
 }
 
 /// Plans the conversion of a file without the columns and structs named in `drop`, with INT96 in `timestamp_unit`, else in
-/// the finest unit for each column. `check` may refuse the columns before any value is read.
+/// the finest unit for each column. `check` may refuse the plan before any value is read.
 ///
 /// # Errors
 /// A refusal that names the footer, the row group or the column at fault.
@@ -62,7 +62,7 @@ pub fn plan(
     source: Source,
     drop: &[String],
     timestamp_unit: Option<mercato_format::TimeUnit>,
-    check: impl Fn(&[OutputColumn]) -> Result<(), Failure>,
+    check: impl FnOnce(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
     let refuse = Refusal::of(&source);
@@ -87,13 +87,16 @@ pub fn plan(
     };
     // The units of INT96 take a pass over the values; whatever can be refused is refused before.
     let outline = read_with(&facts, &fields, Reading::Plain, &HashMap::new(), &refuse)?;
-    check(&check_columns(flattened(&outline), drop, &refuse)?)?;
-    let int96 = range96::units(&source, &facts, &fields, drop, timestamp_unit, &refuse)?;
+    let columns = check_columns(flattened(&outline), drop, &refuse)?;
+    let dictionary = outline.clone();
+    let plan =
+        Plan { source, row_count, source_schema, columns, warnings: Vec::new(), plain: outline, dictionary };
+    check(&plan)?;
+    let int96 = range96::units(&plan.source, &facts, &fields, drop, timestamp_unit, &refuse)?;
     let with = |reading| read_with(&facts, &fields, reading, &int96.by_leaf, &refuse);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
     let columns = check_columns(flattened(&plain), drop, &refuse)?;
-    let warnings = int96.warnings;
-    Ok(Plan { source, row_count, source_schema, columns, warnings, plain, dictionary })
+    Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
 /// Refuses a column of VARIANT values, whose two binary parts tell nobody anything.

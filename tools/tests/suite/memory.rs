@@ -14,7 +14,10 @@ use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
+use parquet::data_type::{Int96, Int96Type};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 use crate::cli::{json, refused};
 
@@ -49,10 +52,11 @@ fn plain() -> WriterProperties {
     WriterProperties::builder().set_dictionary_enabled(false).build()
 }
 
-/// Converts with the binary and gives the peaks of its own memory and of all of it, the files that it maps included.
-fn peaks(folder: &Path, arguments: &[&str]) -> (u64, u64) {
+/// Converts with the binary; whether it succeeded, and the peaks of its own memory and of all of it, the files that it
+/// maps included.
+fn peaks(folder: &Path, arguments: &[&str]) -> (bool, u64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
-    command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null());
+    command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     let (mut own, mut all) = (0, 0);
     while child.try_wait().unwrap().is_none() {
@@ -67,14 +71,14 @@ fn peaks(folder: &Path, arguments: &[&str]) -> (u64, u64) {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    assert!(child.wait().unwrap().success(), "{arguments:?}");
-    (own, all)
+    (child.wait().unwrap().success(), own, all)
 }
 
 fn check(path: &Path, mebibytes: u64) {
     let folder = path.parent().unwrap();
     let limit = format!("{mebibytes}MiB");
-    let (own, all) = peaks(folder, &["v.parquet", "--memory-limit", &limit]);
+    let (succeeded, own, all) = peaks(folder, &["v.parquet", "--memory-limit", &limit]);
+    assert!(succeeded, "{limit}");
     eprintln!("own memory {} MiB, with mapped files {} MiB of {limit}", own / MEBIBYTE, all / MEBIBYTE);
     assert!((1..=mebibytes * MEBIBYTE + MARGIN).contains(&own), "{own} bytes at {limit}");
 }
@@ -140,17 +144,21 @@ fn long_texts_stay_inside_the_limit() {
     check(&path, 64);
 }
 
-/// A page of a few kilobytes that unfolds to 100 MB.
-fn bomb(path: &Path) {
-    let properties = WriterProperties::builder()
+/// Everything in one page, however large, that takes a few kilobytes where all values are the same.
+fn one_page() -> WriterProperties {
+    WriterProperties::builder()
         .set_dictionary_enabled(false)
         .set_compression(Compression::ZSTD(Default::default()))
         .set_data_page_size_limit(usize::MAX)
         .set_data_page_row_count_limit(usize::MAX)
         .set_write_batch_size(20_000_000)
         .set_max_row_group_row_count(None)
-        .build();
-    write(path, properties, std::iter::once(Arc::new(Float64Array::from(vec![0.0; 12_500_000])) as ArrayRef));
+        .build()
+}
+
+/// A page of a few kilobytes that unfolds to 100 MB.
+fn bomb(path: &Path) {
+    write(path, one_page(), std::iter::once(Arc::new(Float64Array::from(vec![0.0; 12_500_000])) as ArrayRef));
 }
 
 #[test]
@@ -160,6 +168,33 @@ fn a_page_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
     bomb(&path);
     let words = ["v.parquet", "column `v`", "one page", "--drop v"];
     check_remedy(folder.path(), &words);
+}
+
+/// The values of INT96 columns are read before the rest of the plan is made; what their pages take is known before.
+#[test]
+fn a_page_of_int96_that_cannot_fit_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema = Arc::new(parse_message_type("message m { required int96 v; }").unwrap());
+    let properties = Arc::new(one_page());
+    let file = fs::File::create(folder.path().join("v.parquet")).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, properties).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let mut value = Int96::new();
+    value.set_data(0, 0, 2_440_588);
+    column.typed::<Int96Type>().write_batch(&vec![value; 12_000_000], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let arguments = ["v.parquet", "--memory-limit", "64MiB"];
+    let (succeeded, own, _) = peaks(folder.path(), &arguments);
+    assert!(!succeeded && own < 64 * MEBIBYTE, "{own} bytes");
+    refused(
+        folder.path(),
+        &["convert", "v.parquet", "--memory-limit", "64MiB"],
+        1,
+        &["column `v`", "one page"],
+    );
 }
 
 #[test]
