@@ -4,6 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mercato_tools::convert::{Conversion, convert};
+
 use crate::cli::{names, refused};
 use crate::hand_laid::{Chunk, file, page, values};
 use crate::read_back::{converted, refusal};
@@ -77,6 +79,73 @@ fn a_page_that_reaches_past_its_chunk_is_an_unexpected_end() {
     refused_at_once("short chunk", &bytes, &["column `a`, row group 0"]);
     let bytes = file(&pages, &Chunk::plain(3, 9));
     refused_at_once("cut header", &bytes, &["column `a`, row group 0", "an unexpected end"]);
+}
+
+/// Pieces of Thrift: heads of fields and of lists, large counts, ends.
+const PIECES: [&[u8]; 14] = [
+    &[0x15],
+    &[0x16],
+    &[0x17],
+    &[0x18],
+    &[0x19],
+    &[0x1b],
+    &[0x1c],
+    &[0xf1],
+    &[0xf7],
+    &[0xf8],
+    &[0xfc],
+    &[0xff, 0xff, 0x7f],
+    &MOST,
+    &[0x00],
+];
+
+/// Changes a few places: a bit, a byte, a piece put in or over, a stretch taken out.
+fn mutate(bytes: &mut Vec<u8>, random: &mut u64) {
+    let mut next = |bound: usize| {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        (*random % bound.max(1) as u64) as usize
+    };
+    for _ in 0..=next(4) {
+        let at = next(bytes.len());
+        let end = bytes.len().min(at + 1 + next(6));
+        let piece = PIECES[next(PIECES.len())];
+        match next(5) {
+            0 if at < bytes.len() => bytes[at] ^= 1 << next(8),
+            1 if at < bytes.len() => bytes[at] = next(256) as u8,
+            2 => drop(bytes.splice(at..at, piece.iter().copied())),
+            3 => drop(bytes.splice(at..bytes.len().min(at + piece.len()), piece.iter().copied())),
+            _ => drop(bytes.drain(at..end)),
+        }
+    }
+}
+
+/// The fuzz target `page_header` in short, without a fuzzer.
+#[test]
+fn any_mutation_of_a_page_header_is_answered_at_once() {
+    const MUTATIONS: u64 = 3_000;
+    let list = [[0xa9, 0x37].as_slice(), &[0; 24]].concat();
+    let seeds = [&[][..], &list, &[0xab, 1, 0x58, 2, 1, b'x'], &[0xac, 0x15, 2, 0x18, 1, b'a', 0]];
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.parquet"), folder.path().join("out.mcol"));
+    let mut refused = 0;
+    for number in 0..MUTATIONS {
+        let mut pages = page(3, &values(3), seeds[number as usize % seeds.len()]);
+        let mut random = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mutate(&mut pages, &mut random);
+        fs::write(&input, file(&pages, &Chunk::plain(3, pages.len()))).unwrap();
+        let mut conversion = Conversion::new(&input, &output);
+        (conversion.progress, conversion.threads) = (false, 1);
+        let begun = Instant::now();
+        match convert(&conversion) {
+            Ok(_) => fs::remove_file(&output).unwrap(),
+            Err(_) => refused += 1,
+        }
+        assert!(begun.elapsed() < AT_ONCE, "mutation {number} took {:?}: {pages:02x?}", begun.elapsed());
+        assert_eq!(names(folder.path()), ["in.parquet"], "mutation {number}");
+    }
+    assert!(0 < refused && refused < MUTATIONS, "{refused} of {MUTATIONS} refused");
 }
 
 /// Where a signal meets the conversion: it must not matter.
