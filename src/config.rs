@@ -2,6 +2,7 @@
 //!
 //! Knows flags, the configuration file and defaults; opens nothing.
 
+mod defaults;
 mod guard;
 
 use std::net::SocketAddr;
@@ -43,6 +44,7 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the datasets of a data directory until SIGTERM.
+    #[command(mut_args = defaults::tell)]
     Serve(TypedFlags),
 }
 
@@ -54,20 +56,19 @@ pub struct TypedFlags {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
 
-    /// Where the public API listens. Default: 127.0.0.1:8080.
+    /// Where the public API listens.
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// Where the operator's side listens: `ADDR:PORT` of this machine alone (loopback), or `unix:PATH`. Default: 127.0.0.1:8081.
+    /// Where the operator's side listens: `ADDR:PORT` of this machine alone (loopback), or `unix:PATH`.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
 
-    /// Threads that answer requests. Default: 8 for each core, at least 32.
+    /// Threads that answer requests.
     #[arg(long, value_name = "N")]
     pub workers: Option<usize>,
 
-    /// Further threads that run streams and downloads, which are as many as can run at one time. Default: twice
-    /// `--workers`.
+    /// Further threads that run streams and downloads, which are as many as can run at one time.
     #[arg(long, value_name = "N")]
     pub stream_workers: Option<usize>,
 
@@ -76,16 +77,16 @@ pub struct TypedFlags {
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
-    /// Requests of one key or client address in any 60 seconds; 0 lifts the limit. Default: 120.
+    /// Requests of one key or client address in any 60 seconds; 0 lifts the limit.
     #[arg(long, value_name = "N")]
     pub requests_per_minute: Option<u32>,
 
-    /// Requests of one key or client address in a UTC day; 0 lifts the limit. Default: 5000.
+    /// Requests of one key or client address in a UTC day; 0 lifts the limit.
     #[arg(long, value_name = "N")]
     pub requests_per_day: Option<u32>,
 
     /// `power`: a charge is on disk before the answer. `process`: it survives a kill of the process at once and a power
-    /// loss within 100 ms. Default: power.
+    /// loss within 100 ms.
     #[arg(long, value_name = "power|process")]
     pub charge_durability: Option<String>,
 
@@ -107,17 +108,16 @@ pub struct TypedFlags {
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
-    /// Longest wait at SIGTERM for requests that run. Default: 30.
+    /// Longest wait at SIGTERM for requests that run.
     #[arg(long, value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
 
     /// MiB a second at which store files are compared with their checksums in the background; 0 turns that off.
-    /// Default: 8.
     #[arg(long, value_name = "MIB")]
     pub checksum_rate: Option<u64>,
 
     /// MiB a second at which new and changed store files are verified before they are served; 0 is as fast as the disk
-    /// reads. Default: 0.
+    /// reads.
     #[arg(long, value_name = "MIB")]
     pub verification_rate: Option<u64>,
 
@@ -226,7 +226,7 @@ impl Settings {
             typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
         Ok(Self {
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
-            listen: typed.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            listen: typed.listen.unwrap_or(defaults::LISTEN),
             admin: admin_place(typed.admin.as_deref())?,
             workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
             stream_workers: within(
@@ -254,7 +254,7 @@ impl Settings {
             public_url: typed.public_url,
             drain: Duration::from_secs(within(
                 "drain-seconds",
-                typed.drain_seconds.unwrap_or(30),
+                typed.drain_seconds.unwrap_or(defaults::DRAIN_SECONDS),
                 0..=DRAIN_SECONDS_MAX,
                 "0 to 3600",
             )?),
@@ -308,7 +308,7 @@ fn read_file(path: &Path) -> Result<TypedFlags, ConfigError> {
 }
 
 fn admin_place(typed: Option<&str>) -> Result<AdminPlace, ConfigError> {
-    let text = typed.unwrap_or("127.0.0.1:8081");
+    let text = typed.unwrap_or(defaults::ADMIN);
     if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
         return Ok(AdminPlace::Unix(PathBuf::from(path)));
     }
@@ -321,7 +321,7 @@ fn admin_place(typed: Option<&str>) -> Result<AdminPlace, ConfigError> {
 }
 
 fn durability(typed: Option<String>) -> Result<String, ConfigError> {
-    let text = typed.unwrap_or_else(|| "power".to_owned());
+    let text = typed.unwrap_or_else(|| defaults::CHARGE_DURABILITY.to_owned());
     if matches!(text.as_str(), "power" | "process") {
         return Ok(text);
     }

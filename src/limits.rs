@@ -450,6 +450,8 @@ pub mod search {
     pub const RESULTS_MAX: u64 = 50;
     /// Results of one answer when nothing is asked.
     pub const RESULTS_DEFAULT: u64 = 10;
+    /// How far into the results pages reach.
+    pub const RESULTS_REACH_MAX: u64 = LEXICAL_CANDIDATES_MAX as u64;
     /// Characters of a word that are compared.
     pub const WORD_CHARS_MAX: usize = 48;
     /// Groups of the lexicon.

@@ -12,59 +12,59 @@ use crate::limits::{access, edge};
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[command(next_help_heading = "Limits")]
 pub struct LimitFlags {
-    /// Connections at one time; one more is answered 503. Default: 16384, or what the file descriptors allow.
+    /// Connections at one time; one more is answered 503.
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
 
-    /// Connections of one client address at one time; one more is answered 429. 0 lifts it. Default: 4096.
+    /// Connections of one client address at one time; one more is answered 429. 0 lifts it.
     #[arg(long, value_name = "N")]
     pub max_connections_per_address: Option<usize>,
 
-    /// Longest request line; above it 414. Default: 65536.
+    /// Longest request line; above it 414.
     #[arg(long, value_name = "BYTES")]
     pub max_request_line_bytes: Option<usize>,
 
-    /// All header lines of a request together; above it 431. Default: 32768.
+    /// All header lines of a request together; above it 431.
     #[arg(long, value_name = "BYTES")]
     pub max_header_bytes: Option<usize>,
 
-    /// Header lines of a request; above it 431. Default: 100.
+    /// Header lines of a request; above it 431.
     #[arg(long, value_name = "N")]
     pub max_headers: Option<usize>,
 
-    /// Largest body of a request; above it 413. Default: 1048576, which is also the most.
+    /// Largest body of a request; above it 413.
     #[arg(long, value_name = "BYTES")]
     pub max_body_bytes: Option<usize>,
 
-    /// From the first byte of a head to its last; above it 408. Default: 10.
+    /// From the first byte of a head to its last; above it 408.
     #[arg(long, value_name = "SECONDS")]
     pub head_seconds: Option<u64>,
 
-    /// From the end of a head to the end of its body; above it 408. Default: 30.
+    /// From the end of a head to the end of its body; above it 408.
     #[arg(long, value_name = "SECONDS")]
     pub body_seconds: Option<u64>,
 
-    /// How long a connection stays open between requests. Default: 60.
+    /// How long a connection stays open between requests.
     #[arg(long, value_name = "SECONDS")]
     pub idle_seconds: Option<u64>,
 
-    /// How long a client may take to accept 256 KiB of an answer; above it the connection is cut. Default: 30.
+    /// How long a client may take to accept 256 KiB of an answer; above it the connection is cut.
     #[arg(long, value_name = "SECONDS")]
     pub write_seconds: Option<u64>,
 
-    /// How long a request waits for a free worker; above it 503. Default: 1000.
+    /// How long a request waits for a free worker; above it 503.
     #[arg(long, value_name = "MILLISECONDS")]
     pub queue_wait_millis: Option<u64>,
 
-    /// Requests that may wait for a worker; one more is answered 503. Default: 1024.
+    /// Requests that may wait for a worker; one more is answered 503.
     #[arg(long, value_name = "N")]
     pub queue_length: Option<usize>,
 
-    /// Streams and downloads of one key at one time; one more is answered 429. 0 lifts it. Default: 32.
+    /// Streams and downloads of one key at one time; one more is answered 429. 0 lifts it.
     #[arg(long, value_name = "N")]
     pub streams_per_key: Option<usize>,
 
-    /// Requests of one key that are worked on at one time; one more is answered 429. 0 lifts it. Default: 64.
+    /// Requests of one key that are worked on at one time; one more is answered 429. 0 lifts it.
     #[arg(long, value_name = "N")]
     pub requests_in_flight_per_key: Option<usize>,
 }
@@ -127,7 +127,8 @@ impl LimitFlags {
 
     /// Says what the flags mean, or which of them cannot be used.
     pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
-        let wait = self.queue_wait_millis.unwrap_or(edge::QUEUE_WAIT.as_secs().saturating_mul(1000));
+        let wait =
+            self.queue_wait_millis.unwrap_or(u64::try_from(edge::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
         Ok(GuardSettings {
             connections: number("max-connections", self.max_connections, edge::CONNECTIONS_MAX)?.max(1),
             connections_per_address: number(

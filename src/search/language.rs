@@ -110,6 +110,8 @@ mod tests {
         check("qualità dell'aria", Side::Italian);
         check("incidenti stradali", Side::Italian);
         check("hospital beds", Side::English);
+        check("climate change", Side::English);
+        check("cambiamento climatico", Side::Italian);
         check("PM10", Side::Unknown);
         check("2024", Side::Unknown);
     }

@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules name only metrics that the server has.
+//! The dashboard, the alert rules and the documents name only metrics that the server has.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,10 @@ fn exposed() -> BTreeSet<String> {
     let bearer = format!("Bearer {}", site.admin_token());
     let answer = exchange(site.admin_address(), &Ask::get("/metrics").header("Authorization", &bearer));
     assert_eq!(answer.status, 200);
-    answer.text().lines().filter(|line| !line.starts_with('#')).flat_map(names).collect()
+    // A histogram has its own name in its type, and others for its samples.
+    let lines = answer.text();
+    let lines = lines.lines().filter(|line| !line.starts_with("# HELP"));
+    lines.flat_map(names).collect()
 }
 
 #[test]
@@ -43,4 +46,26 @@ fn every_metric_of_the_dashboard_and_of_the_alerts_exists() {
         assert!(unknown.is_empty(), "{file} names {unknown:?}, the server has {exposed:?}");
         assert!(named.len() >= least, "{file} names only {named:?}");
     }
+}
+
+#[test]
+fn every_metric_of_the_documents_exists_and_every_one_that_exists_is_documented() {
+    let mut exposed = exposed();
+    let operations = fs::read_to_string("docs/OPERATIONS.md").unwrap();
+    for document in
+        ["README.md", "docs/API.md", "docs/OPERATIONS.md", "docs/PERFORMANCE.md", "tools/README.md"]
+    {
+        let mut named = names(&fs::read_to_string(document).unwrap());
+        // Names of crates.
+        named.retain(|name| !["mercato_format", "mercato_tools"].contains(&name.as_str()));
+        let unknown: Vec<_> = named.difference(&exposed).collect();
+        assert!(unknown.is_empty(), "{document} names {unknown:?}, the server has {exposed:?}");
+    }
+    let documented = names(&operations);
+    exposed.retain(|name| !["_bucket", "_sum", "_count"].iter().any(|part| name.ends_with(part)));
+    let missing: Vec<_> = exposed.difference(&documented).collect();
+    assert!(
+        missing.is_empty() && exposed.len() >= 40,
+        "not in docs/OPERATIONS.md: {missing:?} of {exposed:?}"
+    );
 }

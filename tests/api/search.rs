@@ -3,7 +3,7 @@
 use mercato_format::writer::Column;
 use serde_json::Value;
 
-use crate::harness::{Ask, Site, city_columns, wait_until};
+use crate::harness::{Ask, Site, city_columns, publish_files, wait_until};
 
 fn manifest(slug: &str, en: &str, it: &str, description: &str, tags: &str) -> String {
     format!(
@@ -121,7 +121,7 @@ fn an_answer_has_the_fields_of_the_contract() {
 #[test]
 fn scores_lie_between_0_and_1_and_fall_with_the_rank() {
     let site = site();
-    let results = results(&site, "q=prices+of+homes+near+stops+and+hospitals&limit=50");
+    let results = results(&site, "q=prices+or+stops+or+hospitals&limit=50");
     assert!(results.len() >= 3, "{results:?}");
     for (place, pair) in results.windows(2).enumerate() {
         assert_eq!(pair[0]["rank"], place + 1);
@@ -171,7 +171,9 @@ const REFUSED: &[(&str, &[(&str, &str)])] = &[
     ("q=bus&lang=de", &[("lang", "UNKNOWN_VALUE")]),
     ("q=bus&lang=IT", &[("lang", "UNKNOWN_VALUE")]),
     ("q=bus&lang=", &[("lang", "UNKNOWN_VALUE")]),
-    ("q=bus&offset=1", &[("offset", "UNKNOWN_PARAMETER")]),
+    ("q=bus&offset=500", &[("offset", "OUT_OF_RANGE")]),
+    ("q=bus&offset=-1", &[("offset", "NOT_AN_INTEGER")]),
+    ("q=bus&offset=1&offset=2", &[("offset", "DUPLICATE_PARAMETER")]),
     ("q=bus&Q=bus", &[("Q", "UNKNOWN_PARAMETER")]),
     (
         "q=a&limit=0&lang=x&y=1",
@@ -247,6 +249,72 @@ fn a_limit_cuts_the_results_and_not_the_total() {
     assert_eq!(one["data"]["total"], all["data"]["total"]);
     assert_eq!(one["data"]["results"].as_array().unwrap().len(), 1);
     assert_eq!(one["data"]["results"][0], all["data"]["results"][0]);
+}
+
+#[test]
+fn pages_follow_each_other_and_ranks_go_on_counting() {
+    let site = site();
+    let question = "prices%20stops%20hospitals";
+    let all = results(&site, &format!("q={question}"));
+    assert!(all.len() >= 3, "{all:?}");
+    for (place, expected) in all.iter().enumerate() {
+        let answer =
+            site.get(&format!("/api/v1/datasets/search?q={question}&limit=1&offset={place}&lang=en"));
+        let data = answer.json()["data"].clone();
+        let found = data["results"].as_array().unwrap();
+        assert_eq!((found.len(), &found[0]["slug"]), (1, &expected["slug"]), "{place}");
+        assert_eq!((&found[0]["rank"], &data["offset"]), (&(place + 1).into(), &place.into()));
+        let is_last = place + 1 == all.len();
+        let next = if is_last { Value::Null } else { (place + 1).into() };
+        assert_eq!((&data["nextOffset"], &data["total"]), (&next, &all.len().into()), "{place}");
+        let link = answer.header("Link").unwrap();
+        let kept = format!("&q={question}&lang=en>; rel=\"next\"");
+        assert_eq!(link.contains(&kept), !is_last, "{link}");
+    }
+    assert!(results(&site, &format!("q={question}&offset=499")).is_empty());
+}
+
+#[test]
+fn tags_narrow_the_results_and_all_must_hold() {
+    let site = site();
+    let data = |query: &str| site.get(&format!("/api/v1/datasets/search?{query}")).json()["data"].clone();
+    let question = "q=prices+stops+hospitals";
+    let tagged = data(&format!("{question}&tag=health"));
+    assert_eq!((&tagged["total"], &tagged["results"][0]["slug"]), (&1.into(), &"hospital-beds".into()));
+    assert_eq!(data(&format!("{question}&tag=health&tag=mobility"))["total"], 0);
+    assert_eq!(data("q=hospital-beds&tag=mobility")["total"], 0, "not even by its name");
+    assert_eq!(data(&format!("{question}&tag=Health"))["total"], 0, "as on the list");
+}
+
+#[test]
+fn a_snippet_is_in_the_language_of_the_answer() {
+    let site = Site::empty(&[]);
+    let text = "slug = \"beds\"\n[title]\nen = \"Hospital beds\"\nit = \"Posti letto\"\n[description]\nen = \"Beds of all hospitals.\"\nit = \"Letti di tutti gli ospedali.\"\n";
+    site.publish("beds", text, "1.0.0", &city_columns(2));
+    wait_until("the dataset is found", || !results(&site, "q=beds").is_empty());
+    let snippet = |query: &str| results(&site, query)[0]["snippet"].as_str().unwrap().to_owned();
+    assert_eq!(snippet("q=i+letti+degli+ospedali"), "Letti di tutti gli ospedali.");
+    assert_eq!(snippet("q=the+beds+of+hospitals"), "Beds of all hospitals.");
+    assert_eq!(snippet("q=the+beds+of+hospitals&lang=it"), "Letti di tutti gli ospedali.");
+}
+
+#[test]
+fn a_common_word_of_the_methodology_finds_nothing() {
+    let site = Site::empty(&[]);
+    let titles = ["Hospital beds", "Bus stops", "House prices", "School meals", "Climate"];
+    for (slug, title) in ["a", "b", "c", "d", "climate"].iter().zip(titles) {
+        let methodology = [("methodology.md", "A change of method is told in a climate of trust.")];
+        let text = manifest(slug, title, title, "What it is.", "");
+        publish_files(&site.data(), &text, "1.0.0", &city_columns(2), &methodology);
+    }
+    for title in titles {
+        let query = format!("q={}", title.replace(' ', "+"));
+        let is_first = || results(&site, &query).first().is_some_and(|first| first["title"] == title);
+        wait_until("all are found", is_first);
+    }
+    let answer = site.get("/api/v1/datasets/search?q=climate+change").json()["data"].clone();
+    assert_eq!((&answer["total"], &answer["results"][0]["slug"]), (&1.into(), &"climate".into()), "{answer}");
+    assert_eq!(site.get("/api/v1/datasets/search?q=change").json()["data"]["total"], 0);
 }
 
 #[test]

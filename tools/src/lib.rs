@@ -2,6 +2,7 @@
 //! Knows no HTTP route; it works on files and on the libraries of the server.
 
 pub mod books;
+pub mod command_line;
 pub mod commands;
 pub mod convert;
 pub mod demo;

@@ -8,6 +8,8 @@ use serde::Serialize;
 
 use super::dataset_answer::language;
 use super::item::Item;
+use super::page_links::{page_bounds, page_links};
+use super::percent::percent_encode;
 use crate::catalog::Language;
 use crate::clock::Moment;
 use crate::http::app::App;
@@ -17,7 +19,8 @@ use crate::http::parameters::Parameters;
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::limits::search::{
-    QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RETRY_AFTER_INDEXING_SECONDS,
+    QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX,
+    RETRY_AFTER_INDEXING_SECONDS,
 };
 use crate::search::question::{Question, QuestionFault};
 use crate::search::{Hit, Page};
@@ -36,6 +39,9 @@ struct SearchData<'a> {
     lang: Option<&'static str>,
     ranking: &'static str,
     total: usize,
+    limit: u64,
+    offset: u64,
+    next_offset: Option<u64>,
     results: Vec<ResultItem<'a>>,
 }
 
@@ -54,31 +60,55 @@ fn search(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let question = question(&mut query);
     let limit = query.integer("limit", 1, RESULTS_MAX, RESULTS_DEFAULT);
+    let offset = query.integer("offset", 0, RESULTS_REACH_MAX.saturating_sub(1), 0);
+    let tags: Vec<&str> = query.texts("tag").collect();
     let language = language(&mut query);
     query.finish()?;
     let question = question.ok_or_else(|| ApiError::internal("a question without a fault is missing"))?;
 
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let page = Page { limit, ..Page::default() };
+    let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let reached = limit.min(RESULTS_REACH_MAX.saturating_sub(offset));
+    let page = Page { offset: whole(offset), limit: whole(reached), tags };
     let found = app.search.find(&question, language, &page, Instant::now()).map_err(|error| {
         ApiError::unavailable(error.to_string(), RETRY_AFTER_INDEXING_SECONDS)
             .with_reason("SEARCH_NOT_READY", "try again after Retry-After seconds")
     })?;
-    let results = (1..).zip(&found.hits).map(|(rank, hit)| result(hit, rank, language)).collect();
+    let (_, next_offset) = page_bounds(limit, offset, found.total.min(whole(RESULTS_REACH_MAX)));
+    let ranks = page.offset.saturating_add(1)..;
     let data = SearchData {
         query: question.text(),
         lang: found.language.map(code),
         ranking: found.ranked_by.name(),
         total: found.total,
-        results,
+        limit,
+        offset,
+        next_offset,
+        results: ranks.zip(&found.hits).map(|(rank, hit)| result(hit, rank, language)).collect(),
     };
+    let address = app.documents.link("/api/v1/datasets/search");
+    let links = page_links(&address, limit, offset, next_offset, &parameters(&question, &page, language));
     let snapshot = app.catalog.snapshot();
     let last_modified = snapshot.datasets().iter().map(|dataset| dataset.updated_at).max();
     let mut response = Response::data(&data)?;
     for warning in found.warnings {
         response = response.with_warning(warning);
     }
-    Ok(response.public(request, last_modified.unwrap_or(Moment::from_unix_millis(0)), REVALIDATE))
+    let last_modified = last_modified.unwrap_or(Moment::from_unix_millis(0));
+    Ok(response.public(request, last_modified, REVALIDATE).with_header("Link", links))
+}
+
+/// What the pages of one search have in common, as parameters of an address.
+fn parameters(question: &Question, page: &Page<'_>, language: Option<Language>) -> String {
+    let tags = page.tags.iter().map(|tag| ("tag", *tag));
+    let pairs = std::iter::once(("q", question.text())).chain(tags);
+    let mut text = String::new();
+    for (name, value) in pairs.chain(language.map(|language| ("lang", code(language)))) {
+        text.push('&');
+        text.push_str(name);
+        text.push('=');
+        percent_encode(value, &mut text);
+    }
+    text
 }
 
 /// The parameter `q`; its faults are noted.

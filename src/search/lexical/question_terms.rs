@@ -139,7 +139,9 @@ impl QuestionReader<'_> {
             (false, _) => UNKNOWN_WEIGHT,
         };
         wanted.retain(|wanted| !wanted.alternatives.is_empty());
-        Topic { importance: weight * rarity.unwrap_or_else(|| scores::rarity(self.documents, 0)), wanted }
+        // In a small catalog nothing at all is much rarer than one document: what is missing must not outweigh the rest.
+        let rarity_max = scores::rarity(self.documents, 1);
+        Topic { importance: weight * rarity.map_or(rarity_max, |rarity| rarity.min(rarity_max)), wanted }
     }
 
     /// How rare it is: of the alternatives that are as good as the first one, the most frequent counts. One without

@@ -2,22 +2,24 @@
 //! asked for.
 //!
 //! The rule of what is found: the question falls into topics, which are words with their ideas, and phrases with their
-//! words and their idea. A topic counts as much as it is rare, also where no document has it. A document has a topic when
-//! it has the idea or the word, of a phrase the rarest word; the commoner words of a phrase alone gain it nothing. It is
-//! found when it has [`COVERED_MIN`] of the question, of a long one [`COVERED_OF_TOPIC`] of a topic, and
-//! [`COVERED_OF_BEST`] of what the best document has. The methodology does not count for that, since publishers repeat the
-//! same common words from one to the next: a document that has [`COVERED_WITH_METHODOLOGY_MIN`] of the question only
-//! together with its methodology stands behind all others, and where more than [`BOILERPLATE_SHARE`] of the documents
-//! are like that, the words are boilerplate and find nothing. Knows postings, no words.
+//! words and their idea. A topic counts as much as it is rare; one that no document has counts as if one had it. A
+//! document has a topic when it has the idea or the word, of a phrase the rarest word; the commoner words of a phrase
+//! alone gain it nothing. It is found when it has [`COVERED_MIN`] of the question, of a long one
+//! [`COVERED_OF_LONG_MIN`], and [`COVERED_OF_BEST`] of what the best document has. The methodology does not count for
+//! that, since publishers repeat the same common words from one to the next: a document that has
+//! [`COVERED_WITH_METHODOLOGY_MIN`] of the question only together with its methodology stands behind all others, and
+//! where more than [`BOILERPLATE_SHARE`] of the documents are like that, the words are boilerplate and find nothing.
+//! Knows postings, no words.
 
 use super::Term;
 use super::document::impact;
 use super::question_terms::Topic;
 
 /// Share of the question that a document must have to be found.
-const COVERED_MIN: f32 = 0.4;
-/// Share of a topic of mean importance that is enough where the question has many.
-const COVERED_OF_TOPIC: f32 = 0.8;
+const COVERED_MIN: f32 = 0.45;
+/// The same where the question has [`TOPICS_MANY`] topics: a long question says one thing in several ways.
+const COVERED_OF_LONG_MIN: f32 = 0.2;
+const TOPICS_MANY: usize = 3;
 /// Share of what the best document has of the question that another must have to be found.
 const COVERED_OF_BEST: f32 = 0.5;
 /// Share of the question that a document must have which has it only together with its methodology.
@@ -55,8 +57,7 @@ impl Scores {
         let mut scores =
             Self { all: vec![0.0; documents], ideal: ideal(documents, topics, &postings), ..Self::default() };
         let mut without = tally(documents, topics, &postings, false);
-        let mean = asked / topics.len().max(1) as f32;
-        let least = (COVERED_OF_TOPIC * mean).min(COVERED_MIN * asked).max(COVERED_OF_BEST * without.most());
+        let least = (share_min(topics) * asked).max(COVERED_OF_BEST * without.most());
         without.drain(|document, score, covered| {
             if let Some(place) = scores.all.get_mut(at(document)).filter(|_| covered >= least) {
                 *place = score;
@@ -125,6 +126,11 @@ impl Scores {
         top.sort_unstable_by(by_score);
         top
     }
+}
+
+/// Share of a question that a document must have.
+fn share_min(topics: &[Topic]) -> f32 {
+    if topics.len() < TOPICS_MANY { COVERED_MIN } else { COVERED_OF_LONG_MIN }
 }
 
 fn by_score(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
@@ -314,8 +320,7 @@ mod tests {
             let of = |at: u32, all: bool| naive(documents, at, &topics, &terms, all);
             let numbers = 0..documents as u32;
             let most = numbers.clone().map(|at| of(at, false).1).fold(0.0, f32::max);
-            let mean = asked / topics.len().max(1) as f32;
-            let least = (COVERED_OF_TOPIC * mean).min(COVERED_MIN * asked).max(COVERED_OF_BEST * most);
+            let least = (share_min(&topics) * asked).max(COVERED_OF_BEST * most);
             let enough = COVERED_WITH_METHODOLOGY_MIN * asked;
             let is_behind = |at: u32| {
                 let ((_, covered), (whole, covered_whole)) = (of(at, false), of(at, true));

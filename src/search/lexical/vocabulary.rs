@@ -27,6 +27,8 @@ pub struct Known {
     pub italian_concept: Option<Concept>,
     /// In which languages it says nothing of a topic.
     pub stop: Stop,
+    /// The language in which the lexicon has this very word, where in the other one it has at most its stem.
+    pub exact: Option<Side>,
 }
 
 /// An idea in a row of words.
@@ -137,8 +139,8 @@ impl Vocabulary {
         detect(words.iter().map(|known| Clue {
             word: &known.word,
             stop: known.stop,
-            english: known.english_concept.is_some(),
-            italian: known.italian_concept.is_some(),
+            english: known.english_concept.is_some() && known.exact != Some(Side::Italian),
+            italian: known.italian_concept.is_some() && known.exact != Some(Side::English),
         }))
     }
 
@@ -238,7 +240,15 @@ impl Vocabulary {
             let exact = singles.get(word).copied().flatten();
             exact.or_else(|| singles.get(format!("+{}", stems.get(language)?).as_str()).copied().flatten())
         };
+        let is_exact =
+            |language: usize| self.singles.get(language).is_some_and(|words| words.contains_key(word));
+        let exact = match (is_exact(0), is_exact(1)) {
+            (true, false) => Some(Side::English),
+            (false, true) => Some(Side::Italian),
+            _ => None,
+        };
         Known {
+            exact,
             english: term(0),
             italian: term(1),
             english_concept: concept(0),
@@ -276,6 +286,7 @@ impl Known {
             english_concept: None,
             italian_concept: None,
             stop: Stop::of(word),
+            exact: None,
         }
     }
 

@@ -6,6 +6,7 @@ mod annotations;
 mod books;
 mod cli;
 mod corrupt;
+mod documents;
 mod files;
 mod hand_laid;
 mod hostile;

@@ -6,9 +6,9 @@ use utoipa::openapi::Required;
 use super::CATALOG;
 use super::catalog::{lang, limit};
 use crate::http::openapi::operation::{Answer, Entry, Op, parameter};
-use crate::http::openapi::parts::{named, text_like};
+use crate::http::openapi::parts::{bounded, list as list_of, named, text, text_like};
 use crate::http::openapi::schemas::item_example;
-use crate::limits::search::{RESULTS_DEFAULT, RESULTS_MAX};
+use crate::limits::search::{RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX};
 
 /// Without the spaces around it, which do not count.
 const QUESTION: &str =
@@ -22,7 +22,8 @@ pub(super) fn all() -> Vec<Entry> {
         members.insert("matchedOn".to_owned(), json!(["title", "description"]));
         members.insert("snippet".to_owned(), json!("Orders of a wholesale supplier."));
     }
-    let example = json!({ "query": "wholesale orders", "lang": "en", "ranking": "lexical", "total": 1, "results": [item] });
+    let example = json!({ "query": "wholesale orders", "lang": "en", "ranking": "lexical", "total": 1, "limit": 10, "offset": 0, "nextOffset": null, "results": [item] });
+    let offset_max = usize::try_from(RESULTS_REACH_MAX.saturating_sub(1)).unwrap_or(usize::MAX);
     let question = text_like("What is looked for, 2 to 200 characters.", QUESTION, "wholesale orders");
     let found = Op::get("/api/v1/datasets/search", "searchDatasets", CATALOG, "Find datasets by what they are about")
         .saying(
@@ -31,7 +32,9 @@ pub(super) fn all() -> Vec<Entry> {
         )
         .taking(parameter("q", "The question.", question).required(Required::True))
         .taking(limit("Results at most.", RESULTS_MAX, RESULTS_DEFAULT))
+        .taking(parameter("offset", "Results to skip.", bounded("Number", 0, offset_max, 0)))
+        .taking(parameter("tag", "Only datasets with exactly this tag; given several times, with all of them.", list_of("Tags", text("Tag"))))
         .taking(lang())
-        .holding(Answer::data("What was found, the best first.", named("SearchList"), example));
+        .holding(Answer::data("What was found, the best first.", named("SearchList"), example).header("Link"));
     vec![found.entry()]
 }

@@ -2,7 +2,7 @@
 
 use super::catalog::item;
 use crate::http::openapi::parts::{
-    Fields, Node, count, list, list_of, named, number, or_null, ordinal, text, word,
+    Fields, Node, count, count_or_null, list, list_of, named, number, or_null, ordinal, text, word,
 };
 
 pub(super) fn all() -> Vec<(&'static str, Node)> {
@@ -32,7 +32,10 @@ fn search_list() -> Node {
             ),
         )
         .has("ranking", word("What made the order.", &rankings))
-        .has("total", count("How many datasets were found in all."))
-        .has("results", list_of("The best ones.", named("SearchItem"), 0, 50))
+        .has("total", count("How many datasets were found: those that have enough of the question, not every one that shares a word with it."))
+        .has("limit", count("Results of this page at most."))
+        .has("offset", count("Results that were skipped."))
+        .has("nextOffset", count_or_null("`offset` of the next page; null on the last one that can be reached."))
+        .has("results", list_of("Those of this page, the best first.", named("SearchItem"), 0, 50))
         .node()
 }

@@ -1,0 +1,102 @@
+//! What holds where a flag is not given, written once: [`Settings`](super::Settings) takes the values, and `--help` tells
+//! them at the end of each flag's line, where a test compares the documents with them.
+//!
+//! Knows constants; reads no flag.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use clap::Arg;
+
+use super::{STREAM_WORKERS_PER_WORKER, WORKERS_DEFAULT_MIN, WORKERS_PER_CORE};
+use crate::limits::access::{
+    REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
+};
+use crate::limits::catalog::PATROL_BYTES_PER_SECOND;
+use crate::limits::edge;
+
+/// Where the public API listens.
+pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// Where the operator's side listens.
+pub(super) const ADMIN: &str = "127.0.0.1:8081";
+/// How durable a charge is.
+pub(super) const CHARGE_DURABILITY: &str = "power";
+/// Longest wait for requests that run at the end.
+pub(super) const DRAIN_SECONDS: u64 = 30;
+
+/// Adds what holds without it to the help of a flag.
+pub(super) fn tell(flag: Arg) -> Arg {
+    let Some(default) = told(flag.get_id().as_str()) else { return flag };
+    let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+    flag.help(format!("{help} [default: {default}]"))
+}
+
+/// What holds without a flag, by the name of its field; nothing for flags that leave something out.
+fn told(field: &str) -> Option<String> {
+    let told = match field {
+        "listen" => LISTEN.to_string(),
+        "admin" => ADMIN.to_owned(),
+        "workers" => format!("{WORKERS_PER_CORE} for each core, at least {WORKERS_DEFAULT_MIN}"),
+        "stream_workers" => format!("{STREAM_WORKERS_PER_WORKER} for each of --workers"),
+        "requests_per_minute" => REQUESTS_PER_MINUTE.to_string(),
+        "requests_per_day" => REQUESTS_PER_DAY.to_string(),
+        "charge_durability" => CHARGE_DURABILITY.to_owned(),
+        "drain_seconds" => DRAIN_SECONDS.to_string(),
+        "checksum_rate" => (PATROL_BYTES_PER_SECOND >> 20).to_string(),
+        "verification_rate" => "0".to_owned(),
+        "max_connections" => format!(
+            "{}, or what the file descriptors allow less {}",
+            edge::CONNECTIONS_MAX,
+            edge::DESCRIPTORS_RESERVED
+        ),
+        "max_connections_per_address" => edge::CONNECTIONS_PER_ADDRESS_MAX.to_string(),
+        "max_request_line_bytes" => edge::REQUEST_LINE_BYTES_MAX.to_string(),
+        "max_header_bytes" => edge::HEADER_BYTES_MAX.to_string(),
+        "max_headers" => edge::HEADER_COUNT_MAX.to_string(),
+        "max_body_bytes" => edge::BODY_BYTES_MAX.to_string(),
+        "head_seconds" => edge::HEAD_TIME.as_secs().to_string(),
+        "body_seconds" => edge::BODY_TIME.as_secs().to_string(),
+        "idle_seconds" => edge::IDLE_TIME.as_secs().to_string(),
+        "write_seconds" => edge::WRITE_TIME.as_secs().to_string(),
+        "queue_wait_millis" => edge::QUEUE_WAIT.as_millis().to_string(),
+        "queue_length" => edge::QUEUE_LENGTH_MAX.to_string(),
+        "streams_per_key" => STREAMS_PER_KEY_MAX.to_string(),
+        "requests_in_flight_per_key" => REQUESTS_IN_FLIGHT_PER_KEY_MAX.to_string(),
+        _ => return None,
+    };
+    Some(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use crate::config::{Command, CommandLine, Settings};
+
+    /// The settings with a flag given, or why there are none.
+    fn with(flags: &[&str]) -> Result<Settings, String> {
+        let words = ["mercato", "serve", "--data", "/d"].iter().chain(flags);
+        let line = CommandLine::try_parse_from(words).map_err(|error| error.to_string())?;
+        let Command::Serve(typed) = line.command;
+        Settings::resolve(typed, 2).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_default_that_help_tells_is_the_one_that_holds() {
+        let mut line = CommandLine::command();
+        line.build();
+        let without = with(&[]).unwrap();
+        let (mut compared, mut in_words) = (0, Vec::new());
+        for flag in line.find_subcommand("serve").unwrap().get_arguments() {
+            let (Some(name), Some(help)) = (flag.get_long(), flag.get_help()) else { continue };
+            let help = help.to_string();
+            let Some((_, default)) = help.rsplit_once("[default: ") else { continue };
+            match with(&[&format!("--{name}"), default.trim_end_matches(']')]) {
+                Ok(settings) => assert_eq!(settings, without, "--{name}"),
+                Err(_) => in_words.push(name.to_owned()),
+            }
+            compared += 1;
+        }
+        assert!(compared >= 20, "{compared}");
+        assert_eq!(in_words, ["workers", "stream-workers", "max-connections"]);
+    }
+}

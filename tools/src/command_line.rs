@@ -1,0 +1,81 @@
+//! The command line of `mercato-tools`: what can be typed, and which command runs. Knows no exit code.
+
+use clap::{Parser, Subcommand};
+
+use crate::books::{self, BooksCommand};
+#[cfg(target_os = "linux")]
+use crate::commands::loadgen;
+use crate::commands::{convert, datasets, demo, export, inspect, models, publish, search, verify};
+use crate::failure::Failure;
+
+/// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
+#[derive(Debug, Parser)]
+#[command(name = "mercato-tools", version, propagate_version = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// Print one JSON document on standard output instead of text for people.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  mercato-tools demo
+  mercato-tools convert sales.parquet --output sales.mcol
+  mercato-tools inspect sales.mcol
+  mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
+  mercato-tools export sales.mcol --format csv --output sales.csv
+
+Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage.";
+
+/// What the program can do.
+#[derive(Debug, Subcommand)]
+#[expect(
+    missing_docs,
+    reason = "the arguments of each command say what it does, and `--help` takes it from there"
+)]
+pub enum Command {
+    Demo(demo::DemoArguments),
+    Convert(convert::ConvertArguments),
+    Inspect(inspect::InspectArguments),
+    Verify(verify::VerifyArguments),
+    Export(export::ExportArguments),
+    Publish(publish::PublishArguments),
+    Unpublish(publish::UnpublishArguments),
+    Rollback(publish::RollbackArguments),
+    Feature(publish::FeatureArguments),
+    Datasets(datasets::DatasetsArguments),
+    Search(search::SearchArguments),
+    Models(models::ModelsArguments),
+    #[cfg(target_os = "linux")]
+    Loadgen(loadgen::LoadgenArguments),
+    #[command(flatten)]
+    Books(BooksCommand),
+}
+
+/// Runs one command.
+///
+/// # Errors
+/// What the command says.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let json = arguments.json;
+    match &arguments.command {
+        Command::Demo(command) => demo::run(command, json),
+        Command::Convert(command) => convert::run(command, json),
+        Command::Inspect(command) => inspect::run(command, json),
+        Command::Verify(command) => verify::run(command, json),
+        Command::Export(command) => export::run(command),
+        Command::Publish(command) => publish::run(command, json),
+        Command::Unpublish(command) => publish::run_unpublish(command, json),
+        Command::Rollback(command) => publish::run_rollback(command, json),
+        Command::Feature(command) => publish::run_feature(command, json),
+        Command::Datasets(command) => datasets::run(command, json),
+        Command::Search(command) => search::run(command, json),
+        Command::Models(command) => models::run(command, json),
+        #[cfg(target_os = "linux")]
+        Command::Loadgen(command) => loadgen::run(command, json),
+        Command::Books(command) => books::run(command, json),
+    }
+}
