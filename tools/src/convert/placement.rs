@@ -16,8 +16,9 @@ const COUNTED_SINCE: [u64; 3] = [1, 2, 9];
 /// When the Parquet library refuses the changed facts.
 pub fn with_true_starts(facts: ParquetMetaData) -> Result<ParquetMetaData> {
     let is_false = |chunk: &ColumnChunkMetaData| {
-        let dictionary = chunk.dictionary_page_offset();
-        dictionary.is_some_and(|start| start == 0 || start > chunk.data_page_offset())
+        let (dictionary, data) = (chunk.dictionary_page_offset(), chunk.data_page_offset());
+        // Of a column without rows some writers keep a dictionary and say 0 where its data would be.
+        dictionary.is_some_and(|start| start == 0 || (data > 0 && start > data))
     };
     if !facts.row_groups().iter().any(|group| group.columns().iter().any(is_false)) {
         return Ok(facts);

@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use mercato_format::FormatError;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData,
+};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use parquet::schema::types::SchemaDescriptor;
 
 use crate::cli::{json, refused};
 use crate::hand_laid::{Chunk, dictionary_page, encoded_page, file, file_with_leaf, page, values};
@@ -43,6 +47,31 @@ fn a_dictionary_at_offset_zero_or_behind_the_data_begins_where_the_pages_do() {
         let rows = converted(&put(folder.path(), &file(&pages, &chunk)));
         assert_eq!(column(&rows, "a"), ["20", "20", "20", "10"], "{offset:?}");
     }
+}
+
+/// As pyarrow writes a table without rows: each column has an empty dictionary and no data, whose place is said to be 0.
+#[test]
+fn columns_without_rows_keep_their_dictionaries_apart() {
+    let schema = Arc::new(parse_message_type("message m { required int64 a; required int64 b; }").unwrap());
+    let schema = Arc::new(SchemaDescriptor::new(schema));
+    let (dictionary, _) = dictionary_page(0, &[]);
+    let mut bytes = [b"PAR1".as_slice(), &dictionary, &dictionary].concat();
+    let chunks = schema.columns().iter().enumerate().map(|(index, column)| {
+        let length = dictionary.len() as i64;
+        ColumnChunkMetaData::builder(column.clone())
+            .set_dictionary_page_offset(Some(4 + index as i64 * length))
+            .set_data_page_offset(0)
+            .set_total_compressed_size(length)
+            .set_total_uncompressed_size(length)
+            .build()
+            .unwrap()
+    });
+    let group =
+        RowGroupMetaData::builder(schema.clone()).set_column_metadata(chunks.collect()).build().unwrap();
+    let facts = ParquetMetaData::new(FileMetaData::new(1, 0, None, None, schema, None), vec![group]);
+    ParquetMetaDataWriter::new(&mut bytes, &facts).finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    assert!(converted(&put(folder.path(), &bytes)).is_empty());
 }
 
 #[test]
