@@ -66,11 +66,13 @@ class Check:
         self.headers = {"X-Api-Key": service.key}
         self.wanted: dict[str, list[Any]] = {}
         self.floats: dict[str, list[float | None]] = {}
+        self.widths: dict[str, pa.DataType] = {}
         for name in table.column_names:
             column = table.column(name).combine_chunks()
             self.wanted.update(source.flatten(name, column))
             if pa.types.is_floating(column.type):
                 self.floats[name] = column.cast(pa.float64()).to_pylist()
+                self.widths[name] = column.type
 
     def json_rows(self, client: str, rows: Rows) -> None:
         """Parsed objects: columns in order, every value equal, numbers as they are printed."""
@@ -97,7 +99,8 @@ class Check:
             number_wanted = self.floats[name][number]
             if number_wanted is None or not cell:
                 return number_wanted is None and not cell
-            found = float(cell)
+            # The shortest text that reads back the same in the width of the column.
+            found = pa.array([float(cell)]).cast(self.widths[name], safe=False).cast(pa.float64())[0].as_py()
             return found == number_wanted or (math.isnan(found) and math.isnan(number_wanted))
         if wanted is None or (wanted == "" and empty_is_null):
             return cell in ((None, "") if empty_is_null else (None,))
@@ -170,7 +173,7 @@ def with_httpx_lines(check: Check) -> None:
 
 def with_csv_stream(check: Check) -> None:
     """CSV of a query in one call, by a client that sees no trailers."""
-    headers = check.headers | {"Accept": "text/csv"}
+    headers = check.headers | {"Accept": "text/csv", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{check.url}/query/stream?summary=1", check.body().encode(), headers)
     with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:
         lines = list(csv.reader(io.StringIO(answer.read().decode(), newline="")))

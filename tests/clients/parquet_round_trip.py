@@ -331,7 +331,7 @@ def read(path, written):
 def check(tools, label, path, written):
     """Converts and exports one file; the number of values that agree, after naming the first that does not."""
     store = path.with_suffix(".mcol")
-    run(tools, "convert", path, "--output", store, "--json")
+    run(tools, "convert", path, "--output", store, "--force", "--json")
     rows = [parse(line) for line in run(tools, "export", store, "--format", "ndjson").decode().split("\n") if line]
     table = read(path, written)
     wanted = {}
