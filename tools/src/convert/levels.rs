@@ -128,7 +128,7 @@ impl Runs {
             let groups = usize::try_from(head >> 1).ok()?;
             let level = Level::Packed(self.position.checked_mul(8)?);
             self.position = self.position.checked_add(groups.checked_mul(self.width as usize)?)?;
-            return Some(Run { left: groups as u64 * 8, level });
+            return Some(Run { left: (groups as u64).saturating_mul(8), level });
         }
         let bytes = self.width.div_ceil(8) as usize;
         let level = self.encoded.get(self.position..self.position + bytes)?;
@@ -214,6 +214,14 @@ mod tests {
             let taken = starts.take(u64::MAX);
             prop_assert_eq!(taken.levels, count);
         }
+    }
+
+    #[test]
+    fn a_run_of_more_levels_than_64_bits_count_is_taken_as_far_as_there_are_levels() {
+        // Nine bytes of a head: 2^62 - 1 groups of eight levels.
+        let bytes = [[0xff; 8].as_slice(), &[0x7f, 0, 0]].concat();
+        let taken = RowStarts::repeated(5, 1, bytes.into()).take(u64::MAX);
+        assert_eq!(taken.levels, 5);
     }
 
     #[test]
