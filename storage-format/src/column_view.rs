@@ -26,6 +26,11 @@ impl ColumnSections {
         self.records.get_mut(usize::from(kind).checked_sub(SectionKind::Codes as usize)?)
     }
 
+    /// All of them.
+    pub(crate) fn record_numbers(&self) -> impl Iterator<Item = u32> {
+        self.records.iter().flatten().copied()
+    }
+
     pub(crate) fn record_number(&self, kind: SectionKind) -> Option<u32> {
         *self.records.get(kind as usize - SectionKind::Codes as usize)?
     }

@@ -216,6 +216,12 @@ impl Table {
         self.records.get(self.sections.get(column)?.record_number(kind)? as usize)
     }
 
+    /// The sections of a column that this version knows; found without a look at those of the others.
+    pub(crate) fn column_records(&self, column: usize) -> impl Iterator<Item = &SectionRecord> {
+        let numbers = self.sections.get(column).into_iter().flat_map(ColumnSections::record_numbers);
+        numbers.filter_map(|number| self.records.get(number as usize))
+    }
+
     /// Whether all that was read so far was the file's. A page that the system can no longer read, because the file was
     /// cut short or its disk failed, reads as zeros: what was made of them must not be handed on.
     ///

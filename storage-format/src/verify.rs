@@ -99,11 +99,7 @@ impl Table {
         (0..columns).into_par_iter().try_for_each(|column| {
             self.verify_column(column)?;
             self.verify_statistics(column)?;
-            let number = u32::try_from(column).unwrap_or(u32::MAX);
-            self.records
-                .iter()
-                .filter(|record| record.column == number)
-                .for_each(|record| self.release_large(record));
+            self.column_records(column).for_each(|record| self.release_large(record));
             progress(VerifyProgress { columns, column });
             Ok::<(), FormatError>(())
         })?;
@@ -200,4 +196,26 @@ fn expect_equal(
     found: u64,
 ) -> Result<(), FormatError> {
     if expected == found { Ok(()) } else { Err(fault(kind, column, what, expected, found)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::section::NO_COLUMN;
+
+    #[test]
+    fn every_section_of_a_column_is_passed_with_its_column_and_with_no_other() {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1_1.mcol");
+        let table = Table::open(&golden).unwrap();
+        let mut passed = 0;
+        for column in 0..table.columns().len() {
+            for record in table.column_records(column) {
+                assert_eq!(record.column as usize, column);
+                passed += 1;
+            }
+        }
+        assert_eq!(passed, table.records.iter().filter(|record| record.column != NO_COLUMN).count());
+    }
 }

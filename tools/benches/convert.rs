@@ -1,4 +1,4 @@
-//! Conversion of TPC-H lineitem with and without sort indexes, and of one column of each type.
+//! Conversion of TPC-H lineitem with and without sort indexes, of one column of each type, and of thousands of columns.
 //!
 //! `MERCATO_BENCH_SCALE` chooses the scale factor of lineitem (default 0.1: 600,572 rows); the Parquet files are made
 //! by the first run and kept in the target folder. Values are made up by arithmetic, so every run has the same.
@@ -10,15 +10,19 @@ use std::time::Duration;
 
 use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Builder, Int64Array,
-    ListBuilder, RecordBatch, StringArray, TimestampMicrosecondArray,
+    ListBuilder, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
 };
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use indicatif::ProgressBar;
 use mercato_tools::convert::{Conversion, SortIndex, convert};
 use mercato_tools::demo::tables::{self, Table};
 
 /// Rows of the files of one column.
 const ROWS: i64 = 500_000;
+/// Columns of the wide files; the converter takes no more than the last.
+const WIDTHS: [usize; 3] = [1_024, 4_096, 16_384];
+/// Rows of the wide files.
+const WIDE_ROWS: usize = 10;
 /// Multiplier of a full-period generator modulo 2^64, so that neighbours are far apart.
 const SPREAD: i64 = 6_364_136_223_846_793_005;
 
@@ -39,6 +43,39 @@ fn types(criterion: &mut Criterion) {
         });
         measure(criterion, "convert a column", name, &parquet, SortIndex::All);
     }
+}
+
+/// Integers, once each a field of the file and once all of them fields of one struct.
+fn widths(criterion: &mut Criterion) {
+    for width in WIDTHS {
+        for (name, inside_one) in [("columns", false), ("columns in a struct", true)] {
+            let parquet = kept(&format!("{}-{width}.parquet", name.replace(' ', "-")), |path| {
+                tables::write_batch(wide(width, inside_one), path, &ProgressBar::hidden()).unwrap();
+            });
+            let (_folder, conversion) = prepared(&parquet, SortIndex::All);
+            let mut group = criterion.benchmark_group("convert many");
+            group
+                .sample_size(10)
+                .sampling_mode(SamplingMode::Flat)
+                .throughput(Throughput::Elements(width as u64));
+            let name = format!("{width} {name}");
+            group.bench_function(name, |bencher| bencher.iter(|| convert(&conversion).unwrap().bytes_out));
+            group.finish();
+        }
+    }
+}
+
+fn wide(width: usize, inside_one: bool) -> RecordBatch {
+    let values = |column| spread().skip(column).take(WIDE_ROWS);
+    let column = |number| -> (String, ArrayRef, bool) {
+        (format!("c{number}"), Arc::new(Int64Array::from_iter_values(values(number))), true)
+    };
+    let batch = RecordBatch::try_from_iter_with_nullable((0..width).map(column)).unwrap();
+    if !inside_one {
+        return batch;
+    }
+    let all: ArrayRef = Arc::new(StructArray::from(batch));
+    RecordBatch::try_from_iter_with_nullable([("all", all, true)]).unwrap()
 }
 
 /// What a column is called, and what makes it.
@@ -97,13 +134,7 @@ fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
 
 /// One element is one row; verification and sync are in the time.
 fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, sort_index: SortIndex) {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let conversion = Conversion {
-        sort_index,
-        replace: true,
-        progress: false,
-        ..Conversion::new(parquet, &folder.path().join("converted.mcol"))
-    };
+    let (_folder, conversion) = prepared(parquet, sort_index);
     let rows = convert(&conversion).unwrap().rows;
     let mut group = criterion.benchmark_group(group);
     group.sample_size(10).measurement_time(Duration::from_secs(10)).throughput(Throughput::Elements(rows));
@@ -111,5 +142,17 @@ fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, s
     group.finish();
 }
 
-criterion_group!(benches, lineitem, types);
+/// A conversion into a folder of its own.
+fn prepared(parquet: &Path, sort_index: SortIndex) -> (tempfile::TempDir, Conversion) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let conversion = Conversion {
+        sort_index,
+        replace: true,
+        progress: false,
+        ..Conversion::new(parquet, &folder.path().join("converted.mcol"))
+    };
+    (folder, conversion)
+}
+
+criterion_group!(benches, lineitem, types, widths);
 criterion_main!(benches);

@@ -2,6 +2,7 @@
 //!
 //! Knows choices and their names; converts nothing.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use semver::Version;
 use serde::Serialize;
 
 use super::publish::PublishArguments;
-use crate::convert::outline::{Outline, is_within};
+use crate::convert::outline::{Outline, with_groups_above};
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
@@ -86,7 +87,8 @@ impl Chosen {
         };
         let outline = Outline::read(&arguments.parquet)?;
         let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
-        let is_dropped = |name: &&String| drop.iter().any(|dropped| is_within(name, dropped));
+        let dropped: HashSet<&str> = drop.iter().map(String::as_str).collect();
+        let is_dropped = |name: &&String| with_groups_above(name).any(|name| dropped.contains(name));
         let absent_index = match (&typed_index, &last.sort_index) {
             (None, IndexChoice::Only(columns)) => {
                 columns.iter().filter(|name| !outline.has(name) || is_dropped(name)).cloned().collect()
@@ -103,7 +105,7 @@ impl Chosen {
     /// The columns to leave out, as far as the file has them.
     #[must_use]
     pub fn present_drop(&self) -> Vec<String> {
-        self.choices.drop.iter().filter(|name| !self.absent_drop.contains(name)).cloned().collect()
+        without(&self.choices.drop, &self.absent_drop)
     }
 
     /// The columns to index, as far as the file has them.
@@ -112,10 +114,7 @@ impl Chosen {
         match &self.choices.sort_index {
             IndexChoice::All => SortIndex::All,
             IndexChoice::None => SortIndex::None,
-            IndexChoice::Only(names) => {
-                let is_present = |name: &&String| !self.absent_index.contains(name);
-                SortIndex::Only(names.iter().filter(is_present).cloned().collect())
-            }
+            IndexChoice::Only(names) => SortIndex::Only(without(names, &self.absent_index)),
         }
     }
 
@@ -133,6 +132,11 @@ impl Chosen {
             absent: self.absent_index.iter().chain(&self.absent_drop).cloned().collect(),
         }
     }
+}
+
+fn without(names: &[String], absent: &[String]) -> Vec<String> {
+    let absent: HashSet<&String> = absent.iter().collect();
+    names.iter().filter(|name| !absent.contains(name)).cloned().collect()
 }
 
 fn index_choice(index: &SortIndex) -> IndexChoice {

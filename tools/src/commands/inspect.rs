@@ -71,30 +71,33 @@ struct SectionLine {
 pub fn run(arguments: &InspectArguments, json: bool) -> Result<(), Failure> {
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
     let sections: Vec<SectionInfo> = table.sections().collect();
-    let columns = table.columns().iter().enumerate();
+    let sizes = sizes(table.columns().len(), &sections);
     let inspection = Inspection {
         file: arguments.file.display().to_string(),
         rows: table.row_count(),
         bytes: table.file_bytes(),
         fingerprint: table.fingerprint().to_string(),
         written_by: table.writer().to_owned(),
-        columns: columns.map(|(index, column)| column_line(index, column, &sections)).collect(),
+        columns: table.columns().iter().zip(sizes).map(column_line).collect(),
         sections: sections.iter().map(section_line).collect(),
         source_schema: table.source_schema().to_owned(),
     };
     if json { print_json(&inspection) } else { print_text(&for_people(&inspection)) }
 }
 
-fn column_line(index: usize, column: &ColumnMeta, sections: &[SectionInfo]) -> ColumnLine {
-    let own = |section: &&SectionInfo| section.column.is_some_and(|column| column as usize == index);
-    let bytes = |as_index: bool| {
-        sections
-            .iter()
-            .filter(own)
-            .filter(|section| section.index == as_index)
-            .map(|section| section.len)
-            .sum()
-    };
+/// Bytes of the values and of the indexes of each column.
+fn sizes(columns: usize, sections: &[SectionInfo]) -> Vec<[u64; 2]> {
+    let mut sizes = vec![[0, 0]; columns];
+    for section in sections {
+        let own = section.column.and_then(|column| sizes.get_mut(column as usize));
+        if let Some([values, indexes]) = own {
+            *(if section.index { indexes } else { values }) += section.len;
+        }
+    }
+    sizes
+}
+
+fn column_line((column, [data_bytes, index_bytes]): (&ColumnMeta, [u64; 2])) -> ColumnLine {
     ColumnLine {
         name: column.name.clone(),
         r#type: column.kind.logical().name(),
@@ -114,8 +117,8 @@ fn column_line(index: usize, column: &ColumnMeta, sections: &[SectionInfo]) -> C
         nulls: column.null_count,
         nans: column.nan_count,
         distinct: column.distinct,
-        data_bytes: bytes(false),
-        index_bytes: bytes(true),
+        data_bytes,
+        index_bytes,
     }
 }
 

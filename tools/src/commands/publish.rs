@@ -1,5 +1,6 @@
 //! `publish`, `unpublish`, `rollback`, `feature`: changes of what a data directory offers. Knows no file name inside it.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -261,7 +262,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
     };
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
-    let known = |name: &&String| conversion.columns.iter().any(|column| column.name == **name);
+    let known: HashSet<&str> = conversion.columns.iter().map(|column| column.name.as_str()).collect();
     let breach = |breach: Breach| BreachLine { column: breach.column, from: breach.from, to: breach.to };
     Ok(Publication {
         slug: published.slug,
@@ -270,7 +271,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
         rows: published.rows,
         bytes: published.bytes,
         removed: published.removed.iter().map(ToString::to_string).collect(),
-        undescribed: described.filter(|name| !known(name)).cloned().collect(),
+        undescribed: described.filter(|name| !known.contains(name.as_str())).cloned().collect(),
         choices: chosen.line(),
         breaking: published.breaches.into_iter().map(breach).collect(),
         conversion,

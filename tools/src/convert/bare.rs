@@ -2,6 +2,7 @@
 //! without groups that have no leaves.
 //! Knows no value.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parquet::basic::ConvertedType;
@@ -33,7 +34,7 @@ fn has_leaves(field: &TypePtr) -> bool {
 ///
 /// # Errors
 /// When the Parquet library refuses the changed type.
-pub fn without_annotations(root: &Type, drop: &[String]) -> Result<TypePtr> {
+pub fn without_annotations(root: &Type, drop: &HashSet<String>) -> Result<TypePtr> {
     let fields = root.get_fields().iter().filter(|field| has_leaves(field)).map(|field| {
         let name = field.name().to_owned();
         rebuild(field, &name, drop, false)
@@ -42,8 +43,8 @@ pub fn without_annotations(root: &Type, drop: &[String]) -> Result<TypePtr> {
     Ok(Arc::new(root.build()?))
 }
 
-fn rebuild(old: &TypePtr, name: &str, drop: &[String], inside_dropped: bool) -> Result<TypePtr> {
-    let bare = inside_dropped || drop.iter().any(|dropped| dropped == name);
+fn rebuild(old: &TypePtr, name: &str, drop: &HashSet<String>, inside_dropped: bool) -> Result<TypePtr> {
+    let bare = inside_dropped || drop.contains(name);
     let info = old.get_basic_info();
     let id = info.has_id().then(|| info.id());
     if let Type::PrimitiveType { physical_type, type_length, .. } = old.as_ref() {

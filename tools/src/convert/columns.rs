@@ -31,8 +31,8 @@ pub struct OutputColumn {
     pub first_leaf: usize,
     /// One tag for each leaf, in order.
     pub tags: Vec<LeafTag>,
-    /// Structs above the column; the reader unwraps that many.
-    pub struct_depth: usize,
+    /// Its field's place among the fields of the file, or that of the struct above it, then its place in there, and so on.
+    pub path: Vec<usize>,
     /// Whether the column is a list or a map, printed as JSON text.
     pub nested: bool,
 }
@@ -42,6 +42,12 @@ impl OutputColumn {
     #[must_use]
     pub fn leaves(&self) -> std::ops::Range<usize> {
         self.first_leaf..self.first_leaf + self.tags.len()
+    }
+
+    /// Structs above the column; the reader unwraps that many.
+    #[must_use]
+    pub fn struct_depth(&self) -> usize {
+        self.path.len().saturating_sub(1)
     }
 }
 
@@ -58,11 +64,9 @@ pub struct Flattened {
 
 /// Flattens all fields, leaving out those named in `drop` by the name of a column or of a struct above it.
 #[must_use]
-pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &[String]) -> Flattened {
+pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &HashSet<String>) -> Flattened {
     let mut walk = Walk { schema, drop, next_leaf: 0, flattened: Flattened::default() };
-    for field in fields {
-        walk.field(field, &Above::default());
-    }
+    walk.fields(fields, &Above::default());
     walk.flattened
 }
 
@@ -70,20 +74,26 @@ pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &[String]) -> F
 #[derive(Clone, Default)]
 struct Above {
     prefix: String,
-    depth: usize,
+    path: Vec<usize>,
     nullable: bool,
     dropped: bool,
 }
 
 struct Walk<'a> {
     schema: &'a SchemaDescriptor,
-    drop: &'a [String],
+    drop: &'a HashSet<String>,
     next_leaf: usize,
     flattened: Flattened,
 }
 
 impl Walk<'_> {
-    fn field(&mut self, field: &Field, above: &Above) {
+    fn fields(&mut self, fields: &Fields, above: &Above) {
+        for (place, field) in fields.iter().enumerate() {
+            self.field(field, place, above);
+        }
+    }
+
+    fn field(&mut self, field: &Field, place: usize, above: &Above) {
         let name = format!("{}{}", above.prefix, field.name());
         let named = self.drop.contains(&name);
         if named {
@@ -91,12 +101,10 @@ impl Walk<'_> {
         }
         let dropped = named || above.dropped;
         let nullable = above.nullable || field.is_nullable();
+        let path: Vec<usize> = above.path.iter().copied().chain([place]).collect();
         match field.data_type() {
             DataType::Struct(children) if !children.is_empty() => {
-                let above = Above { prefix: format!("{name}."), depth: above.depth + 1, nullable, dropped };
-                for child in children {
-                    self.field(child, &above);
-                }
+                self.fields(children, &Above { prefix: format!("{name}."), path, nullable, dropped });
             }
             data_type => {
                 let first_leaf = self.next_leaf;
@@ -110,7 +118,7 @@ impl Walk<'_> {
                         spec: ColumnSpec { name, kind, nullable, source_type },
                         first_leaf,
                         tags,
-                        struct_depth: above.depth,
+                        path,
                         nested: matches!(data_type, DataType::List(_) | DataType::Map(..)),
                     }),
                     None => self.flattened.impossible.push((name, source_type)),

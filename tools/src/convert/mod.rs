@@ -2,6 +2,7 @@
 //! limit, append them in order, verify what was written. Knows no dataset and no server.
 
 mod bare;
+mod branch;
 mod chunk;
 mod columns;
 mod converted;
@@ -31,6 +32,7 @@ mod thrift;
 mod variant;
 mod weight;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -199,12 +201,14 @@ fn sorted_columns(
     let SortIndex::Only(names) = sort_index else {
         return Ok(vec![*sort_index == SortIndex::All; columns.len()]);
     };
-    let unknown = names.iter().find(|name| !columns.iter().any(|column| column.spec.name == **name));
+    let known: HashSet<&String> = columns.iter().map(|column| &column.spec.name).collect();
+    let unknown = names.iter().find(|name| !known.contains(name));
     if let Some(unknown) = unknown {
         let file = input.display();
         return Err(Failure::Usage(format!("--sort-index {unknown}: {file} has no such column")));
     }
-    Ok(columns.iter().map(|column| names.contains(&column.spec.name)).collect())
+    let wanted: HashSet<&String> = names.iter().collect();
+    Ok(columns.iter().map(|column| wanted.contains(&column.spec.name)).collect())
 }
 
 /// One conversion under way.

@@ -1,5 +1,6 @@
 //! Which columns a Parquet file has, told from its footer.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use parquet::file::metadata::ParquetMetaDataReader;
@@ -10,10 +11,10 @@ use super::source::Source;
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
-/// The columns of a Parquet file by their paths.
+/// The columns and groups of a Parquet file by their dotted names.
 #[derive(Debug)]
 pub struct Outline {
-    paths: Vec<String>,
+    names: HashSet<String>,
 }
 
 impl Outline {
@@ -27,18 +28,36 @@ impl Outline {
         let refuse = Refusal::of(&source);
         let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
         let leaves = facts.file_metadata().schema_descr().columns();
-        Ok(Outline { paths: leaves.iter().map(|leaf| leaf.path().string()).collect() })
+        let mut names = HashSet::new();
+        for path in leaves.iter().map(|leaf| leaf.path().string()) {
+            names.extend(with_groups_above(&path).map(str::to_owned));
+        }
+        Ok(Outline { names })
     }
 
     /// Whether a column or group of this name is in the file.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.paths.iter().any(|path| is_within(path, name))
+        self.names.contains(name)
     }
 }
 
-/// Whether a column is the one named or lies in the group named.
-#[must_use]
-pub fn is_within(column: &str, named: &str) -> bool {
-    column.strip_prefix(named).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+/// The name of a column, and those of the groups that it lies in, the outermost first.
+pub fn with_groups_above(column: &str) -> impl Iterator<Item = &str> {
+    let groups = column.match_indices('.').filter_map(|(dot, _)| column.get(..dot));
+    groups.chain([column])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_groups_above;
+
+    #[test]
+    fn a_column_lies_in_every_group_whose_name_its_own_begins_with() {
+        let names = |column| with_groups_above(column).collect::<Vec<_>>();
+        assert_eq!(names("a"), ["a"]);
+        assert_eq!(names("a.bc.d"), ["a", "a.bc", "a.bc.d"]);
+        assert_eq!(names("a..b."), ["a", "a.", "a..b", "a..b."]);
+        assert_eq!(names("è.é"), ["è", "è.é"]);
+    }
 }

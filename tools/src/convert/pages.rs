@@ -65,8 +65,10 @@ impl RowGroups for CheckedGroup<'_> {
         usize::try_from(self.group.num_rows()).unwrap_or(0)
     }
 
+    /// The reader knows a schema of these leaves alone, so that it counts them from 0.
     fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>> {
-        Ok(Box::new(OneChunk { pages: Some(Box::new(self.pages(column)?)) }))
+        let leaf = self.leaves.start.saturating_add(column);
+        Ok(Box::new(OneChunk { pages: Some(Box::new(self.pages(leaf)?)) }))
     }
 
     fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {

@@ -1,22 +1,24 @@
 //! Reads the footer of a Parquet file and decides what becomes of each leaf, before any value is read. Refuses
 //! here whatever the footer alone condemns. Knows no value.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{Fields, Schema, TimeUnit};
 use mercato_format::limits::{NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::arrow::{ProjectionMask, parquet_to_arrow_schema, parquet_to_arrow_schema_by_columns};
+use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::bare::{empty_groups, without_annotations};
+use super::branch::schema_of;
 use super::columns::{self, Flattened, OutputColumn};
 use super::hints::{Reading, adapt};
 use super::limits::COLUMNS_MAX;
+use super::outline::with_groups_above;
 use super::source::Source;
 use super::variant::first_variant;
 use super::{counts, footer, placement, range96};
@@ -66,22 +68,23 @@ pub fn plan(
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
     let refuse = Refusal::of(&source);
+    let dropped: HashSet<String> = drop.iter().cloned().collect();
     let facts = refuse.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
     let original = facts.file_metadata().schema_descr_ptr();
-    refuse_variants(&original, drop, &refuse)?;
+    refuse_variants(&original, &dropped, &refuse)?;
     let source_schema = refuse.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
         Ok(columns::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
     })?;
     let empty = empty_groups(original.root_schema());
-    check_empty_groups(&empty, drop, &refuse)?;
-    let facts = Arc::new(bare_metadata(facts, &footer, &original, drop, &refuse)?);
+    check_empty_groups(&empty, &dropped, &refuse)?;
+    let facts = Arc::new(bare_metadata(facts, &footer, &original, &dropped, &refuse)?);
     let schema = facts.file_metadata().schema_descr_ptr();
     let fields = arrow_fields(&facts, &schema, &refuse)?;
     let flattened = |reading: &ArrowReaderMetadata| {
-        let mut flattened = columns::flatten(reading.schema().fields(), &original, drop);
+        let mut flattened = columns::flatten(reading.schema().fields(), &original, &dropped);
         flattened.dropped.extend(empty.iter().cloned());
         flattened
     };
@@ -92,7 +95,7 @@ pub fn plan(
     let plan =
         Plan { source, row_count, source_schema, columns, warnings: Vec::new(), plain: outline, dictionary };
     check(&plan)?;
-    let int96 = range96::units(&plan.source, &facts, &fields, drop, timestamp_unit, &refuse)?;
+    let int96 = range96::units(&plan.source, &facts, &fields, &dropped, timestamp_unit, &refuse)?;
     let with = |reading| read_with(&facts, &fields, reading, &int96.by_leaf, &refuse);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
     let columns = check_columns(flattened(&plain), drop, &refuse)?;
@@ -100,7 +103,11 @@ pub fn plan(
 }
 
 /// Refuses a column of VARIANT values, whose two binary parts tell nobody anything.
-fn refuse_variants(schema: &SchemaDescriptor, drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
+fn refuse_variants(
+    schema: &SchemaDescriptor,
+    drop: &HashSet<String>,
+    refuse: &Refusal,
+) -> Result<(), Failure> {
     let Some(name) = first_variant(schema.root_schema(), drop) else { return Ok(()) };
     let remedy = format!(
         "turn it into JSON text in the source (in Spark: to_json({name})), or leave the column out with --drop {name}"
@@ -154,7 +161,7 @@ fn bare_metadata(
     facts: ParquetMetaData,
     footer: &[u8],
     original: &Arc<SchemaDescriptor>,
-    drop: &[String],
+    drop: &HashSet<String>,
     refuse: &Refusal,
 ) -> Result<ParquetMetaData, Failure> {
     let intervals = original.columns().iter().any(|leaf| columns::is_interval(leaf));
@@ -173,12 +180,8 @@ fn bare_metadata(
 }
 
 /// Groups without fields carry nothing; whether that is meant is not for the converter to say.
-fn check_empty_groups(empty: &[String], drop: &[String], refuse: &Refusal) -> Result<(), Failure> {
-    let is_dropped = |name: &str| {
-        drop.iter().any(|dropped| {
-            name.strip_prefix(dropped.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        })
-    };
+fn check_empty_groups(empty: &[String], drop: &HashSet<String>, refuse: &Refusal) -> Result<(), Failure> {
+    let is_dropped = |name: &str| with_groups_above(name).any(|name| drop.contains(name));
     let Some(name) = empty.iter().find(|name| !is_dropped(name)) else { return Ok(()) };
     let remedy = format!("leave it out with --drop {name}");
     Err(refuse.because(
@@ -194,9 +197,10 @@ fn check_roots(schema: &SchemaDescriptor, refuse: &Refusal) -> Result<(), Failur
     if let Ok(Ok(_)) = guarded(|| parquet_to_arrow_schema(schema, None)) {
         return Ok(());
     }
-    for (index, root) in schema.root_schema().get_fields().iter().enumerate() {
-        let mask = ProjectionMask::roots(schema, [index]);
-        let fault = match guarded(|| parquet_to_arrow_schema_by_columns(schema, mask, None)) {
+    let message = schema.root_schema();
+    for root in message.get_fields() {
+        let read = || parquet_to_arrow_schema(&schema_of(message, Arc::clone(root))?, None);
+        let fault = match guarded(read) {
             Ok(Ok(_)) => continue,
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic,

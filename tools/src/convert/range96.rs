@@ -2,7 +2,7 @@
 //! A first pass over the values finds their range and their digits; the finest unit that holds the whole range is taken,
 //! or the one that was asked for. Knows no kind.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::TimeUnit;
@@ -48,7 +48,7 @@ pub(super) fn units(
     source: &Source,
     facts: &Arc<ParquetMetaData>,
     fields: &FieldViews,
-    drop: &[String],
+    drop: &HashSet<String>,
     asked: Option<mercato_format::TimeUnit>,
     refuse: &Refusal,
 ) -> Result<Int96Units, Failure> {

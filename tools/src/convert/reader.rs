@@ -13,6 +13,7 @@ use parquet::column::page::PageReader;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::branch::Branch;
 use super::columns::OutputColumn;
 use super::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE, TEXT_BATCH_BYTES};
 use super::meter::{LeafCost, Meter};
@@ -107,7 +108,7 @@ impl GroupReading<'_> {
             }
             let Some(batch) = next? else { break };
             let found =
-                batch.columns().first().and_then(|array| unwrap_structs(array, self.column.struct_depth));
+                batch.columns().first().and_then(|array| unwrap_structs(array, self.column.struct_depth()));
             let Some((array, nulls)) = found else {
                 return Err(self.refuse.because(&self.section, "values".into(), "none".into(), DAMAGED));
             };
@@ -128,9 +129,10 @@ impl GroupReading<'_> {
     ) -> parquet::errors::Result<ParquetRecordBatchReader> {
         let checked = self.checked(meter);
         let reading = self.plan.reading(checked.as_keys);
-        let description = reading.metadata().file_metadata().schema_descr();
-        let mask = ProjectionMask::leaves(description, self.column.leaves());
-        let levels = parquet_to_arrow_field_levels(description, mask, Some(reading.schema().fields()))?;
+        let root = reading.metadata().file_metadata().schema_descr().root_schema();
+        let branch = Branch::to(&self.column.path, root, reading.schema().fields())?;
+        let levels =
+            parquet_to_arrow_field_levels(&branch.schema, ProjectionMask::all(), Some(&branch.fields))?;
         let selection = (done > 0).then(|| {
             // One row more than there should be, so that rows too many are found.
             let rest = (self.group.num_rows().unsigned_abs() - done).saturating_add(1);

@@ -1,7 +1,8 @@
 //! Builds columns on several threads inside one memory limit, the largest first, and hands the finished ones on
 //! in the order of the file. Knows no Parquet and no byte of a store file.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A column that waits: its number and the memory that it would like.
@@ -79,25 +80,24 @@ struct Queue<E> {
 }
 
 struct QueueState<E> {
-    /// Largest last.
-    waiting: Vec<Job>,
+    /// Largest last; of equal ones the first column. Any of thousands leaves in a few steps.
+    waiting: BTreeMap<(u64, Reverse<usize>), Job>,
     free_bytes: u64,
     running: usize,
     failure: Option<E>,
 }
 
 impl<E> Queue<E> {
-    fn new(mut jobs: Vec<Job>, bounds: Bounds) -> Queue<E> {
+    fn new(jobs: Vec<Job>, bounds: Bounds) -> Queue<E> {
         // A quarter is kept from the largest column, so that smaller ones can be built beside it.
         let share = if bounds.threads > 1 { bounds.building_bytes / 4 * 3 } else { bounds.building_bytes };
         let share = share.max(bounds.budget_bytes_min);
-        for job in &mut jobs {
+        let jobs = jobs.into_iter().map(|job| {
             let share = share.saturating_sub(job.reading_bytes).max(bounds.budget_bytes_min);
-            job.wanted_bytes = job.wanted_bytes.clamp(bounds.budget_bytes_min, share);
-        }
-        jobs.sort_by_key(|job| (job.all_bytes(), std::cmp::Reverse(job.column)));
-        let state =
-            QueueState { waiting: jobs, free_bytes: bounds.building_bytes, running: 0, failure: None };
+            Job { wanted_bytes: job.wanted_bytes.clamp(bounds.budget_bytes_min, share), ..job }
+        });
+        let waiting = jobs.map(|job| ((job.all_bytes(), Reverse(job.column)), job)).collect();
+        let state = QueueState { waiting, free_bytes: bounds.building_bytes, running: 0, failure: None };
         Queue { state: Mutex::new(state), changed: Condvar::new(), budget_bytes_min: bounds.budget_bytes_min }
     }
 
@@ -110,10 +110,10 @@ impl<E> Queue<E> {
                 return None;
             }
             let free = state.free_bytes;
-            let fitting = state.waiting.iter().rposition(|job| job.all_bytes() <= free);
-            let alone = (state.running == 0).then(|| state.waiting.len() - 1);
-            if let Some(index) = fitting.or(alone) {
-                let job = state.waiting.remove(index);
+            let fitting = state.waiting.range(..=(free, Reverse(0))).next_back();
+            let alone = if state.running == 0 { state.waiting.last_key_value() } else { None };
+            let next = fitting.or(alone).map(|(key, _)| *key);
+            if let Some(job) = next.and_then(|key| state.waiting.remove(&key)) {
                 let budget = job.wanted_bytes.min(free.saturating_sub(job.reading_bytes));
                 let budget = budget.max(self.budget_bytes_min);
                 let taken = free.min(budget.saturating_add(job.reading_bytes));

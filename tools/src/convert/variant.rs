@@ -1,15 +1,17 @@
 //! Finds columns of Parquet's VARIANT, shredded or not. Knows no value.
 
+use std::collections::HashSet;
+
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::schema::types::Type;
 
 /// The name of the first column that is a VARIANT or holds one, under no name in `drop`.
 #[must_use]
-pub fn first_variant(root: &Type, drop: &[String]) -> Option<String> {
+pub fn first_variant(root: &Type, drop: &HashSet<String>) -> Option<String> {
     root.get_fields().iter().find_map(|field| in_field(field, field.name().to_owned(), drop))
 }
 
-fn in_field(field: &Type, name: String, drop: &[String]) -> Option<String> {
+fn in_field(field: &Type, name: String, drop: &HashSet<String>) -> Option<String> {
     if drop.contains(&name) || field.is_primitive() {
         return None;
     }
@@ -18,7 +20,7 @@ fn in_field(field: &Type, name: String, drop: &[String]) -> Option<String> {
     }
     if is_one_column(field) {
         let mut inside = field.get_fields().iter();
-        return inside.find_map(|child| in_field(child, name.clone(), &[]));
+        return inside.find_map(|child| in_field(child, name.clone(), &HashSet::new()));
     }
     field.get_fields().iter().find_map(|child| in_field(child, format!("{name}.{}", child.name()), drop))
 }
@@ -42,7 +44,7 @@ mod tests {
 
     fn found(fields: &str, drop: &[&str]) -> Option<String> {
         let root = parse_message_type(&format!("message m {{ {fields} }}")).unwrap();
-        first_variant(&root, &drop.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        first_variant(&root, &drop.iter().map(|name| (*name).to_owned()).collect())
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod hand_laid;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod loadgen;
+mod many_columns;
 mod memory;
 mod nested_types;
 mod old_files;
