@@ -138,6 +138,11 @@ impl PageReader for CheckedPages {
             let fault = "a page in another encoding than the footer announces";
             return Err(ParquetError::General(fault.to_owned()));
         }
+        if !self.facts.holds_its_entries(found) {
+            return Err(ParquetError::General(
+                "a dictionary with more entries than its bytes hold".to_owned(),
+            ));
+        }
         let weight = self.facts.weigh(found);
         if weight.is_some_and(|weight| !self.meter.page(self.leaf, weight)) {
             return Err(ParquetError::General("more in one batch than its memory holds".to_owned()));

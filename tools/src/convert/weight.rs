@@ -21,6 +21,8 @@ pub struct LeafFacts {
     has_texts: bool,
     /// Whether texts are read as keys.
     as_keys: bool,
+    /// Bytes that an entry of a dictionary takes at least.
+    entry_bytes_min: usize,
     /// Bytes of the longest text of the dictionary.
     longest_entry: u64,
 }
@@ -33,6 +35,7 @@ impl LeafFacts {
             levels_max: [leaf.max_rep_level(), leaf.max_def_level()],
             has_texts: leaf.physical_type() == PhysicalType::BYTE_ARRAY && !as_keys,
             as_keys,
+            entry_bytes_min: entry_bytes_min(leaf),
             longest_entry: 0,
         }
     }
@@ -48,6 +51,17 @@ impl LeafFacts {
     pub fn is_as_announced(&self, page: &Page) -> bool {
         let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
         !self.as_keys || page.is_dictionary_page() || keys
+    }
+
+    /// Whether a dictionary has no more entries than its bytes hold. The decoder makes room for all that it claims.
+    #[must_use]
+    pub fn holds_its_entries(&self, page: &Page) -> bool {
+        match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                usize::try_from(*num_values).is_ok_and(|entries| entries <= buf.len() / self.entry_bytes_min)
+            }
+            _ => true,
+        }
     }
 
     /// The weight of a data page; nothing for a dictionary, which is noted.
@@ -115,6 +129,17 @@ impl LeafFacts {
             }
             _ => (stored, stored),
         }
+    }
+}
+
+/// Dictionaries are written plainly: a text begins with its length.
+fn entry_bytes_min(leaf: &ColumnDescriptor) -> usize {
+    match leaf.physical_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => usize::try_from(leaf.type_length()).unwrap_or(1).max(1),
     }
 }
 

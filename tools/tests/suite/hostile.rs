@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mercato_tools::convert::{Conversion, convert};
 
 use crate::cli::{names, refused};
-use crate::hand_laid::{Chunk, file, page, values};
+use crate::hand_laid::{Chunk, dictionary_page, encoded_page, file, page, values};
 use crate::read_back::{converted, refusal};
 
 /// 2^31 - 1 as a count.
@@ -42,6 +42,17 @@ fn a_file_laid_by_hand_is_read_also_with_fields_that_nobody_knows() {
         fs::write(&path, with_unknown_field(unknown)).unwrap();
         let rows = converted(&path);
         assert_eq!((rows.len(), rows[2]["a"].as_str()), (3, "2"), "{unknown:?}");
+    }
+}
+
+#[test]
+fn a_dictionary_with_more_entries_than_its_bytes_hold_is_refused_at_once() {
+    let entries = [10_i64.to_le_bytes(), 20_i64.to_le_bytes()].concat();
+    for claimed in [3, 1 << 24, i64::from(i32::MAX)] {
+        let (dictionary, _) = dictionary_page(claimed, &entries);
+        let pages = [dictionary, encoded_page(3, 2, &[1, 3 << 1, 1], &[])].concat();
+        let bytes = file(&pages, &Chunk::plain(3, pages.len()));
+        refused_at_once(&claimed.to_string(), &bytes, &["column `a`", "more entries than its bytes hold"]);
     }
 }
 
