@@ -10,6 +10,7 @@ pub mod ledger_ops;
 mod model;
 #[path = "../../tests/engine/naive.rs"]
 mod naive;
+pub mod page_changes;
 pub mod page_header;
 pub mod parquet_convert;
 pub mod query_body;
@@ -20,4 +21,5 @@ pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]
 mod stored;
 mod table;
+mod thrift_tree;
 mod walk;
