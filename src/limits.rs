@@ -384,6 +384,8 @@ pub mod catalog {
 
     /// Store files that are verified side by side.
     pub const VERIFICATION_FILES_AT_ONCE: usize = 4;
+    /// Store files that stand in the line of those to be verified; further ones come in when it is empty.
+    pub const VERIFICATION_LINE_FILES_MAX: usize = 1_024;
     /// How often the log hears how far the verification is.
     pub const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
     /// The start waits so long at most for the verification, so that small store files are never seen unverified.

@@ -67,9 +67,14 @@ impl DatasetVersion {
         self.standing.store(VERIFIED, Ordering::Release);
     }
 
-    /// Whether it has to be verified and nobody was told yet; true once.
-    pub(super) fn claim_verification(&self) -> bool {
-        self.standing.compare_exchange(UNVERIFIED, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    /// Whether it has to be verified and stands in no line yet.
+    pub(super) fn awaits_verification(&self) -> bool {
+        self.standing.load(Ordering::Acquire) == UNVERIFIED
+    }
+
+    /// Notes that it stands in the line.
+    pub(super) fn claim_verification(&self) {
+        self.standing.store(CLAIMED, Ordering::Release);
     }
 
     /// A value of each column, in the order of the columns, as answers print it; `None` where none was found. `find`

@@ -29,7 +29,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 
 pub use changelog::{ChangelogEntry, parse as parse_changelog};
@@ -58,6 +58,7 @@ use verification::{Task, VerificationCounts};
 use semver::Version;
 
 use crate::clock::Moment;
+use crate::limits::catalog::VERIFICATION_LINE_FILES_MAX;
 
 /// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
 pub struct Catalog {
@@ -68,7 +69,7 @@ pub struct Catalog {
     patrolled: PatrolCounts,
     trust: Trust,
     verification: VerificationCounts,
-    /// Store files that have to be verified before they are served: no more than versions are open.
+    /// Store files that have to be verified before they are served. What finds no room comes in when the line is empty.
     line: (Sender<Task>, Receiver<Task>),
 }
 
@@ -86,6 +87,10 @@ pub struct ReloadReport {
 impl Catalog {
     /// Opens everything that is published under `directory`, creating the folder of datasets where it is absent.
     pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
+        Self::open_with_line(directory, VERIFICATION_LINE_FILES_MAX)
+    }
+
+    fn open_with_line(directory: DataDirectory, files_max: usize) -> Result<Self, CatalogError> {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
         let catalog = Self {
@@ -95,7 +100,7 @@ impl Catalog {
             marks: Mutex::default(),
             patrolled: PatrolCounts::default(),
             verification: VerificationCounts::default(),
-            line: unbounded(),
+            line: bounded(files_max),
         };
         // Nothing is known yet that the time could matter for.
         catalog.reload(Moment::from_unix_millis(0))?;
@@ -163,22 +168,32 @@ impl Catalog {
         Ok(report)
     }
 
-    /// Has new and changed store files verified: those that are asked for first, small ones before large ones.
+    /// Has new and changed store files verified, as many as there is room for: those that are asked for first, small ones
+    /// before large ones. One thread at a time lines up, so that the room is not taken meanwhile: the caller holds `marks`.
     fn line_up(&self) {
+        let (line, _) = &self.line;
+        let room = line.capacity().unwrap_or(0).saturating_sub(line.len());
         let snapshot = self.snapshot();
-        let mut tasks: Vec<(bool, Task)> = Vec::new();
+        let mut waiting: Vec<(bool, u64, &str, &DatasetVersion)> = Vec::new();
         for dataset in snapshot.datasets() {
-            for version in dataset.versions.iter().filter(|version| version.claim_verification()) {
-                let is_current = Arc::ptr_eq(&version.table, &dataset.current.table);
-                tasks.push((!is_current, Task::new(dataset.slug(), version)));
+            for version in dataset.versions.iter().filter(|version| version.awaits_verification()) {
+                let is_older = !Arc::ptr_eq(&version.table, &dataset.current.table);
+                waiting.push((is_older, version.table.file_bytes(), dataset.slug(), version));
             }
         }
-        tasks.sort_by_key(|(is_older, task)| (*is_older, task.bytes()));
-        for (_, task) in tasks {
-            self.verification.add(task.bytes());
-            // Both ends are held by the catalog, so nobody hung up.
-            drop(self.line.0.send(task));
+        waiting.sort_by_key(|(is_older, bytes, ..)| (*is_older, *bytes));
+        for (_, bytes, slug, version) in waiting.into_iter().take(room) {
+            version.claim_verification();
+            self.verification.add(bytes);
+            // There is room, and both ends are held by the catalog.
+            drop(line.try_send(Task::new(slug, version)));
         }
+    }
+
+    /// Lines up what found no room before.
+    fn line_up_the_rest(&self) {
+        let _one_thread_lines_up = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        self.line_up();
     }
 
     /// Takes what is `damaged` out of service. Where it is the current version, the highest sound one below it is served
