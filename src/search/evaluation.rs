@@ -364,8 +364,8 @@ mod tests {
     fn ranking_by_words_is_as_good_as_it_was() {
         let report = lexical(&Lexicon::builtin());
         let Metrics { ndcg, mrr, recall, .. } = report.all;
-        assert!(ndcg >= 0.89 && mrr >= 0.87 && recall >= 0.93, "{report:#?}");
-        assert!(report.kinds["two-words"].ndcg >= 0.94, "{report:#?}");
+        assert!(ndcg >= 0.91 && mrr >= 0.89 && recall >= 0.95, "{report:#?}");
+        assert!(report.kinds["two-words"].ndcg >= 0.94 && report.kinds["nothing"].ndcg >= 0.5, "{report:#?}");
         for kind in ["typo", "exact", "acronym"] {
             assert!(report.kinds[kind].ndcg >= 0.95, "{report:#?}");
         }

@@ -151,14 +151,17 @@ fn invert(documents: &[Arc<Document>], term_count: usize) -> (Vec<u32>, Vec<Post
         *offset = sum;
     }
     let mut next = offsets.clone();
-    let mut postings =
-        vec![Posting { document: 0, impact: 0, aside: false }; usize::try_from(sum).unwrap_or_default()];
+    let mut postings = vec![
+        Posting { document: 0, impact: 0, aside: false, tag: false };
+        usize::try_from(sum).unwrap_or_default()
+    ];
     for (document, terms) in (0..).zip(documents.iter().map(|document| &document.terms)) {
         for own in terms {
             let Some(at) = next.get_mut(place(own.term)) else { continue };
             if let Some(posting) = postings.get_mut(place(*at)) {
                 let aside = own.fields == Field::Methodology.bit();
-                *posting = Posting { document, impact: own.impact, aside };
+                let tag = own.fields & !Field::Methodology.bit() == Field::Tags.bit();
+                *posting = Posting { document, impact: own.impact, aside, tag };
             }
             *at = at.saturating_add(1);
         }
@@ -242,5 +245,26 @@ mod tests {
         assert_eq!(named("Air-Hourly"), [1]);
         assert_eq!(named("hourly AIR quality"), [1]);
         assert!(named("air quality").is_empty());
+    }
+
+    #[test]
+    fn a_category_among_the_tags_finds_nothing_where_no_dataset_has_more() {
+        let found = |with_shares: bool, asked: &str| {
+            let mut vocabulary = Vocabulary::new(Lexicon::builtin());
+            let mut analyst = Analyst::new(&mut vocabulary);
+            let banks = text("bank-branches", "Bank branches", "Branches with their addresses.");
+            let banks = DocumentText { tags: vec!["finance"], ..banks };
+            let shares = text("daily-quotes", "Daily quotes", "Closing prices of the stock market.");
+            let other = text("bus-stops", "Bus stops", "Stops of the city lines with coordinates.");
+            let texts = [banks, other].into_iter().chain(with_shares.then_some(shares));
+            let documents = texts.map(|text| Arc::new(analyst.read(&text))).collect();
+            let index = LexicalIndex::new(Arc::new(vocabulary), documents);
+            let scores = index.scores(&index.read(&Question::parse(asked).unwrap(), None));
+            let top = scores.top(3).into_iter();
+            top.map(|(number, _)| index.documents[number as usize].slug.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(false, "stock market"), [""; 0], "banks are not what was asked for");
+        assert_eq!(found(false, "finance"), ["bank-branches"]);
+        assert_eq!(found(true, "stock market"), ["daily-quotes", "bank-branches"]);
     }
 }

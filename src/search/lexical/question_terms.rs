@@ -40,6 +40,8 @@ pub(super) struct Wanted {
     pub finds: bool,
     /// Terms that find it, each with how well it does: 0 to 1. The first is the one that was asked for.
     pub alternatives: Vec<(Term, f32)>,
+    /// How many of them, from the first, are what was asked for or part of it; the others are categories above it.
+    pub direct: usize,
 }
 
 /// A word of the question with its idea, or a phrase with its words and its idea.
@@ -208,7 +210,7 @@ impl QuestionReader<'_> {
                 }
             }
         }
-        Wanted { weight: 1.0, finds: true, alternatives }
+        Wanted { weight: 1.0, finds: true, direct: alternatives.len(), alternatives }
     }
 
     /// What finds an idea: itself, those below it, and those above it. One that occurs nowhere in any of these forms
@@ -227,8 +229,11 @@ impl QuestionReader<'_> {
             let next = above.iter().filter_map(|broader| lexicon.group(*broader));
             above = next.flat_map(|group| group.broader.iter().copied()).collect();
         }
+        let below = group.narrower.len().saturating_add(1);
+        let occurs = |(term, _): &&(Concept, f32)| (self.occurs)(*term);
+        let direct = alternatives.iter().take(below).filter(occurs).count();
         alternatives.retain(|(term, _)| (self.occurs)(*term));
         let weight = IDEA_WEIGHT * length * if group.general { GENERAL_WEIGHT } else { 1.0 };
-        Wanted { weight, finds: true, alternatives }
+        Wanted { weight, finds: true, alternatives, direct }
     }
 }

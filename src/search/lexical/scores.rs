@@ -9,7 +9,8 @@
 //! that, since publishers repeat the same common words from one to the next: a document that has
 //! [`COVERED_WITH_METHODOLOGY_MIN`] of the question only together with its methodology stands behind all others, and
 //! where more than [`BOILERPLATE_SHARE`] of the documents are like that, the words are boilerplate and find nothing.
-//! Knows postings, no words.
+//! A category above what was asked for, such as finance above stock markets, that stands only among tags finds nothing by
+//! itself: where no document has more than that, the catalog knows nothing of the question. Knows postings, no words.
 
 use super::Term;
 use super::document::impact;
@@ -35,6 +36,8 @@ pub(super) struct Posting {
     pub impact: u16,
     /// Whether the term stands in the methodology alone.
     pub aside: bool,
+    /// Whether it stands among the tags, and nowhere else but in the methodology.
+    pub tag: bool,
 }
 
 /// Scores of documents by number; most have none.
@@ -58,8 +61,10 @@ impl Scores {
             Self { all: vec![0.0; documents], ideal: ideal(documents, topics, &postings), ..Self::default() };
         let mut without = tally(documents, topics, &postings, false);
         let least = (share_min(topics) * asked).max(COVERED_OF_BEST * without.most());
+        let is_known = is_known(topics, &postings);
         without.drain(|document, score, covered| {
-            if let Some(place) = scores.all.get_mut(at(document)).filter(|_| covered >= least) {
+            let is_found = is_known && covered >= least;
+            if let Some(place) = scores.all.get_mut(at(document)).filter(|_| is_found) {
                 *place = score;
                 scores.found.push(document);
             }
@@ -139,6 +144,18 @@ fn by_score(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
 
 fn at(document: u32) -> usize {
     usize::try_from(document).unwrap_or(usize::MAX)
+}
+
+/// Whether any document has something of the question, and not just a tag that names a category above it.
+fn is_known<'i>(topics: &[Topic], postings: impl Fn(Term) -> &'i [Posting]) -> bool {
+    let finding = topics.iter().flat_map(|topic| &topic.wanted).filter(|wanted| wanted.finds);
+    let mut alternatives = finding.flat_map(|wanted| {
+        wanted.alternatives.iter().enumerate().map(|(place, (term, _))| (*term, place >= wanted.direct))
+    });
+    alternatives.any(|(term, is_category)| {
+        let mut own = postings(term).iter().filter(|posting| !posting.aside);
+        own.any(|posting| !(is_category && posting.tag))
+    })
 }
 
 /// What each document scores and how much of the question it has.
@@ -291,6 +308,18 @@ mod tests {
         (score, covered)
     }
 
+    fn naively_known(topics: &[Topic], terms: &[Vec<Posting>]) -> bool {
+        let finding = topics.iter().flat_map(|topic| &topic.wanted).filter(|wanted| wanted.finds);
+        let mut alternatives = finding.flat_map(|wanted| {
+            let is_above = |place: usize| place >= wanted.direct;
+            wanted.alternatives.iter().enumerate().map(move |(place, (term, _))| (*term, is_above(place)))
+        });
+        alternatives.any(|(term, is_above)| {
+            let mut told = terms[term as usize].iter().filter(|posting| !posting.aside);
+            if is_above { told.any(|posting| !posting.tag) } else { told.next().is_some() }
+        })
+    }
+
     fn close(a: f32, b: f32) -> bool {
         (a - b).abs() <= 1e-4 * b.max(1.0)
     }
@@ -300,18 +329,19 @@ mod tests {
         fn scores_and_their_top_are_those_of_the_definition(
             documents in 1_usize..30,
             terms in proptest::collection::vec(
-                proptest::collection::btree_map(0_u32..30, (1_u16.., proptest::bool::ANY), 0..20), 6),
+                proptest::collection::btree_map(0_u32..30, (1_u16.., proptest::bool::ANY, proptest::bool::ANY), 0..20), 6),
             topics in proptest::collection::vec((0.1_f32..3.0, proptest::collection::vec(
-                (0.1_f32..2.0, proptest::bool::ANY, proptest::collection::vec((0_u32..6, 0.1_f32..1.0), 0..4)), 0..4)), 0..4),
+                (0.1_f32..2.0, proptest::bool::ANY, 0_usize..5,
+                    proptest::collection::vec((0_u32..6, 0.1_f32..1.0), 0..4)), 0..4)), 0..4),
             count in 0_usize..12,
         ) {
             let terms: Vec<Vec<Posting>> = terms.into_iter().map(|postings| {
                 let inside = postings.into_iter().filter(|(document, _)| (*document as usize) < documents);
-                inside.map(|(document, (impact, aside))| Posting { document, impact, aside }).collect()
+                inside.map(|(document, (impact, aside, tag))| Posting { document, impact, aside, tag }).collect()
             }).collect();
             let topics: Vec<Topic> = topics.into_iter().map(|(importance, wanted)| {
                 let wanted = wanted.into_iter()
-                    .map(|(weight, finds, alternatives)| Wanted { weight, finds, alternatives })
+                    .map(|(weight, finds, direct, alternatives)| Wanted { weight, finds, direct, alternatives })
                     .collect();
                 Topic { importance, wanted }
             }).collect();
@@ -322,9 +352,10 @@ mod tests {
             let most = numbers.clone().map(|at| of(at, false).1).fold(0.0, f32::max);
             let least = (share_min(&topics) * asked).max(COVERED_OF_BEST * most);
             let enough = COVERED_WITH_METHODOLOGY_MIN * asked;
+            let is_known = naively_known(&topics, &terms);
             let is_behind = |at: u32| {
                 let ((_, covered), (whole, covered_whole)) = (of(at, false), of(at, true));
-                covered < least && whole > 0.0 && covered_whole >= enough
+                !(is_known && covered >= least) && whole > 0.0 && covered_whole >= enough
             };
             let boilerplate = numbers.clone().filter(|at| is_behind(*at)).count() as f32
                 > BOILERPLATE_MIN.max(BOILERPLATE_SHARE * documents as f32);
@@ -333,7 +364,7 @@ mod tests {
             prop_assume!(!numbers.clone().any(is_edge));
             for at in numbers {
                 let ((score, covered), (whole, _)) = (of(at, false), of(at, true));
-                let expected = if covered >= least { score } else { 0.0 };
+                let expected = if is_known && covered >= least { score } else { 0.0 };
                 prop_assert!(close(scores.of(at), expected), "{} {expected}", scores.of(at));
                 let aside = scores.aside().iter().find(|(document, _)| *document == at);
                 prop_assert_eq!(aside.is_some(), is_behind(at) && !boilerplate);
