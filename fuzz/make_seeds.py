@@ -126,7 +126,7 @@ def ledger_histories() -> dict[str, bytes]:
     for number in range(8):
         seeds[f"history-{number}"] = bytes((number * 59 + at * at * 7 + at * 31) % 256 for at in range(400))
     # Counters from 0 upwards, so that every kind of step comes in order.
-    seeds["steps"] = bytes(value for step in range(16) for value in (step, 1, 40, 0, 7, 3))
+    seeds["steps"] = bytes(value for step in range(17) for value in (step, 1, 40, 0, 7, 3))
     return seeds
 
 

@@ -2,7 +2,8 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-use crate::model::{ACCOUNTS, DAY, Step, World};
+use crate::model::DAY;
+use crate::world::{ACCOUNTS, CLAIM_KEYS, ClaimNumbers, REQUESTS, Step, World};
 
 /// Steps of one history.
 const STEPS_MAX: usize = 60;
@@ -25,7 +26,7 @@ fn step(bytes: &mut Unstructured<'_>) -> Result<Step> {
     }
     let account = |bytes: &mut Unstructured<'_>| bytes.int_in_range(1..=ACCOUNTS);
     let which = |bytes: &mut Unstructured<'_>| Ok(usize::from(u8::arbitrary(bytes)?));
-    Ok(match bytes.int_in_range(0..=15)? {
+    Ok(match bytes.int_in_range(0..=16)? {
         0 => Step::Buy { account: account(bytes)?, credits: bytes.int_in_range(1..=3_000)? },
         1 => Step::Grant { account: account(bytes)?, credits: bytes.int_in_range(1..=300)? },
         2..=5 => Step::Charge { account: account(bytes)?, rows: rows(bytes)?, claim: claim(bytes)? },
@@ -33,8 +34,9 @@ fn step(bytes: &mut Unstructured<'_>) -> Result<Step> {
             account: account(bytes)?,
             rows: bytes.int_in_range(0..=500)?,
             range: bool::arbitrary(bytes)?,
+            claim: claim(bytes)?,
         },
-        7 => Step::Reserve { account: account(bytes)?, rows: rows(bytes)? },
+        7 => Step::Reserve { account: account(bytes)?, rows: rows(bytes)?, claim: claim(bytes)? },
         8 => Step::Settle { which: which(bytes)?, rows: bytes.int_in_range(0..=80)? },
         9 => Step::Abandon { which: which(bytes)?, rows: bytes.int_in_range(0..=80)? },
         10 => Step::Refund { which: which(bytes)? },
@@ -42,6 +44,7 @@ fn step(bytes: &mut Unstructured<'_>) -> Result<Step> {
         12 => Step::RevokeKey { which: which(bytes)? },
         13 => Step::RotateKey { which: which(bytes)?, grace_seconds: bytes.int_in_range(0..=100_000)? },
         14 => Step::Wait { seconds: bytes.int_in_range(1..=DAY * 20)? },
+        15 => Step::Waive { which: which(bytes)? },
         _ if bool::arbitrary(bytes)? => Step::Restart,
         _ => Step::Kill { rows: bytes.int_in_range(0..=80)? },
     })
@@ -55,7 +58,7 @@ fn rows(bytes: &mut Unstructured<'_>) -> Result<u64> {
     })
 }
 
-fn claim(bytes: &mut Unstructured<'_>) -> Result<Option<(u8, u8)>> {
-    let claim = (bytes.int_in_range(0..=3)?, bytes.int_in_range(0..=1)?);
+fn claim(bytes: &mut Unstructured<'_>) -> Result<ClaimNumbers> {
+    let claim = (bytes.int_in_range(0..=CLAIM_KEYS - 1)?, bytes.int_in_range(0..=REQUESTS - 1)?);
     Ok(bytes.ratio(1, 3)?.then_some(claim))
 }

@@ -23,3 +23,5 @@ mod stored;
 mod table;
 mod thrift_tree;
 mod walk;
+#[path = "../../tests/books/world.rs"]
+mod world;

@@ -159,12 +159,14 @@ pub(super) struct Progress {
     delivered: AtomicU64,
     at: AtomicI64,
     is_answered: AtomicBool,
+    is_waived: AtomicBool,
 }
 
 impl Progress {
     pub(super) fn new(now: Moment) -> Arc<Progress> {
         let at = AtomicI64::new(now.unix_millis());
-        Arc::new(Progress { delivered: AtomicU64::new(0), at, is_answered: AtomicBool::new(false) })
+        let (is_answered, is_waived) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Progress { delivered: AtomicU64::new(0), at, is_answered, is_waived })
     }
 
     /// Notes the rows that were written to the connection so far.
@@ -178,6 +180,12 @@ impl Progress {
         self.is_answered.store(true, Ordering::Relaxed);
     }
 
+    /// The answer costs nothing, whatever was delivered of it.
+    pub(super) fn waive(&self, now: Moment) {
+        self.note(0, now);
+        self.is_waived.store(true, Ordering::Relaxed);
+    }
+
     pub(super) fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Relaxed)
     }
@@ -189,6 +197,7 @@ impl Progress {
             rows,
             is_answered: rows > 0 || is_whole,
             is_whole,
+            is_waived: self.is_waived.load(Ordering::Relaxed),
             at: Moment::from_unix_millis(self.at.load(Ordering::Relaxed)),
         }
     }
@@ -202,6 +211,8 @@ pub(super) struct Outcome {
     pub(super) is_answered: bool,
     /// Whether the answer ended properly.
     pub(super) is_whole: bool,
+    /// Whether it costs nothing, also where it was to be paid in full.
+    pub(super) is_waived: bool,
     pub(super) at: Moment,
 }
 

@@ -57,7 +57,8 @@ pub use error::{ChargeError, OpenError, Unavailable};
 pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use operator::{CreatedKey, Purchase};
 pub use order::{
-    ChargeOrder, ClaimError, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder, Spending,
+    ChargeOrder, ClaimError, ClaimKind, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder,
+    Spending,
 };
 pub use queue::Health;
 pub use relation::{Relation, RelationKey, Relations};
@@ -247,27 +248,17 @@ impl Ledger {
     }
 
     /// The place of the request that one idempotency key has paid for, among claims of that key: of the same body on
-    /// several versions of a dataset. Refused when the key has paid for another request, or when one of these is being
-    /// answered.
+    /// several versions of a dataset. Refused when the key has paid for another request, or when it is for rows and one
+    /// of these is being answered.
     pub fn paid_among(
         &self,
         account: &AccountHandle,
+        kind: ClaimKind,
         claims: Vec<IdempotencyClaim>,
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
         let id = account.id();
-        self.queue.submit(move |books| books.paid_among(id, &claims, now))?.wait()
-    }
-
-    /// The same of a file, whose parts may be read while the whole of it is on its way.
-    pub fn paid_among_files(
-        &self,
-        account: &AccountHandle,
-        claims: Vec<IdempotencyClaim>,
-        now: Moment,
-    ) -> Result<Option<usize>, ChargeError> {
-        let id = account.id();
-        self.queue.submit(move |books| books.paid_among_files(id, &claims, now))?.wait()
+        self.queue.submit(move |books| books.paid_among(id, kind, &claims, now))?.wait()
     }
 
     /// Hands in a sale of rows. Await the ticket when the answer is ready to be sent.

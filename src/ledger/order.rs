@@ -124,6 +124,15 @@ pub struct IdempotencyClaim {
     pub(super) body: [u8; 16],
 }
 
+/// What an `Idempotency-Key` is sent for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClaimKind {
+    /// A page or a stream, which is answered once at a time.
+    Rows,
+    /// A file, whose parts may be read while the whole of it is on its way.
+    File,
+}
+
 /// An `Idempotency-Key` that cannot be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(

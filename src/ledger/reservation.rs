@@ -59,6 +59,13 @@ impl Reservation {
         }
     }
 
+    /// The answer broke off by our own fault: nothing of it is paid, and everything comes back.
+    pub fn waive(self, now: Moment) {
+        if let Some(progress) = &self.progress {
+            progress.waive(now);
+        }
+    }
+
     /// The stream ended as it should after so many rows, from the beginning of the answer: they are paid, the rest comes
     /// back.
     pub fn settle(mut self, rows: u64, now: Moment) -> Result<Ticket<Receipt>, ChargeError> {

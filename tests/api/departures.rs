@@ -15,13 +15,13 @@ const STREAM: &str = "POST /api/v1/datasets/cities/query/stream";
 const DOWNLOAD: &str = "GET /api/v1/datasets/cities/download";
 
 /// A client whose system takes little ahead of what is read.
-struct Reader {
+pub struct Reader {
     stream: TcpStream,
-    body: Vec<u8>,
+    pub body: Vec<u8>,
 }
 
 impl Reader {
-    fn begin(site: &Site, key: &str, line: &str, headers: &str, body: &str) -> Reader {
+    pub fn begin(site: &Site, key: &str, line: &str, headers: &str, body: &str) -> Reader {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(16 * 1024).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -43,13 +43,23 @@ impl Reader {
         Reader { stream, body: Vec::new() }
     }
 
-    fn read_until(&mut self, enough: impl Fn(&[u8]) -> bool) {
+    pub fn read_until(&mut self, enough: impl Fn(&[u8]) -> bool) {
         let mut piece = [0; 4096];
         while !enough(&self.body) {
             let length = self.stream.read(&mut piece).unwrap();
             assert!(length > 0, "the answer ended early");
             self.body.extend_from_slice(&piece[..length]);
         }
+    }
+
+    /// Reads on until the server ends the connection.
+    pub fn read_to_the_end(&mut self) {
+        let mut rest = Vec::new();
+        match self.stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+        self.body.extend_from_slice(&rest);
     }
 
     /// What was read and what waits in the system, once that no longer grows.
@@ -154,12 +164,7 @@ fn a_client_that_says_goodbye_and_reads_on_gets_no_row_that_is_not_paid() {
         reader.acknowledged();
         reader.stream.shutdown(Shutdown::Write).unwrap();
         let charged = charged(&site);
-        let mut rest = Vec::new();
-        match reader.stream.read_to_end(&mut rest) {
-            Ok(_) => {}
-            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
-        }
-        reader.body.extend_from_slice(&rest);
+        reader.read_to_the_end();
         let got = rows(&reader.body, "}\n", 0);
         assert!((1_500..=charged).contains(&got), "{got} rows for {charged} credits");
         assert!(charged < 10_000, "{charged}");

@@ -11,9 +11,10 @@ use clap::Parser;
 use mercato::catalog::DataDirectory;
 use mercato::clock::{Clock, TestClock};
 use mercato::config::{CommandLine, Settings};
-use mercato::ledger::{Health, Ledger, LedgerOptions};
+use mercato::ledger::{EntryKind, Health, Ledger, LedgerOptions};
 use mercato::serving::{self, Running};
 
+use crate::departures::Reader;
 use crate::harness::{
     Answer, Ask, MANIFEST, Site, city_columns, exchange, now, publish_files, store_path, wait_until,
 };
@@ -56,39 +57,81 @@ fn a_store_file_cut_short_under_a_running_server_takes_only_its_own_dataset_out_
     wait_until("the repair is noticed", || site.query("rivers", &key, body).status == 200);
 }
 
-#[test]
-fn a_stream_whose_file_is_cut_short_ends_without_its_last_chunk_and_costs_what_was_sent() {
+/// Cuts the file while rows of it are on their way, and gives what the client got.
+#[track_caller]
+fn cut_short_under_way(line: &str, body: &str) -> String {
     let site = Site::empty(&FREE_FLAGS);
     let (manifest, columns) = rivers(MANY_ROWS);
     site.publish("rivers", manifest, "1.0.0", &columns);
     let key = site.paying_key(10_000_000);
     let path = store_path(&site.data(), "rivers", "1.0.0");
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let mut reader = Reader::begin(&site, &key, line, "", body);
+    reader.read_until(|body| body.len() > 50_000);
     fs::File::options().write(true).open(&path).unwrap().set_len(5_000).unwrap();
-    let ask =
-        Ask::post("/api/v1/datasets/rivers/query/stream", r#"{"limit": 40000}"#).header("X-Api-Key", &key);
-    let wire = raw(&site, &ask);
-    let text = String::from_utf8_lossy(&wire);
-    let refused = text.starts_with("HTTP/1.1 503");
-    assert!(refused || !text.ends_with("0\r\n\r\n"), "{}", &text[text.len().saturating_sub(400)..]);
-    wait_until("the reservation is settled", || {
-        let report = site.running().app().ledger.verify().unwrap();
-        assert!(report.is_balanced());
-        report.open_reservations == 0
-    });
+    reader.read_to_the_end();
+    let ledger = &site.running().app().ledger;
+    wait_until("the reservation is settled", || ledger.stats().open_reservations == 0);
+    let (entries, _) = ledger.entries(None, 1, 10).unwrap();
+    let found: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.amount)).collect();
+    let expected =
+        [(EntryKind::Purchase, 10_000_000), (EntryKind::Reserve, -MANY_ROWS), (EntryKind::Settle, MANY_ROWS)];
+    assert_eq!(found, expected, "{line}");
+    assert!(ledger.verify().unwrap().is_balanced());
     assert_eq!(site.get("/healthz").status, 200);
+    String::from_utf8(reader.body).unwrap()
 }
 
-/// Every byte until the server closes.
-fn raw(site: &Site, ask: &Ask) -> Vec<u8> {
-    use std::io::{Read, Write};
-    let mut stream = std::net::TcpStream::connect(site.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    stream.write_all(&ask.bytes()).unwrap();
-    let mut wire = Vec::new();
-    // A connection that is cut ends in a reset, which is what is looked for.
-    drop(stream.read_to_end(&mut wire));
-    wire
+#[test]
+fn a_stream_whose_file_is_cut_short_ends_without_its_last_chunk_and_costs_nothing() {
+    let got = cut_short_under_way("POST /api/v1/datasets/rivers/query/stream", r#"{"limit": 40000}"#);
+    assert!(got.contains("data: {") && !got.ends_with("0\r\n\r\n"), "{}", &got[got.len() - 400..]);
+    assert!(
+        got.contains("event: error") && got.contains("DATASET_QUARANTINED"),
+        "{}",
+        &got[got.len() - 900..]
+    );
+}
+
+#[test]
+fn a_download_whose_file_is_cut_short_ends_before_its_length_and_costs_nothing() {
+    let got = cut_short_under_way("GET /api/v1/datasets/rivers/download?format=csv", "");
+    let rows = got.lines().count() as i64;
+    assert!((100..MANY_ROWS).contains(&rows), "{rows}");
+}
+
+#[test]
+fn an_older_version_that_turns_out_damaged_is_named_and_the_others_go_on() {
+    // Where the catalog sees the cut before the query does, the version is gone from the list already.
+    let found_by_the_query = (0..5).any(|_| {
+        let site = Site::empty(&FREE_FLAGS);
+        let (manifest, columns) = rivers(MANY_ROWS);
+        for version in ["1.0.0", "1.1.0", "1.2.0"] {
+            site.publish("rivers", manifest, version, &columns);
+        }
+        let key = site.paying_key(10_000_000);
+        let path = store_path(&site.data(), "rivers", "1.0.0");
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        let body = r#"{"version": "1.0.0", "limit": 10000, "sortBy": "seen", "sortDirection": "desc"}"#;
+        fs::File::options().write(true).open(&path).unwrap().set_len(5_000).unwrap();
+        let answer = site.query("rivers", &key, body);
+        let (status, code, reason) = answer.refusal();
+        if (status, reason.as_str()) == (400, "VERSION_GONE") {
+            return false;
+        }
+        assert_eq!((status, code.as_str(), reason.as_str()), (503, "UNAVAILABLE", "VERSION_QUARANTINED"));
+        let error = answer.json()["error"].clone();
+        let message = "version `1.0.0` of `rivers` is out of service; `1.2.0` is served";
+        assert_eq!(error["message"], message);
+        assert_eq!(error["details"]["allowed"], serde_json::json!(["1.2.0", "1.1.0"]));
+        assert_eq!(answer.header("X-Credits-Charged"), Some("0"));
+        assert!(answer.header("Retry-After").is_some());
+        for other in [r#"{"limit": 1}"#, r#"{"limit": 1, "version": "1.1.0"}"#] {
+            assert_eq!(site.query("rivers", &key, other).status, 200);
+        }
+        true
+    });
+    assert!(found_by_the_query);
 }
 
 #[test]

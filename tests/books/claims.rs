@@ -1,7 +1,9 @@
 //! Streams and downloads under an idempotency key: all of them together cost as much as the longest.
 
+use std::time::{Duration, Instant};
+
 use mercato::ledger::{
-    AccountHandle, ChargeError, DownloadOrder, IdempotencyClaim, Ledger, Reservation, ReserveOrder,
+    AccountHandle, ChargeError, ClaimKind, DownloadOrder, IdempotencyClaim, Ledger, Reservation, ReserveOrder,
 };
 use proptest::prelude::*;
 
@@ -107,7 +109,10 @@ fn what_was_paid_under_a_key_survives_restarts_and_kills_and_ends_after_a_day() 
     let ledger = desk.open();
     let handle = ledger.account(account).unwrap();
     let wanted = claimed("k", "a").unwrap();
-    let paid = |seconds| ledger.paid_among(&handle, vec![wanted], noon().plus_seconds(seconds)).unwrap();
+    let paid = |seconds| {
+        let at = noon().plus_seconds(seconds);
+        ledger.paid_among(&handle, ClaimKind::Rows, vec![wanted], at).unwrap()
+    };
     assert_eq!((paid(24 * HOUR - 1), paid(24 * HOUR)), (Some(0), None));
 }
 
@@ -192,4 +197,81 @@ fn a_part_that_is_refunded_pays_under_its_key_no_more() {
     ledger.submit_refund(receipt, noon()).unwrap().wait().unwrap();
     let whole = ledger.reserve_download(order()).unwrap();
     assert_eq!((whole.reserved(), whole.is_replayed()), (1_000, false));
+}
+
+#[test]
+fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 10_000);
+    let at = |hours: i64| noon().plus_seconds(hours * HOUR);
+    let rows = |hours| {
+        let order = ReserveOrder { claim: claimed("s", "a"), ..stream(&account, 100, at(hours)) };
+        ledger.reserve(order).unwrap().settle(100, at(hours)).unwrap().wait().unwrap().charged
+    };
+    assert_eq!((rows(0), rows(23), rows(24), rows(47), rows(48)), (100, 0, 100, 0, 100));
+    let file = |hours| {
+        let order = DownloadOrder { claim: claimed("f", "csv"), ..download(&account, 1_000, at(hours)) };
+        ledger.reserve_download(order).unwrap().settle(1_000, at(hours)).unwrap().wait().unwrap().charged
+    };
+    let part = |hours| {
+        let order = download(&account, 1_000, at(hours));
+        ledger.submit_part(order).unwrap().wait().unwrap().charged
+    };
+    assert_eq!((file(0), file(23), part(23), part(24)), (1_000, 0, 0, 1_000));
+}
+
+#[test]
+fn an_answer_that_breaks_off_by_our_own_fault_costs_nothing_and_changes_nothing_under_its_key() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let account = customer(&ledger, 10_000);
+    let waive = |reservation: Reservation| {
+        reservation.delivered(50, noon());
+        reservation.waive(noon());
+        assert!(ledger.verify().unwrap().is_balanced());
+    };
+    let claim = claimed("k", "a");
+    waive(begin(&ledger, &account, 100, claim));
+    assert_eq!(account.credits(), 10_000);
+    leave(&ledger, begin(&ledger, &account, 100, claim), 30);
+    let again = begin(&ledger, &account, 100, claim);
+    assert_eq!(again.reserved(), 70);
+    waive(again);
+    assert_eq!((account.credits(), begin(&ledger, &account, 100, claim).reserved()), (9_970, 70));
+    let whole = ledger.reserve_download(download(&account, 1_000, noon())).unwrap();
+    let part = || ledger.submit_part(download(&account, 1_000, noon())).unwrap().wait().unwrap().charged;
+    assert_eq!(part(), 0, "the whole is on its way");
+    let before = account.credits();
+    waive(whole);
+    assert_eq!(account.credits(), before + 1_000, "also where the whole was to be paid in full");
+    assert_eq!(part(), 1_000, "nothing was paid before");
+    let free = customer(&ledger, 0);
+    waive(begin(&ledger, &free, 100, None));
+    assert_eq!(ledger.account_view(&free, noon()).free_queries_remaining, Some(100));
+}
+
+/// The fastest of many rounds, because other tests run beside this one.
+fn fastest_lookup(ledger: &Ledger, account: &AccountHandle) -> Duration {
+    let wanted = claimed("k", "a").unwrap();
+    let round = |_| {
+        let began = Instant::now();
+        for _ in 0..10 {
+            ledger.paid_among(account, ClaimKind::Rows, vec![wanted], noon()).unwrap();
+        }
+        began.elapsed()
+    };
+    (0..100).map(round).min().unwrap()
+}
+
+#[test]
+fn answers_that_others_wait_for_make_no_key_slower() {
+    let desk = Desk::new();
+    let ledger = desk.open();
+    let (account, other) = (customer(&ledger, 10), customer(&ledger, 100_000));
+    let alone = fastest_lookup(&ledger, &account);
+    let open: Vec<Reservation> =
+        (0..20_000).map(|number| begin(&ledger, &other, 1, claimed(&number.to_string(), "a"))).collect();
+    let beside_others = fastest_lookup(&ledger, &account);
+    assert!(beside_others < alone * 10, "{alone:?} alone, {beside_others:?} beside {}", open.len());
 }

@@ -3,7 +3,12 @@
 use proptest::prelude::*;
 
 use crate::desk::{charge, handle};
-use crate::model::{ACCOUNTS, DAY, Step, World};
+use crate::model::DAY;
+use crate::world::{ACCOUNTS, CLAIM_KEYS, ClaimNumbers, REQUESTS, Step, World};
+
+fn claim() -> impl Strategy<Value = ClaimNumbers> {
+    prop::option::weighted(0.4, (0..CLAIM_KEYS, 0..REQUESTS))
+}
 
 fn step() -> impl Strategy<Value = Step> {
     let account = || 1..=ACCOUNTS;
@@ -11,13 +16,15 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => (account(), 1..3_000_u64).prop_map(|(account, credits)| Step::Buy { account, credits }),
         2 => (account(), 1..300_u64).prop_map(|(account, credits)| Step::Grant { account, credits }),
-        20 => (account(), rows(), prop::option::weighted(0.3, (0..4_u8, 0..2_u8)))
+        20 => (account(), rows(), claim())
             .prop_map(|(account, rows, claim)| Step::Charge { account, rows, claim }),
-        4 => (account(), 0..500_u64, any::<bool>())
-            .prop_map(|(account, rows, range)| Step::Download { account, rows, range }),
-        6 => (account(), rows()).prop_map(|(account, rows)| Step::Reserve { account, rows }),
+        6 => (account(), 0..500_u64, any::<bool>(), claim())
+            .prop_map(|(account, rows, range, claim)| Step::Download { account, rows, range, claim }),
+        8 => (account(), rows(), claim())
+            .prop_map(|(account, rows, claim)| Step::Reserve { account, rows, claim }),
         5 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Settle { which, rows }),
         2 => (any::<usize>(), 0..80_u64).prop_map(|(which, rows)| Step::Abandon { which, rows }),
+        1 => any::<usize>().prop_map(|which| Step::Waive { which }),
         3 => any::<usize>().prop_map(|which| Step::Refund { which }),
         2 => account().prop_map(|account| Step::CreateKey { account }),
         1 => any::<usize>().prop_map(|which| Step::RevokeKey { which }),

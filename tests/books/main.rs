@@ -19,3 +19,4 @@ mod keys;
 mod model;
 mod operations;
 mod small_disk;
+mod world;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug};
+use crate::catalog::{
+    Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
+};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
@@ -44,13 +46,29 @@ fn meant<'s>(app: &App, snapshot: &'s Snapshot, typed: &str) -> (Option<&'s str>
     (meant, format!("{question}list the datasets with GET {list}"))
 }
 
-/// Takes a dataset out of service whose store file turned out to be damaged while it was read.
+/// Takes a version out of service whose store file turned out to be damaged while it was read.
 pub(super) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
     app.catalog.quarantine(version, slug, reason, app.clock.now());
-    out_of_service(slug).with_cause(format!("{}: {reason}", version.path.display()))
+    let refusal = out_of_service_now(&app.catalog, slug, version);
+    refusal.with_cause(format!("{}: {reason}", version.path.display()))
 }
 
-pub(super) fn out_of_service(slug: &str) -> ApiError {
+/// What is told of a version that was taken out of service: where the dataset has others, only that one is.
+pub(super) fn out_of_service_now(catalog: &Catalog, slug: &str, version: &DatasetVersion) -> ApiError {
+    let snapshot = catalog.snapshot();
+    let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return out_of_service(slug) };
+    let (version, serves) = (&version.version, &dataset.current.version);
+    let message = format!("version `{version}` of `{slug}` is out of service; `{serves}` is served");
+    let names = dataset.versions.iter().map(|version| version.version.to_string()).collect();
+    ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
+        .with_reason(
+            "VERSION_QUARANTINED",
+            "name one of the versions allowed, or leave it out for the current one",
+        )
+        .with_allowed(names)
+}
+
+fn out_of_service(slug: &str) -> ApiError {
     let message = format!("the dataset `{slug}` is out of service; the other datasets are not concerned");
     ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
         .with_reason("DATASET_QUARANTINED", "try again later; the operator has been told")

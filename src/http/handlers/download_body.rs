@@ -177,11 +177,8 @@ impl Sending<'_, '_, '_, '_> {
 
     /// What was not paid in advance or in full costs the rows that the client has.
     fn leave(&mut self, broken: &Break) {
-        if let Some(reservation) = &self.reservation {
-            let left = broken.rows_left_with(self.sink);
-            self.end.rows = left.delivered;
-            self.end.credits = reservation.price(left.paid);
-            reservation.delivered(left.paid, self.app.clock.now());
+        if let Some(reservation) = self.reservation.take() {
+            self.end = broken.settle(reservation, 0, self.sink, self.app.clock.now());
         }
     }
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::catalog::{Catalog, FormatError};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::http::app::App;
 use crate::http::exports::Exports;
-use crate::http::stream_body::ChunkSink;
-use crate::ledger::Ledger;
+use crate::http::stream_body::{ChunkSink, StreamEnd};
+use crate::ledger::{Ledger, Reservation};
 use crate::render::Press;
 
 /// The parts of the server that a stream or a download holds while it runs.
@@ -54,23 +54,32 @@ impl From<FormatError> for Break {
     }
 }
 
-/// Rows of an answer that broke off.
-pub(super) struct Left {
-    /// What the client has.
-    pub(super) delivered: u64,
-    /// What it pays for.
-    pub(super) paid: u64,
+/// The place of the last of so many delivered rows in the whole answer.
+pub(super) fn place(passed_over: u64, delivered: u64) -> u64 {
+    if delivered == 0 { 0 } else { passed_over.saturating_add(delivered) }
 }
 
 impl Break {
-    /// What a client has of an answer that breaks off for this reason. One that left gets no more of it; one that is still
-    /// there gets what was written. Rows of a damaged version cost nothing.
-    pub(super) fn rows_left_with(&self, sink: &mut ChunkSink<'_>) -> Left {
-        let delivered = match self {
-            Self::Damaged(_) => return Left { delivered: sink.delivered(), paid: 0 },
+    /// Ends what pays for an answer that breaks off for this reason, and says what the client has and pays. One that left
+    /// gets no more of it; one that is still there gets what was written. Rows of a damaged version cost nothing.
+    /// `passed_over` rows stand before those that were sent.
+    pub(super) fn settle(
+        &self,
+        reservation: Reservation,
+        passed_over: u64,
+        sink: &mut ChunkSink<'_>,
+        now: Moment,
+    ) -> StreamEnd {
+        let rows = match self {
+            Self::Damaged(_) => {
+                reservation.waive(now);
+                return StreamEnd { rows: sink.delivered(), credits: 0, complete: false };
+            }
             Self::Books(_) if sink.await_delivery().is_ok() => sink.delivered(),
             Self::Books(_) | Self::Client => sink.give_up(),
         };
-        Left { delivered, paid: delivered }
+        let place = place(passed_over, rows);
+        reservation.delivered(place, now);
+        StreamEnd { rows, credits: reservation.price(place), complete: false }
     }
 }

@@ -6,7 +6,7 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, FaultBody};
 use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
-use crate::ledger::{ClaimError, IdempotencyClaim};
+use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
 use crate::render::Format;
@@ -213,10 +213,11 @@ pub(super) fn claim(
     let claims: Vec<_> =
         versions.iter().map(of_version).collect::<Result<_, ClaimError>>().map_err(invalid_key)?;
     let (account, now) = (&request.caller()?.account, request.now());
-    let paid = match wanted {
-        Wanted::Page | Wanted::Stream => app.ledger.paid_among(account, claims.clone(), now)?,
-        Wanted::File(_) => app.ledger.paid_among_files(account, claims.clone(), now)?,
+    let kind = match wanted {
+        Wanted::Page | Wanted::Stream => ClaimKind::Rows,
+        Wanted::File(_) => ClaimKind::File,
     };
+    let paid = app.ledger.paid_among(account, kind, claims.clone(), now)?;
     let place = paid.unwrap_or(0);
     let version = versions.swap_remove(place);
     if paid.is_some() {

@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::dataset_answer::out_of_service;
-use super::long_work::{Break, LongWork};
+use super::dataset_answer::out_of_service_now;
+use super::long_work::{Break, LongWork, place};
 use super::row_unit::RowUnit;
 use super::stream_end::End;
 use crate::catalog::DatasetVersion;
@@ -112,22 +112,15 @@ impl RowEvents {
                 self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
             }
             if self.format == Format::Sse {
-                let refusal = Response::error(&out_of_service(&self.slug));
+                let refusal =
+                    Response::error(&out_of_service_now(&self.app.catalog, &self.slug, &self.version));
                 let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
                 // The client may be gone as well; the answer is cut in any case.
                 drop(sink.send(&[b"event: error\ndata: ", envelope.as_slice(), b"\n\n"].concat()));
             }
         }
-        let left = broken.rows_left_with(sink);
-        let place = place(self.passed_over, left.paid);
-        self.reservation.delivered(place, self.app.clock.now());
-        StreamEnd { rows: left.delivered, credits: self.reservation.price(place), complete: false }
+        broken.settle(self.reservation, self.passed_over, sink, self.app.clock.now())
     }
-}
-
-/// The place of the last of so many delivered rows in the whole answer.
-fn place(passed_over: u64, delivered: u64) -> u64 {
-    if delivered == 0 { 0 } else { passed_over.saturating_add(delivered) }
 }
 
 /// Finds the first rows. Where that needs all of them, the client hears from us while it waits.

@@ -9,10 +9,9 @@ use super::super::id::AccountId;
 use super::super::key_space;
 use super::super::order::{ChargeOrder, Receipt, Undo};
 use super::super::usage::Usage;
-use super::claiming::Claimed;
+use super::claiming::{Claimed, a_day_after};
 use super::{Books, EntryDetail};
 use crate::clock::Moment;
-use crate::limits::ledger::IDEMPOTENCY_HOURS;
 
 /// An answer that is counted and, unless it was paid earlier, paid.
 pub(super) struct Sale<'t> {
@@ -43,7 +42,7 @@ impl Books {
         let mut receipt = self.sell(&sale, Some(payment))?;
         if let Some(claim) = &order.claim {
             let key = key_space::claim(account, &claim.key);
-            self.remember(&key, &claim.body, order.at.plus_seconds(IDEMPOTENCY_HOURS * 3_600));
+            self.remember(&key, &claim.body, a_day_after(order.at));
             receipt.undo.remembered.push((key, None));
         }
         Ok(receipt)

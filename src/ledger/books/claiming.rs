@@ -11,7 +11,7 @@ use super::super::error::ChargeError;
 use super::super::hold::{HeldClaim, HoldRecord, Outcome};
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{DownloadOrder, IdempotencyClaim, Replaced, ReserveOrder};
+use super::super::order::{ClaimKind, DownloadOrder, IdempotencyClaim, Replaced, ReserveOrder};
 use super::Books;
 use crate::clock::Moment;
 use crate::limits::ledger::IDEMPOTENCY_HOURS;
@@ -42,34 +42,23 @@ impl Books {
         claim: &IdempotencyClaim,
         now: Moment,
     ) -> Result<Claimed, ChargeError> {
-        let paid = self.paid_among(account, std::slice::from_ref(claim), now)?;
+        let paid = self.paid_among(account, ClaimKind::Rows, std::slice::from_ref(claim), now)?;
         Ok(if paid.is_some() { Claimed::Yes } else { Claimed::No })
     }
 
     /// The place of the request that the key of these claims has paid for; refused when it has paid for none of them
-    /// but for another one, or when its request is being answered.
+    /// but for another one, or when its rows are being answered.
     pub(in super::super) fn paid_among(
         &mut self,
         account: AccountId,
+        kind: ClaimKind,
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        match self.held_among(account, claims)? {
-            Some(_) => Err(ChargeError::IdempotencyInUse),
-            None => self.remembered_among(account, claims, now),
-        }
-    }
-
-    /// The same of files, whose parts may be read while the whole is on its way.
-    pub(in super::super) fn paid_among_files(
-        &mut self,
-        account: AccountId,
-        claims: &[IdempotencyClaim],
-        now: Moment,
-    ) -> Result<Option<usize>, ChargeError> {
-        match self.held_among(account, claims)? {
-            None => self.remembered_among(account, claims, now),
-            held => Ok(held),
+        match (self.held_among(account, claims)?, kind) {
+            (None, _) => self.remembered_among(account, claims, now),
+            (Some(_), ClaimKind::Rows) => Err(ChargeError::IdempotencyInUse),
+            (held, ClaimKind::File) => Ok(held),
         }
     }
 
@@ -96,24 +85,38 @@ impl Books {
         Ok(Begun { claim: Some(held), payment, is_replayed: paid.is_some() })
     }
 
-    /// Remembers what is paid of an answer that has ended.
-    pub(super) fn keep_claim(&mut self, record: &HoldRecord, outcome: Outcome, is_promised: bool) {
-        let Some(HeldClaim { key, body, paid_before }) = record.claim else { return };
+    /// Remembers what is paid of an answer that has ended, for a day from the last payment.
+    pub(super) fn keep_claim(
+        &mut self,
+        record: &HoldRecord,
+        outcome: Outcome,
+        sold: u64,
+        is_promised: bool,
+    ) -> Result<(), ChargeError> {
+        let Some(HeldClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
         if !outcome.is_answered && !is_promised {
-            return;
+            return Ok(());
         }
         let is_free = matches!(record.payment, Payment::FreeQuery(_));
         let is_all = outcome.is_whole || is_promised || is_free;
         let rows = if is_all { WHOLE } else { paid_before.max(outcome.rows) };
         let key = key_space::claim(record.account, &key);
-        self.keep_paid(&key, body, rows, outcome.at);
+        let until = if paid_before == 0 || sold > 0 {
+            a_day_after(outcome.at)
+        } else {
+            let Some(before) = self.read_remembered(&key)? else { return Ok(()) };
+            before.until
+        };
+        self.keep(&key, Remembered { until, hash: body, paid_rows: Some(rows) });
         self.settled_claims.insert(key);
+        Ok(())
     }
 
     /// Makes sure that the key of a part of a file stands for that file.
     pub(super) fn check_part(&mut self, order: &DownloadOrder) -> Result<(), ChargeError> {
         let Some(claim) = &order.claim else { return Ok(()) };
-        self.paid_among_files(order.account.id(), std::slice::from_ref(claim), order.at).map(drop)
+        let claims = std::slice::from_ref(claim);
+        self.paid_among(order.account.id(), ClaimKind::File, claims, order.at).map(drop)
     }
 
     /// Remembers that so many rows of a file were paid for a part of it. Gives what undoes that.
@@ -129,7 +132,8 @@ impl Books {
         let paid = before.saturating_add(cost);
         let key = key_space::claim(account, &claim.key);
         let previous = self.get(&key)?;
-        self.keep_paid(&key, claim.body, if paid >= order.rows { WHOLE } else { paid }, order.at);
+        let paid_rows = Some(if paid >= order.rows { WHOLE } else { paid });
+        self.keep(&key, Remembered { until: a_day_after(order.at), hash: claim.body, paid_rows });
         Ok(Some((key, previous)))
     }
 
@@ -140,11 +144,11 @@ impl Books {
         claims: &[IdempotencyClaim],
     ) -> Result<Option<usize>, ChargeError> {
         let Some(first) = claims.first() else { return Ok(None) };
-        let holds = self.holds.values().map(|hold| &hold.record).filter(|record| record.account == account);
-        let Some(held) = holds.filter_map(|record| record.claim).find(|held| held.key == first.key) else {
-            return Ok(None);
-        };
-        place_of(claims, &held.key, &held.body).map(Some)
+        let mut held = self.holds_of(account).filter_map(|record| record.claim);
+        match held.find(|held| held.key == first.key) {
+            None => Ok(None),
+            Some(held) => place_of(claims, &held.key, &held.body).map(Some),
+        }
     }
 
     fn remembered_among(
@@ -171,12 +175,6 @@ impl Books {
         self.keep(key, Remembered { until, hash: *hash, paid_rows: None });
     }
 
-    /// Remembers the paid rows of an answer.
-    fn keep_paid(&mut self, key: &[u8], body: [u8; 16], rows: u64, at: Moment) {
-        let until = at.plus_seconds(IDEMPOTENCY_HOURS * 3_600);
-        self.keep(key, Remembered { until, hash: body, paid_rows: Some(rows) });
-    }
-
     fn keep(&mut self, key: &[u8], remembered: Remembered) {
         self.changes.put(key.to_vec(), remembered.encode());
         self.changes.put(key_space::expiry(remembered.until, key), Vec::new());
@@ -200,6 +198,11 @@ impl Books {
         let Some(bytes) = self.get(key)? else { return Ok(None) };
         Remembered::decode(&bytes).map(Some).map_err(|error| self.fail_damaged(error.to_string()))
     }
+}
+
+/// How long a key is remembered that paid at this moment.
+pub(super) fn a_day_after(payment: Moment) -> Moment {
+    payment.plus_seconds(IDEMPOTENCY_HOURS * 3_600)
 }
 
 /// Which of the claims a key stands for.

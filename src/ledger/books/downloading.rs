@@ -14,7 +14,7 @@
 //! Knows no format and no byte.
 
 use super::super::error::ChargeError;
-use super::super::hold::HeldFile;
+use super::super::hold::{HeldFile, HoldRecord};
 use super::super::id::AccountId;
 use super::super::key_space;
 use super::super::order::{DownloadOrder, Receipt, ReserveOrder};
@@ -64,7 +64,7 @@ impl Books {
         Ok(receipt)
     }
 
-    /// Remembers what was paid of a file, unless more of it is remembered already.
+    /// Remembers what was just paid of a file, unless more of it is remembered already.
     pub(super) fn note_paid(
         &mut self,
         account: AccountId,
@@ -75,7 +75,7 @@ impl Books {
     ) -> Result<(), ChargeError> {
         let key = key_space::grant(account, hash);
         let nothing_new = self.unpaid(&key, at)?.is_some_and(|known| known < unpaid);
-        if nothing_new || (paid == 0 && unpaid > 0) {
+        if nothing_new || paid == 0 {
             return Ok(());
         }
         self.remember(&key, &unpaid_mark(unpaid), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
@@ -85,11 +85,10 @@ impl Books {
 
     /// Whether the whole file is on its way to this account; if so, it will be paid in full.
     fn promise(&mut self, account: AccountId, hash: &[u8; 16]) -> bool {
-        let of_file = |file: Option<HeldFile>| file.is_some_and(|file| file.hash == *hash);
-        let running = self.holds.values_mut().map(|hold| &mut hold.record);
-        let running = running.filter(|record| record.account == account && of_file(record.file));
-        // The oldest one, so that it does not depend on the order in memory.
-        let Some(record) = running.min_by_key(|record| record.id) else { return false };
+        let is_of_file = |record: &&HoldRecord| record.file.is_some_and(|file| file.hash == *hash);
+        let oldest = self.holds_of(account).find(is_of_file).map(|record| record.id);
+        let Some(hold) = oldest.and_then(|id| self.holds.get_mut(&id)) else { return false };
+        let record = &mut hold.record;
         record.file = Some(HeldFile { hash: *hash, is_promised: true });
         self.changes.put(key_space::reservation(record.id), record.encode());
         true

@@ -10,14 +10,14 @@ use super::super::account::Payment;
 use super::super::entry::EntryKind;
 use super::super::error::{ChargeError, Unavailable};
 use super::super::hold::{HeldFile, HoldRecord, Outcome, Progress};
-use super::super::id::ReservationId;
+use super::super::id::{AccountId, ReservationId};
 use super::super::key_space;
 use super::super::order::{Receipt, ReserveOrder, Undo};
 use super::super::usage::Usage;
 use super::charging::signed;
 use super::claiming::Begun;
 use super::loading::LiveStreams;
-use super::{Books, EntryDetail, Hold};
+use super::{Account, Books, EntryDetail, Hold};
 use crate::limits::ledger::OPEN_RESERVATIONS_MAX;
 
 /// What a stream needs to know of the reservation that was made for it.
@@ -88,7 +88,10 @@ impl Books {
         let paid_before = record.paid_before();
         self.changes.put(key_space::reservation(id), record.encode());
         self.holds.insert(id, Hold { record, progress: Arc::clone(&progress) });
-        self.change_reserved(account, |reserved| reserved.saturating_add(credits));
+        self.change_account(account, |found| {
+            found.reserved = found.reserved.saturating_add(credits);
+            found.open.insert(id);
+        });
         let remaining = self.accounts.get(&account).map_or(0, |account| account.record.purse.balance);
         Reserved { id, progress, credits, remaining, is_replayed: false, paid_before }
     }
@@ -105,7 +108,7 @@ impl Books {
         self.latest = self.latest.max(outcome.at);
         let day = outcome.at.day();
         let mut usage = self.usage_entry(record.account, &record.dataset, day)?;
-        let is_promised = record.file.is_some_and(|file| file.is_promised);
+        let is_promised = !outcome.is_waived && record.file.is_some_and(|file| file.is_promised);
         let (sold, free_month) = match record.payment {
             Payment::Credits(held) if is_promised => (held, None),
             Payment::Credits(held) => (outcome.rows.saturating_sub(record.paid_before()).min(held), None),
@@ -114,7 +117,7 @@ impl Books {
         if let Some(file) = record.file {
             self.note_paid(record.account, &file.hash, sold, record.credits() - sold, outcome.at)?;
         }
-        self.keep_claim(&record, outcome, is_promised);
+        self.keep_claim(&record, outcome, sold, is_promised)?;
         if record.sequence > 0 {
             let detail = EntryDetail {
                 rows: sold,
@@ -144,12 +147,15 @@ impl Books {
     fn close_hold(&mut self, record: &HoldRecord) {
         self.closed_holds.extend(self.holds.remove(&record.id));
         self.changes.remove(key_space::reservation(record.id));
-        self.change_reserved(record.account, |reserved| reserved.saturating_sub(record.credits()));
+        self.change_account(record.account, |found| {
+            found.reserved = found.reserved.saturating_sub(record.credits());
+            found.open.remove(&record.id);
+        });
     }
 
-    fn change_reserved(&mut self, account: super::AccountId, change: impl FnOnce(u64) -> u64) {
+    fn change_account(&mut self, account: AccountId, change: impl FnOnce(&mut Account)) {
         if let Some(found) = self.accounts.get_mut(&account) {
-            found.reserved = change(found.reserved);
+            change(found);
             self.changed_accounts.insert(account);
         }
     }

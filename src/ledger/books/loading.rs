@@ -3,7 +3,7 @@
 //! Reads every account, key and open reservation, and adds up the newest entries again. Refuses what contradicts
 //! itself: a wrong balance is worse than no answer. Knows no thread.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Books {
         let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
         orphans.sort_unstable();
         for (id, rows) in orphans {
-            let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, at: now };
+            let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, is_waived: false, at: now };
             if let Err(error) = self.settle(id, outcome, "left open by a stop") {
                 return Err(self
                     .failure
@@ -140,7 +140,7 @@ fn load(path: &Path, store: &mut dyn Store, live: &LiveStreams) -> Result<Loaded
     };
     for_each(path, store, key_space::ACCOUNT, |number, value| {
         let record = AccountRecord::decode(AccountId::from_number(number), value)?;
-        loaded.accounts.insert(record.id, Account { record, reserved: 0 });
+        loaded.accounts.insert(record.id, Account { record, reserved: 0, open: BTreeSet::new() });
         Ok(())
     })?;
     for_each(path, store, key_space::API_KEY, |number, value| {
@@ -151,6 +151,7 @@ fn load(path: &Path, store: &mut dyn Store, live: &LiveStreams) -> Result<Loaded
         let record = HoldRecord::decode(ReservationId::from_number(number), value)?;
         if let Some(account) = loaded.accounts.get_mut(&record.account) {
             account.reserved += record.credits();
+            account.open.insert(record.id);
         }
         let progress = live.get(&record.id).cloned().unwrap_or_else(|| Progress::new(record.at));
         loaded.holds.insert(record.id, Hold { record, progress });

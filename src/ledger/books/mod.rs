@@ -14,7 +14,7 @@ mod operating;
 mod recovering;
 mod relating;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -42,6 +42,8 @@ pub(super) use relating::Removal;
 pub(super) struct Account {
     pub(super) record: AccountRecord,
     pub(super) reserved: u64,
+    /// Its open reservations.
+    pub(super) open: BTreeSet<ReservationId>,
 }
 
 /// An open reservation and the stream that it pays for.
@@ -119,6 +121,12 @@ impl Books {
 
     pub(super) fn holds(&self) -> impl Iterator<Item = &HoldRecord> {
         self.holds.values().map(|hold| &hold.record)
+    }
+
+    /// The open reservations of one account, the oldest first. Those of others cost nothing here.
+    fn holds_of(&self, account: AccountId) -> impl Iterator<Item = &HoldRecord> {
+        let open = self.accounts.get(&account).into_iter().flat_map(|account| &account.open);
+        open.filter_map(|id| self.holds.get(id)).map(|hold| &hold.record)
     }
 
     /// Writes what the operations since the last commit changed. Says whether there was anything to write.

@@ -2,6 +2,8 @@
 //!
 //! Checks every text and number of an order before anything changes. Knows no plain key.
 
+use std::collections::BTreeSet;
+
 use super::super::account::AccountRecord;
 use super::super::api_key::KeyHash;
 use super::super::counter::CounterNote;
@@ -54,7 +56,7 @@ impl Books {
         let id = AccountId::from_number(self.next_account);
         self.next_account += 1;
         let record = AccountRecord::new(id, name.to_owned(), now);
-        self.accounts.insert(id, Account { record, reserved: 0 });
+        self.accounts.insert(id, Account { record, reserved: 0, open: BTreeSet::new() });
         self.changed_accounts.insert(id);
         Ok(id)
     }

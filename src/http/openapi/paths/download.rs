@@ -35,9 +35,9 @@ pub(super) fn all() -> Vec<Entry> {
     vec![
         Op::get("/api/v1/datasets/{slug}/download", "downloadDataset", QUERY, "Download a whole version")
             .saying(
-                "Costs as many credits as the dataset has rows. A download that breaks off costs the rows that arrived; the \
-                 first range afterwards pays the rest, and further ranges of the same version and format are free for 24 \
-                 hours. `HEAD`, 304, 412 and 416 are free.",
+                "Costs as many credits as the dataset has rows. A download that breaks off costs the rows that arrived, and \
+                 nothing where its data turn out damaged; the first range afterwards pays the rest, and further ranges of \
+                 the same version and format are free for 24 hours. `HEAD`, 304, 412 and 416 are free.",
             )
             .of_dataset()
             .with_key()

@@ -130,7 +130,8 @@ fn stream() -> Entry {
     Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
         .saying(
             "Up to 1,000,000 rows. What it can cost is set aside before the first byte; of a stream that its client leaves, the \
-             rows that were acknowledged are charged and the rest comes back.",
+             rows that were acknowledged are charged and the rest comes back. One that breaks off because its data turn \
+             out damaged costs nothing.",
         )
         .of_dataset()
         .with_key()
