@@ -29,8 +29,6 @@ pub mod ledger {
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
     /// The longest wait for an acknowledgement.
     pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
-    /// How long a charge that was left to the ledger thread waits before its caller carries it out.
-    pub const LEFT_WAIT_MILLIS_MAX: u64 = 1;
     /// The longest silence of the books while work waits; a longer one means that they are stuck.
     pub const STALL_MILLIS_MAX: u64 = 30_000;
     /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.
@@ -214,25 +212,14 @@ pub mod http {
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
-    /// Answers of one kind of work that are computed at one time, for each processor; of quick ones there may be twice as
-    /// many. Others wait for their turn. What waits for the books does not count, nor do streams.
-    pub const TURNS_PER_PROCESSOR: usize = 1;
     /// Bytes of the faults that one refusal tells, at most, but for the first fault.
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
-    /// A page of more rows is never taken for quick.
-    pub const SMALL_PAGE_ROWS_MAX: u64 = 2_000;
-    /// A body is read before it is known how much it asks for; a longer one is never taken for quick.
-    pub const SMALL_BODY_BYTES_MAX: usize = 16 * 1024;
-    /// From this size on sending a page counts as work that takes its turn.
-    pub const LARGE_BODY_BYTES: usize = 256 * 1024;
-    /// By how much what works and reads for those without a key stands back behind others on the processors (`nice`).
-    pub const STRANGERS_NICENESS: i32 = 10;
     /// Threads that answer the operator.
     pub const ADMIN_WORKER_COUNT: usize = 4;
 }
 
-/// Bounds of the guard (`edge/`). Where a flag exists, this is its default; `docs/OPERATIONS.md` names the flags.
-pub mod edge {
+/// Bounds of the public socket (`net/`). Where a flag exists, this is its default; `docs/OPERATIONS.md` names the flags.
+pub mod net {
     use std::time::Duration;
 
     /// Connections that are open at one time; one more is answered 503. `--max-connections`.
@@ -280,38 +267,12 @@ pub mod edge {
     pub const BODY_TIME: Duration = Duration::from_secs(30);
     /// How long a connection may stay open between requests. `--idle-seconds`.
     pub const IDLE_TIME: Duration = Duration::from_secs(60);
-    /// Connections that are ended at one time because they were idle for so long.
-    pub const IDLE_ENDED_AT_ONCE: usize = 8;
-    /// Pause before the next ones are.
-    pub const IDLE_ENDED_PAUSE: Duration = Duration::from_millis(1);
-    /// Pause between two looks for them, so the time by which a connection may stay longer.
-    pub const IDLE_LOOK_PAUSE: Duration = Duration::from_millis(50);
     /// How long a client may take to accept one piece of an answer. `--write-seconds`.
     pub const WRITE_TIME: Duration = Duration::from_secs(30);
     /// The piece of an answer that has to be accepted within `WRITE_TIME`.
     pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
-    /// How long the thread of a connection looks at the worker and at the client at once. Longer means that more of those
-    /// that wait look at the same private connection; shorter, that slower clients cost one waking more.
-    pub const STANDBY_TIME: Duration = Duration::from_millis(50);
-    /// Answers after which the connection of somebody who is known goes on as that of a customer: whoever asks once does
-    /// not make another thread begin.
-    pub const RISES_AFTER_ANSWERS: u32 = 2;
-    /// Connections that may wait for a thread of a customer's priority; others stay as they are until their next answer.
-    pub const RISING_MAX: usize = 1_024;
-    /// The piece of an answer that is handed to the kernel in one call where others wait for the processor: a tenth of a
-    /// millisecond or two.
-    pub const PROMPT_PIECE_BYTES: usize = 64 * 1024;
     /// How long a request waits for a free worker. `--queue-wait-millis`.
     pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
-    /// Requests that may wait for a worker of one pool; those of one address at most three quarters of them.
-    /// `--queue-length`.
-    pub const QUEUE_LENGTH_MAX: usize = 4_096;
-    /// One in so many workers is left to addresses for which none works.
-    pub const RESERVED_SHARE: usize = 8;
-    /// The longest silence of a worker inside an answer.
-    pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
-    /// The same for the operator, whose backups may take long.
-    pub const OPERATOR_ANSWER_WAIT: Duration = Duration::from_secs(3600);
     /// After a refusal: how long, and how many bytes, the rest of the request is read and dropped, so that the client
     /// sees the answer and not a reset.
     pub const LINGER_TIME: Duration = Duration::from_secs(2);
@@ -322,49 +283,50 @@ pub mod edge {
     pub const INBOX_BYTES: usize = 4 * 1024;
     /// What is read of a body at a time.
     pub const BODY_READ_BYTES: usize = 64 * 1024;
-    /// Buffer of an answer on its way: long enough for a page of 1,000 usual rows, and to be given back to the system at
-    /// once where it is one too many.
-    pub const RELAY_BUFFER_BYTES: usize = super::GIVEN_BACK_BYTES_MIN;
-    /// Such buffers that are kept for the next answer.
-    pub const RELAY_BUFFERS_KEPT: usize = 32;
-    /// From how many bytes on the rest of a chunk goes from one socket to the other without being read in between.
-    pub const PASSED_BYTES_MIN: u64 = 64 * 1024;
-    /// What the pipe between the two may hold.
-    pub const PASSED_BYTES_HELD: usize = 1024 * 1024;
-    /// What is read behind such a chunk: little more than the line before the next one.
-    pub const CHUNK_LINE_READ_BYTES: usize = 64;
-    /// What is read at first of what a worker says, which mostly is only that its answer is out.
-    pub const WORD_BYTES_MAX: usize = 256;
-    /// Small pieces of an answer that wait for a large one.
-    pub const OUTLET_HELD_BYTES: usize = 1024;
-    /// Longest head of an answer.
-    pub const ANSWER_HEAD_BYTES_MAX: usize = 64 * 1024;
-    /// A page up to this size is taken from its worker whole, however slowly the client reads.
-    pub const ANSWER_BYTES_HELD_EACH: usize = 16 * 1024 * 1024;
-    /// All answers that are held so; beyond it a client has to read quickly (`HURRIED_WRITE_TIME`).
-    pub const ANSWER_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
     /// How long a client may take to accept one piece of a page that is not held, because too much is held already.
     pub const HURRIED_WRITE_TIME: Duration = Duration::from_millis(250);
-    /// Stack of the thread of a connection.
-    pub const CONNECTION_STACK_BYTES: usize = 256 * 1024;
 
     /// Workers that answer only health, readiness and metrics.
     pub const VITAL_WORKER_COUNT: usize = 2;
-    /// How long a private connection may take until it is proven.
-    pub const PROOF_WAIT: Duration = Duration::from_secs(10);
-    /// Pause before a private connection that could not be opened is tried again.
+    /// Pause before the private connection is opened anew.
     pub const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
     /// Header of the private wire: address of the client. No client can set it.
     pub const CLIENT_HEADER: &str = "X-Edge-Client";
     /// Header of the private wire: microseconds that the request waited for a worker.
     pub const WAITED_HEADER: &str = "X-Edge-Waited";
-    /// Header of the private wire: the name under which the socket of the client is offered. No client can set it.
-    pub const OUTLET_HEADER: &str = "X-Edge-Outlet";
-    /// Header of the private wire: this request only proves a connection.
-    pub const PROBE_HEADER: &str = "X-Edge-Probe";
     /// What all headers of the private wire begin with.
     pub const PRIVATE_PREFIX: &str = "x-edge-";
+    /// Header of the private wire: the slot in which the socket of the client lies. No client can set it.
+    pub const SLOT_HEADER: &str = "X-Edge-Slot";
+
+    /// Requests of one class that may wait for a worker; those of one client at most three quarters of them.
+    /// `--queue-length`.
+    pub const QUEUE_LENGTH_MAX: usize = 4_096;
+    /// From the hand-over of a request until a worker takes it up; above it the client is told that nobody did.
+    pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
+    /// Waits for a worker shorter than this are not told to it.
+    pub const WAIT_TOLD_FROM: Duration = Duration::from_millis(1);
+
+    /// Events that one turn of the event loop takes.
+    pub const EVENTS_PER_TURN: usize = 1024;
+    /// Connections that one turn accepts.
+    pub const ACCEPTS_PER_TURN: usize = 64;
+    /// Steps (a read, a write, a request) that one connection makes in one turn.
+    pub const PUMP_STEPS_MAX: usize = 8;
+    /// How long the event loop sleeps at most while requests are in service: workers wake it only for what it waits for.
+    pub const WORDS_PAUSE: Duration = Duration::from_secs(1);
+    /// What is read at a time of what is dropped.
+    pub const LINGER_READ_BYTES: usize = 64 * 1024;
+    /// Commands that may wait for the event loop.
+    pub const COMMANDS_MAX: usize = 16;
+
+    /// The rest of a page up to this size is taken from its worker, however slowly the client reads.
+    pub const REST_BYTES_MAX: usize = 16 * 1024 * 1024;
+    /// All rests that are held so; beyond it a client has to read quickly (`HURRIED_WRITE_TIME`).
+    pub const REST_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+    /// Small pieces of an answer that wait for a large one.
+    pub const SMALL_PIECES_BYTES_MAX: usize = 1024;
 }
 
 /// Bounds of the catalog (`catalog/`) that are not tied to one file.

@@ -17,18 +17,18 @@ use crate::access::{Gate, InFlight, InFlightLimits, Keeper, RateLimits, TrustedP
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, GuardSettings, Settings};
-use crate::edge::{EdgeLimits, HeadLimits, ListenAddress};
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Work, WorkTurns, WorkerPlan,
-    admin_service, public_service, work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Service, Work, admin_service,
+    public_service, work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
-use crate::limits::edge::{ANSWER_WAIT, OPERATOR_ANSWER_WAIT, VITAL_WORKER_COUNT};
-use crate::limits::http::{ADMIN_WORKER_COUNT, STRANGERS_NICENESS};
+use crate::limits::http::ADMIN_WORKER_COUNT;
+use crate::limits::net::{ANSWER_WAIT, VITAL_WORKER_COUNT};
+use crate::net::{ClassPlan, HeadLimits, ListenAddress, NetLimits, Slots};
 use crate::render::Press;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
-use front::{Front, FrontParts, Plan};
+use front::{Front, FrontPlan};
 use upkeep::Upkeep;
 
 /// Why the server did not start: what was being done, and what came of it.
@@ -96,7 +96,6 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
             requests: settings.guard.requests_in_flight_per_key,
             streams: settings.guard.streams_per_key,
         }),
-        turns: WorkTurns::new(threads),
         clock,
         selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
         metrics: Metrics::default(),
@@ -112,14 +111,14 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let (admin, public) =
         rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
     let (admin, public) = (admin?, public?);
-    std::fs::write(directory.admin_address(), format!("{}\n", admin.guard().address()))
+    std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
-    let sampler = public.guard().sampler();
+    let sampler = public.net().sampler();
     app.metrics.add_source(move || sampler().into_iter().map(sample).collect());
     let datasets = app.catalog.snapshot();
     tracing::info!(
-        address = %public.guard().address(),
-        admin = %admin.guard().address(),
+        address = %public.net().address(),
+        admin = %admin.net().address(),
         serving = datasets.datasets().len(),
         quarantined = datasets.quarantined().len(),
         "listening"
@@ -146,12 +145,12 @@ fn open_both(
 impl Running {
     /// Where the public API listens.
     pub fn public_address(&self) -> &ListenAddress {
-        self.public.guard().address()
+        self.public.net().address()
     }
 
     /// The address and port of the public API.
     pub fn public_socket(&self) -> Option<SocketAddr> {
-        match self.public.guard().address() {
+        match self.public.net().address() {
             ListenAddress::Tcp(address) => Some(*address),
             ListenAddress::Unix(_) => None,
         }
@@ -159,7 +158,7 @@ impl Running {
 
     /// Where the operator's side listens.
     pub fn admin_address(&self) -> &ListenAddress {
-        self.admin.guard().address()
+        self.admin.net().address()
     }
 
     /// The parts, for whoever runs the server inside another program.
@@ -170,8 +169,8 @@ impl Running {
     /// Stops accepting, finishes what runs within `drain`, and closes the books. Says whether everything was finished.
     pub fn stop(self, drain: Duration) -> bool {
         let deadline = Instant::now() + drain;
-        self.public.stop_accepting();
-        self.admin.stop_accepting();
+        self.public.net().stop_accepting();
+        self.admin.net().stop_accepting();
         drop(self.upkeep);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
@@ -193,53 +192,51 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
 /// The public API: pages, what needs no key, long work and health have workers of their own, so that none of them takes
 /// those of others.
 fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
-    let with = Arc::clone(app);
-    listen(FrontParts {
+    let plan = FrontPlan {
         address: ListenAddress::Tcp(settings.listen),
-        limits: edge_limits(&settings.guard, ANSWER_WAIT),
-        plans: vec![
-            Plan::pages("page", settings.workers),
-            Plan {
-                workers: WorkerPlan { name: "public", count: settings.workers, steps_back: true },
-                is_long: false,
-            },
-            Plan {
-                workers: WorkerPlan { name: "stream", count: settings.stream_workers, steps_back: false },
-                is_long: true,
-            },
-            Plan::pages("vital", VITAL_WORKER_COUNT),
+        limits: net_limits(&settings.guard),
+        classes: vec![
+            ClassPlan { name: "page", workers: settings.workers },
+            ClassPlan { name: "public", workers: settings.workers },
+            ClassPlan { name: "stream", workers: settings.stream_workers },
+            ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
-        choice: |target| match work_of(target) {
+        class_of: |target| match work_of(target) {
             Work::Page => 0,
             Work::Public => 1,
             Work::Long => 2,
             Work::Vital => 3,
         },
-        service: public_service(Arc::clone(app), limits),
-        is_exempt: Arc::new(move |address| with.trusted_proxies.contains(address)),
-        strangers_niceness: STRANGERS_NICENESS,
-    })
+        is_public: true,
+    };
+    listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots))
 }
 
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
-    listen(FrontParts {
+    let plan = FrontPlan {
         address: admin_address(&settings.admin),
-        limits: edge_limits(&settings.guard, OPERATOR_ANSWER_WAIT),
-        plans: vec![Plan::pages("operator", ADMIN_WORKER_COUNT), Plan::pages("vital", VITAL_WORKER_COUNT)],
-        choice: |target| usize::from(work_of(target) == Work::Vital),
-        service: admin_service(Arc::clone(app)),
-        is_exempt: Arc::new(|_| false),
-        strangers_niceness: 0,
-    })
+        limits: net_limits(&settings.guard),
+        classes: vec![
+            ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
+            ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
+        ],
+        class_of: |target| usize::from(work_of(target) == Work::Vital),
+        is_public: false,
+    };
+    listen(plan, app, |slots| admin_service(Arc::clone(app), slots))
 }
 
-fn listen(parts: FrontParts) -> Result<Front, StartError> {
-    let address = parts.address.clone();
-    Front::start(parts).map_err(|source| StartError::Listen { address, source })
+fn listen(
+    plan: FrontPlan,
+    app: &Arc<App>,
+    service: impl FnOnce(Arc<Slots>) -> Service,
+) -> Result<Front, StartError> {
+    let address = plan.address.clone();
+    Front::start(plan, app, service).map_err(|source| StartError::Listen { address, source })
 }
 
-fn edge_limits(settings: &GuardSettings, answer_wait: Duration) -> EdgeLimits {
-    EdgeLimits {
+fn net_limits(settings: &GuardSettings) -> NetLimits {
+    NetLimits {
         connections: settings.connections,
         connections_per_address: settings.connections_per_address,
         head: HeadLimits {
@@ -254,12 +251,12 @@ fn edge_limits(settings: &GuardSettings, answer_wait: Duration) -> EdgeLimits {
         write_time: settings.write_time,
         queue_wait: settings.queue_wait,
         queue_length: settings.queue_length,
-        answer_wait,
+        answer_wait: ANSWER_WAIT,
     }
 }
 
-fn sample(counted: crate::edge::Sample) -> Sample {
-    let crate::edge::Sample { name, help, is_counter, label, value } = counted;
+fn sample(counted: crate::net::Sample) -> Sample {
+    let crate::net::Sample { name, help, is_counter, label, value } = counted;
     Sample { name, help, is_counter, label, value }
 }
 

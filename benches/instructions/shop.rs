@@ -1,19 +1,21 @@
-//! A server without its sockets: guard's assembly, service and books, called by whoever wants an answer.
+//! A server without its event loop: request parser, service and books, called by whoever wants an answer.
 //!
-//! A request takes the way that it takes in a server, with two gaps: tiny_http's reader of heads, in whose place
-//! httparse and its `TestRequest` stand, and the way of the bytes through sockets. The answer goes into a sink.
+//! A request takes the way that it takes in a server, with one gap: tiny_http's reader of heads, in whose place httparse
+//! and its `TestRequest` stand. The answer goes through a pair of sockets.
 
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
 use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
-use mercato::edge::{Assembly, Budget, EdgeLimits, Step};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
 use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions};
 use mercato::logging::{self, LogGuard};
+use mercato::net::{Budget, Client, Head, LoneSlot, NetLimits, RequestParser, Step};
 use mercato::render::Press;
 use mercato::search::Search;
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -27,7 +29,7 @@ const HEADERS_MAX: usize = 32;
 /// A request each second stays below every limit, so that the limits are in force and let everything in.
 const PAUSE_SECONDS: i64 = 1;
 
-/// A server of which one part is missing: the sockets.
+/// A server of which one part is missing: the event loop.
 pub struct Shop {
     service: Service,
     ledger: Arc<Ledger>,
@@ -35,15 +37,17 @@ pub struct Shop {
     key: String,
     clock: Arc<TestClock>,
     now: Moment,
-    assembly: Assembly,
+    parser: RequestParser,
+    slot: LoneSlot,
+    client: UnixStream,
+    received: Vec<u8>,
     _log: LogGuard,
     _data: TempDir,
 }
 
-/// A request as bytes, and its body once more for tiny_http, which takes only what lives forever.
+/// A request as bytes.
 pub struct Ask {
     bytes: Vec<u8>,
-    body: &'static str,
 }
 
 impl Shop {
@@ -72,20 +76,26 @@ impl Shop {
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
             graph: mercato::http::GraphCache::default(),
-            turns: mercato::http::WorkTurns::new(1),
             press: Arc::new(Press::new(1).unwrap()),
             exports: Arc::default(),
         });
-        let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let bodies = Budget::new(1 << 20);
+        let (server, client) = UnixStream::pair().unwrap();
+        client.set_nonblocking(true).unwrap();
+        let slot = LoneSlot::new(server.into()).unwrap();
+        let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
         Shop {
-            service: public_service(app, &limits),
+            service: public_service(app, &limits, Arc::clone(slot.slots())),
             ledger,
             account,
             key,
             clock,
             now,
-            assembly: Assembly::new(client, &EdgeLimits::default(), bodies, Arc::new(|_, _| 0)),
+            parser: RequestParser::new(peer, &NetLimits::default(), bodies, classifier),
+            slot,
+            client,
+            received: vec![0; 1 << 20],
             _log: logging::start(std::io::sink()).unwrap(),
             _data: folder,
         }
@@ -112,33 +122,32 @@ impl Shop {
     /// A query of the customer.
     pub fn ask(&self, body: &str) -> Ask {
         let path = format!("/api/v1/datasets/{}/query", site::SLUG);
-        let bytes = site::post(&path, &self.key, body).into_bytes();
-        Ask { bytes, body: String::leak(body.to_owned()) }
+        Ask { bytes: site::post(&path, &self.key, body).into_bytes() }
     }
 
     /// From the bytes of a request to the bytes of its answer, charge and log line included.
     pub fn answer(&mut self, ask: &Ask) {
         self.now = self.now.plus_seconds(PAUSE_SECONDS);
         self.clock.set(self.now);
-        self.assembly.room().get_mut(..ask.bytes.len()).unwrap().copy_from_slice(&ask.bytes);
-        self.assembly.received(ask.bytes.len());
-        assert_eq!(self.assembly.advance(), Step::Ready);
-        let request = self.assembly.request().unwrap();
-        assert_eq!(request.body.len(), ask.body.len());
-        let raw = from_head(request.head, ask.body);
-        self.assembly.next();
+        self.parser.room().get_mut(..ask.bytes.len()).unwrap().copy_from_slice(&ask.bytes);
+        self.parser.received(ask.bytes.len());
+        assert_eq!(self.parser.advance(), Step::Ready);
+        self.slot.offer(self.parser.request().unwrap());
+        let raw = from_head(self.parser.request().unwrap().head);
+        self.parser.next();
         self.service.answer(raw);
+        assert!(self.slot.is_answered());
+        assert!(self.client.read(&mut self.received).unwrap() > 0);
     }
 }
 
-fn from_head(head: &[u8], body: &'static str) -> tiny_http::Request {
+fn from_head(head: &[u8]) -> tiny_http::Request {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     assert!(parsed.parse(head).unwrap().is_complete());
     let mut request = TestRequest::new()
         .with_method(parsed.method.unwrap().parse().unwrap())
-        .with_path(parsed.path.unwrap())
-        .with_body(body);
+        .with_path(parsed.path.unwrap());
     for header in parsed.headers.iter() {
         request = request.with_header(Header::from_bytes(header.name, header.value).unwrap());
     }

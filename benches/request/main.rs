@@ -1,7 +1,7 @@
 //! Requests through a socket: a whole server in this process and a client on one kept connection, over TPC-H
 //! `lineitem`.
 //!
-//! Everything that a server does is in the figures: guard, authentication, limits, charge (`--charge-durability
+//! Everything that a server does is in the figures: event loop, authentication, limits, charge (`--charge-durability
 //! process`), log line. So is the client, which shares the processor. `MERCATO_BENCH_SCALE` sets the scale factor
 //! (default 1: 6,001,215 rows).
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a bench stops at the first surprise")]

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use mercato::edge::{Assembly, Budget, EdgeLimits, HeadLimits, Step};
 use mercato::http::target::Target;
+use mercato::net::{Budget, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
 
 /// Requests of one connection.
 const REQUESTS_MAX: usize = 64;
@@ -25,29 +25,30 @@ struct Outcome {
 /// The first two bytes decide how the rest is cut.
 pub fn run(data: &[u8]) {
     let [first, second, wire @ ..] = data else { return };
-    let whole = assemble(wire, HEAD, usize::MAX, usize::MAX);
-    let cut = assemble(wire, HEAD, usize::from(*first % 64) + 1, usize::from(*second) + 1);
+    let whole = parse(wire, HEAD, usize::MAX, usize::MAX);
+    let cut = parse(wire, HEAD, usize::from(*first % 64) + 1, usize::from(*second) + 1);
     assert_eq!(whole, cut, "the cut of the bytes changes what they say");
-    for (head, body) in &whole.requests {
-        check_canonical(head, body);
+    for (head, _) in &whole.requests {
+        check_canonical(head);
     }
 }
 
 /// Feeds the bytes in pieces of two lengths by turns.
-fn assemble(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome {
-    let limits = EdgeLimits { head, body_bytes: BODY_BYTES_MAX, ..EdgeLimits::default() };
+fn parse(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome {
+    let limits = NetLimits { head, body_bytes: BODY_BYTES_MAX, ..NetLimits::default() };
     let budget = Budget::new(1 << 20);
     let client = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    let mut assembly = Assembly::new(client, &limits, budget, Arc::new(|_: &str, _: &str| 0));
+    let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
+    let mut parser = RequestParser::new(client, &limits, budget, classifier);
     let mut outcome = Outcome { requests: Vec::new(), refused: false };
     let mut turn = 0;
     loop {
-        match assembly.advance() {
+        match parser.advance() {
             Step::Ready => {
-                let request = assembly.request().expect("it is ready");
+                let request = parser.request().expect("it is ready");
                 let (is_last, head) = (!request.facts.fields.keep_alive, request.head.clone());
-                outcome.requests.push((head, request.body.to_vec()));
-                assembly.next();
+                outcome.requests.push((head, request.body.map(|body| body.bytes).unwrap_or_default()));
+                parser.next();
                 if is_last || outcome.requests.len() == REQUESTS_MAX {
                     return outcome;
                 }
@@ -59,12 +60,12 @@ fn assemble(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outc
             Step::Continue => {}
             Step::Wait(_) if wire.is_empty() => return outcome,
             Step::Wait(_) => {
-                let room = assembly.room();
+                let room = parser.room();
                 assert!(!room.is_empty(), "a reader that waits has room");
                 let piece = if turn % 2 == 0 { one } else { other };
                 let length = piece.min(room.len()).min(wire.len());
                 room[..length].copy_from_slice(&wire[..length]);
-                assembly.received(length);
+                parser.received(length);
                 wire = &wire[length..];
                 turn += 1;
             }
@@ -72,8 +73,8 @@ fn assemble(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outc
     }
 }
 
-/// One head, ended once, without a line end that two readers could see differently; and it reads back as itself.
-fn check_canonical(head: &[u8], body: &[u8]) {
+/// One head without a word of its body, ended once, without a line end that two readers could see differently; and it reads back as itself.
+fn check_canonical(head: &[u8]) {
     let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
     let [lines @ .., blank, rest] = lines.as_slice() else { panic!("{head:?}") };
     assert!(rest.is_empty() && *blank == b"\r", "{}", String::from_utf8_lossy(head));
@@ -83,9 +84,9 @@ fn check_canonical(head: &[u8], body: &[u8]) {
     }
     let head = with_host(head, lines);
     let head = head.as_slice();
-    let again = assemble(&[head, body].concat(), HEAD_AGAIN, usize::MAX, usize::MAX);
+    let again = parse(head, HEAD_AGAIN, usize::MAX, usize::MAX);
     assert!(!again.refused, "{}", String::from_utf8_lossy(head));
-    assert_eq!(again.requests, [(head.to_vec(), body.to_vec())], "{}", String::from_utf8_lossy(head));
+    assert_eq!(again.requests, [(head.to_vec(), Vec::new())], "{}", String::from_utf8_lossy(head));
     let target = lines.first().and_then(|line| line.split(|byte| *byte == b' ').nth(1)).unwrap_or_default();
     let target = std::str::from_utf8(target).expect("a target is ASCII");
     if let Ok(target) = Target::parse(target) {

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use crate::fairness::client_block;
+use super::client_block::client_block;
 use crate::limits::access::{FORWARDED_HOPS_MAX, TRUSTED_PROXIES_MAX};
 
 /// Networks whose members may say for whom they forward.
@@ -46,12 +46,16 @@ impl TrustedProxies {
         Ok(TrustedProxies { networks })
     }
 
-    /// The client's address: the peer, or, if the peer is trusted, the rightmost address of `X-Forwarded-For` that
-    /// no trusted proxy has. Whatever stands left of that, the client may have invented.
-    pub fn client_address(&self, peer: IpAddr, forwarded_for: Option<&str>) -> IpAddr {
+    /// The client's address: the peer, or, if the peer is trusted, the last address in the lines of `X-Forwarded-For` that
+    /// no trusted proxy has. Whatever stands before that, the client may have invented.
+    pub fn client_address<'t>(
+        &self,
+        peer: IpAddr,
+        forwarded_for: impl DoubleEndedIterator<Item = &'t str>,
+    ) -> IpAddr {
         let mut client = peer.to_canonical();
-        let hops = forwarded_for.unwrap_or_default().rsplit(',').take(FORWARDED_HOPS_MAX);
-        for hop in hops {
+        let hops = forwarded_for.rev().flat_map(|line| line.rsplit(','));
+        for hop in hops.take(FORWARDED_HOPS_MAX) {
             if !self.contains(client) {
                 break;
             }
@@ -112,29 +116,31 @@ pub(super) fn client_key(address: IpAddr) -> [u8; 16] {
 mod tests {
     use super::*;
 
-    fn check(trusted: &[&str], peer: &str, header: Option<&str>, expected: &str) {
+    fn check(trusted: &[&str], peer: &str, lines: impl AsRef<[&'static str]>, expected: &str) {
+        let lines = lines.as_ref();
         let texts: Vec<String> = trusted.iter().map(|text| (*text).to_owned()).collect();
         let proxies = TrustedProxies::parse(&texts).unwrap();
-        let found = proxies.client_address(peer.parse().unwrap(), header);
-        assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{trusted:?} {peer} {header:?}");
+        let found = proxies.client_address(peer.parse().unwrap(), lines.iter().copied());
+        assert_eq!(found, expected.parse::<IpAddr>().unwrap(), "{trusted:?} {peer} {lines:?}");
     }
 
     #[test]
     fn only_a_trusted_proxy_names_the_client() {
-        check(&[], "10.0.0.1", Some("1.2.3.4"), "10.0.0.1");
-        check(&["10.0.0.0/8"], "10.0.0.1", Some("1.2.3.4"), "1.2.3.4");
-        check(&["10.0.0.0/8"], "11.0.0.1", Some("1.2.3.4"), "11.0.0.1");
-        check(&["10.0.0.0/8"], "10.0.0.1", None, "10.0.0.1");
-        check(&["10.0.0.0/8"], "::ffff:10.0.0.1", Some("1.2.3.4:5555"), "1.2.3.4");
-        check(&["fd00::/8", "10.9.9.9"], "fd00::1", Some("2001:db8::7, 10.9.9.9"), "2001:db8::7");
-        check(&["0.0.0.0/0"], "10.0.0.1", Some("[2001:db8::7]"), "2001:db8::7");
+        check(&[], "10.0.0.1", ["1.2.3.4"], "10.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", ["1.2.3.4"], "1.2.3.4");
+        check(&["10.0.0.0/8"], "11.0.0.1", ["1.2.3.4"], "11.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", [], "10.0.0.1");
+        check(&["10.0.0.0/8"], "::ffff:10.0.0.1", ["1.2.3.4:5555"], "1.2.3.4");
+        check(&["fd00::/8", "10.9.9.9"], "fd00::1", ["2001:db8::7, 10.9.9.9"], "2001:db8::7");
+        check(&["0.0.0.0/0"], "10.0.0.1", ["[2001:db8::7]"], "2001:db8::7");
     }
 
     #[test]
     fn what_the_client_wrote_left_of_the_proxy_does_not_count() {
-        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, 1.2.3.4, 10.0.0.2"), "1.2.3.4");
-        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, nonsense"), "10.0.0.1");
-        check(&["10.0.0.0/8"], "10.0.0.1", Some("6.6.6.6, nonsense, 10.0.0.3"), "10.0.0.3");
+        check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4");
+        check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6", "1.2.3.4, 10.0.0.2"], "1.2.3.4");
+        check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6, nonsense"], "10.0.0.1");
+        check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6, nonsense, 10.0.0.3"], "10.0.0.3");
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! So that one customer cannot take every worker. Knows no time and no route.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::ledger::KeyId;
@@ -48,7 +47,6 @@ pub enum InFlightRefusal {
 #[derive(Debug)]
 pub struct InFlight {
     limits: InFlightLimits,
-    pages: AtomicUsize,
     shards: [Mutex<HashMap<KeyId, Running>>; METER_SHARDS],
 }
 
@@ -62,7 +60,7 @@ impl InFlight {
     /// Nothing runs.
     pub fn new(limits: InFlightLimits) -> Arc<Self> {
         let shards = std::array::from_fn(|_| Mutex::default());
-        Arc::new(Self { limits, pages: AtomicUsize::new(0), shards })
+        Arc::new(Self { limits, shards })
     }
 
     /// Counts one more until the answer is dropped, or refuses.
@@ -80,13 +78,7 @@ impl InFlight {
             running.streams = running.streams.saturating_add(streams);
             Ok(())
         })?;
-        self.pages.fetch_add(1 - streams, Ordering::Relaxed);
         Ok(Held { counts: Arc::clone(self), key, streams })
-    }
-
-    /// How many pages run, of all keys.
-    pub fn pages(&self) -> usize {
-        self.pages.load(Ordering::Relaxed)
     }
 
     fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut Running) -> T) -> T {
@@ -113,7 +105,6 @@ pub struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.counts.pages.fetch_sub(1 - self.streams, Ordering::Relaxed);
         self.counts.with(self.key, |running| {
             running.requests = running.requests.saturating_sub(1);
             running.streams = running.streams.saturating_sub(self.streams);
@@ -137,7 +128,6 @@ mod tests {
         assert_eq!(enter(1, Effort::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
         let _pages = [enter(1, Effort::Page).unwrap(), enter(1, Effort::Page).unwrap()];
         drop(enter(2, Effort::Page).unwrap());
-        assert_eq!(counts.pages(), 2);
         assert_eq!(enter(1, Effort::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
         let _other = enter(2, Effort::Stream).unwrap();
         drop(stream);

@@ -3,6 +3,7 @@
 //! Both are answered from memory. Knows keys, accounts and time; knows no route, no header and no status code.
 
 mod client_address;
+mod client_block;
 mod in_flight;
 mod keeper;
 mod meter;
@@ -13,6 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 pub use client_address::{CidrError, TrustedProxies};
+pub use client_block::client_block;
 pub use in_flight::{Effort, Held, InFlight, InFlightLimits, InFlightRefusal};
 pub use keeper::Keeper;
 pub use rate::{Admission, RateLimits, RateReason, RateRefusal, Scope, Standing};
@@ -102,6 +104,13 @@ impl Gate {
             CounterSubject::Key(id) => self.keys.with(id, now, set),
             CounterSubject::Address(block) => self.addresses.with(block, now, set),
         };
+    }
+
+    /// The number of the account whose key this is, unless the key was revoked. Nobody is let in by it.
+    pub fn account_of(&self, presented: Option<&str>) -> Option<u64> {
+        let presented = presented.filter(|text| text.len() <= PRESENTED_KEY_BYTES_MAX)?;
+        let key = self.ledger.find_key(&KeyHash::of_presented(presented).ok()?)?;
+        key.revoked_at().is_none().then(|| key.account().id().number())
     }
 
     /// From what was presented as a key to a caller. A typing error costs no look-up, and nothing costs a disk access.

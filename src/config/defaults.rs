@@ -12,7 +12,7 @@ use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
 use crate::limits::catalog::PATROL_BYTES_PER_SECOND;
-use crate::limits::edge;
+use crate::limits::net;
 
 /// Where the public API listens.
 pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -45,20 +45,20 @@ fn told(field: &str) -> Option<String> {
         "verification_rate" => "0".to_owned(),
         "max_connections" => format!(
             "{}, or what the file descriptors allow less {}",
-            edge::CONNECTIONS_MAX,
-            edge::DESCRIPTORS_RESERVED
+            net::CONNECTIONS_MAX,
+            net::DESCRIPTORS_RESERVED
         ),
-        "max_connections_per_address" => edge::CONNECTIONS_PER_ADDRESS_MAX.to_string(),
-        "max_request_line_bytes" => edge::REQUEST_LINE_BYTES_MAX.to_string(),
-        "max_header_bytes" => edge::HEADER_BYTES_MAX.to_string(),
-        "max_headers" => edge::HEADER_COUNT_MAX.to_string(),
-        "max_body_bytes" => edge::BODY_BYTES_MAX.to_string(),
-        "head_seconds" => edge::HEAD_TIME.as_secs().to_string(),
-        "body_seconds" => edge::BODY_TIME.as_secs().to_string(),
-        "idle_seconds" => edge::IDLE_TIME.as_secs().to_string(),
-        "write_seconds" => edge::WRITE_TIME.as_secs().to_string(),
-        "queue_wait_millis" => edge::QUEUE_WAIT.as_millis().to_string(),
-        "queue_length" => edge::QUEUE_LENGTH_MAX.to_string(),
+        "max_connections_per_address" => net::CONNECTIONS_PER_ADDRESS_MAX.to_string(),
+        "max_request_line_bytes" => net::REQUEST_LINE_BYTES_MAX.to_string(),
+        "max_header_bytes" => net::HEADER_BYTES_MAX.to_string(),
+        "max_headers" => net::HEADER_COUNT_MAX.to_string(),
+        "max_body_bytes" => net::BODY_BYTES_MAX.to_string(),
+        "head_seconds" => net::HEAD_TIME.as_secs().to_string(),
+        "body_seconds" => net::BODY_TIME.as_secs().to_string(),
+        "idle_seconds" => net::IDLE_TIME.as_secs().to_string(),
+        "write_seconds" => net::WRITE_TIME.as_secs().to_string(),
+        "queue_wait_millis" => net::QUEUE_WAIT.as_millis().to_string(),
+        "queue_length" => net::QUEUE_LENGTH_MAX.to_string(),
         "streams_per_key" => STREAMS_PER_KEY_MAX.to_string(),
         "requests_in_flight_per_key" => REQUESTS_IN_FLIGHT_PER_KEY_MAX.to_string(),
         _ => return None,

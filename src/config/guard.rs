@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{ConfigError, within};
-use crate::limits::{access, edge};
+use crate::limits::{access, net};
 
 /// Flags as typed; in the configuration file they stand under `[limits]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
@@ -128,33 +128,33 @@ impl LimitFlags {
     /// Says what the flags mean, or which of them cannot be used.
     pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
         let wait =
-            self.queue_wait_millis.unwrap_or(u64::try_from(edge::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
+            self.queue_wait_millis.unwrap_or(u64::try_from(net::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
         Ok(GuardSettings {
-            connections: number("max-connections", self.max_connections, edge::CONNECTIONS_MAX)?.max(1),
+            connections: number("max-connections", self.max_connections, net::CONNECTIONS_MAX)?.max(1),
             connections_per_address: number(
                 "max-connections-per-address",
                 self.max_connections_per_address,
-                edge::CONNECTIONS_PER_ADDRESS_MAX,
+                net::CONNECTIONS_PER_ADDRESS_MAX,
             )?,
             request_line_bytes: size(
                 "max-request-line-bytes",
                 self.max_request_line_bytes,
-                edge::REQUEST_LINE_BYTES_MAX,
+                net::REQUEST_LINE_BYTES_MAX,
             )?,
-            header_bytes: size("max-header-bytes", self.max_header_bytes, edge::HEADER_BYTES_MAX)?,
+            header_bytes: size("max-header-bytes", self.max_header_bytes, net::HEADER_BYTES_MAX)?,
             header_count: within(
                 "max-headers",
-                self.max_headers.unwrap_or(edge::HEADER_COUNT_MAX),
-                1..=edge::HEADER_COUNT_CEILING,
+                self.max_headers.unwrap_or(net::HEADER_COUNT_MAX),
+                1..=net::HEADER_COUNT_CEILING,
                 "1 to 256",
             )?,
-            body_bytes: size("max-body-bytes", self.max_body_bytes, edge::BODY_BYTES_MAX)?,
-            head_time: time("head-seconds", self.head_seconds, edge::HEAD_TIME)?,
-            body_time: time("body-seconds", self.body_seconds, edge::BODY_TIME)?,
-            idle_time: time("idle-seconds", self.idle_seconds, edge::IDLE_TIME)?,
-            write_time: time("write-seconds", self.write_seconds, edge::WRITE_TIME)?,
+            body_bytes: size("max-body-bytes", self.max_body_bytes, net::BODY_BYTES_MAX)?,
+            head_time: time("head-seconds", self.head_seconds, net::HEAD_TIME)?,
+            body_time: time("body-seconds", self.body_seconds, net::BODY_TIME)?,
+            idle_time: time("idle-seconds", self.idle_seconds, net::IDLE_TIME)?,
+            write_time: time("write-seconds", self.write_seconds, net::WRITE_TIME)?,
             queue_wait: Duration::from_millis(within("queue-wait-millis", wait, 1..=60_000, "1 to 60000")?),
-            queue_length: number("queue-length", self.queue_length, edge::QUEUE_LENGTH_MAX)?,
+            queue_length: number("queue-length", self.queue_length, net::QUEUE_LENGTH_MAX)?,
             streams_per_key: number("streams-per-key", self.streams_per_key, access::STREAMS_PER_KEY_MAX)?,
             requests_in_flight_per_key: number(
                 "requests-in-flight-per-key",

@@ -9,7 +9,6 @@ use super::documents::Documents;
 use super::exports::Exports;
 use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use super::work_turns::WorkTurns;
 use crate::access::{Gate, InFlight, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
@@ -30,8 +29,6 @@ pub struct App {
     pub gate: Arc<Gate>,
     /// What runs for each key.
     pub in_flight: Arc<InFlight>,
-    /// Who computes a page now.
-    pub turns: WorkTurns,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Results of filters that were computed before.

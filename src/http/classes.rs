@@ -1,4 +1,4 @@
-//! What kind of work a request is, told from its method and target alone.
+//! What kind of work a request is, told from its target alone.
 //!
 //! So that work that runs long has workers of its own, strangers do not keep customers waiting, and health is answered
 //! while all others are busy.

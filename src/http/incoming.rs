@@ -2,22 +2,19 @@
 //!
 //! Knows tiny_http's request and hides it; knows no route.
 
-use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use uuid::Uuid;
 
 use super::errors::{ApiError, ErrorKind, FaultBody};
 use super::parameters::Parameters;
+use super::request_id;
 use super::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
-use crate::fairness::{Size, Turn, Turns};
-use crate::limits::edge::WAITED_HEADER;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
+use crate::limits::net::WAITED_HEADER;
+use crate::net::{AnswerFacts, ResponseSocket};
 
 /// Headers that say one thing. One that stands twice says two, so the request is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -107,33 +104,32 @@ pub struct Incoming {
     caller: Option<Caller>,
     admission: Option<Admission>,
     held: Option<Held>,
-    turns: Option<Arc<Turns>>,
-    turn: Option<Turn>,
-    client: IpAddr,
+    socket: ResponseSocket,
     /// For the request log.
     pub log: LogFields,
 }
 
 impl Incoming {
     /// Takes a request over at `now`. The time that it waited for a worker counts into `durationMs`.
-    pub(super) fn new(raw: tiny_http::Request, now: Instant, received_at: Moment) -> Self {
+    pub(super) fn new(
+        raw: tiny_http::Request,
+        socket: ResponseSocket,
+        now: Instant,
+        received_at: Moment,
+    ) -> Self {
         let waited = header_of(&raw, WAITED_HEADER).and_then(|micros| micros.parse().ok());
         let started = now.checked_sub(Duration::from_micros(waited.unwrap_or(0))).unwrap_or(now);
-        let mut id = [0; uuid::fmt::Hyphenated::LENGTH];
-        let request_id = Uuid::new_v4().hyphenated().encode_lower(&mut id).to_owned();
         Self {
             method: Method::of(raw.method()),
             target: Target::default(),
-            request_id,
+            request_id: request_id::next(),
             started,
             received_at,
             parameters: Vec::new(),
             caller: None,
             admission: None,
             held: None,
-            turns: None,
-            turn: None,
-            client: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            socket,
             log: LogFields::default(),
             raw,
         }
@@ -179,6 +175,12 @@ impl Incoming {
         header_of(&self.raw, name)
     }
 
+    /// All headers of that name, in their order.
+    pub(super) fn headers(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &str> {
+        let headers = self.raw.headers().iter().filter(move |header| header.field.equiv(name));
+        headers.map(|header| header.value.as_str())
+    }
+
     /// The header that stands twice and may not.
     pub(super) fn repeated_header(&self) -> Option<&'static str> {
         let is_repeated = |name: &&'static str| {
@@ -205,8 +207,7 @@ impl Incoming {
 
     /// All headers of that name as one list; nothing when there is none.
     pub fn list(&self, name: &'static str) -> Option<String> {
-        let headers = self.raw.headers().iter().filter(|header| header.field.equiv(name));
-        let mut values = headers.map(|header| header.value.as_str());
+        let mut values = self.headers(name);
         let mut list = values.next()?.to_owned();
         for value in values {
             list.push(',');
@@ -237,39 +238,12 @@ impl Incoming {
             .ok_or_else(|| ApiError::internal("a route without a key guard asked for its caller"))
     }
 
-    /// Whether it is known who asks.
-    pub(super) fn is_of_known_caller(&self) -> bool {
-        self.caller.is_some()
-    }
-
     pub(super) fn set_caller(&mut self, caller: Option<Caller>) {
         self.caller = caller;
     }
 
     pub(super) fn set_held(&mut self, held: Held) {
         self.held = Some(held);
-    }
-
-    /// From which address it comes, proxies seen through.
-    pub(super) fn set_client(&mut self, client: IpAddr) {
-        self.client = client;
-    }
-
-    /// Whose turns it takes, if it takes any.
-    pub(super) fn set_turns(&mut self, turns: Option<&Arc<Turns>>) {
-        self.turns = turns.cloned();
-    }
-
-    /// Waits until this request may compute. Its turn ends with [`Incoming::end_turn`], or when the answer goes out.
-    pub(super) fn begin_turn(&mut self, size: Size) {
-        if let (Some(turns), None) = (&self.turns, &self.turn) {
-            self.turn = Some(turns.take(self.client, size));
-        }
-    }
-
-    /// Lets others compute while this request waits.
-    pub(super) fn end_turn(&mut self) {
-        self.turn = None;
     }
 
     pub(super) fn take_held(&mut self) -> Option<Held> {
@@ -287,29 +261,11 @@ impl Incoming {
 
     /// The whole body, within `BODY_SIZE_BYTES_MAX`.
     pub fn read_body(&mut self) -> Result<Vec<u8>, ApiError> {
-        let announced = self.raw.body_length();
-        if announced.is_none() && self.header("Transfer-Encoding").is_none() {
+        let Some(body) = self.socket.take_body() else {
             let message = "the request has neither Content-Length nor Transfer-Encoding";
             return Err(ApiError::new(ErrorKind::LengthRequired, message));
-        }
-        if announced.is_some_and(|length| length > BODY_SIZE_BYTES_MAX) {
-            return Err(body_too_large());
-        }
-        let mut body = Vec::with_capacity(announced.unwrap_or(1024));
-        let limit = u64::try_from(BODY_SIZE_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
-        let outcome = self.raw.as_reader().take(limit).read_to_end(&mut body);
-        if body.len() > BODY_SIZE_BYTES_MAX {
-            return Err(body_too_large());
-        }
-        match outcome {
-            Ok(_) if announced.is_none_or(|length| length == body.len()) => Ok(body),
-            _ => Err(one_fault(
-                "BODY_INCOMPLETE",
-                "",
-                "the body ended early",
-                "send as many bytes as announced",
-            )),
-        }
+        };
+        if body.bytes.len() > BODY_SIZE_BYTES_MAX { Err(body_too_large()) } else { Ok(body.bytes) }
     }
 
     /// The body of a JSON request: refuses other media types and codings with 415.
@@ -340,14 +296,25 @@ impl Incoming {
         })
     }
 
-    /// Gives the request up for the way back, and its turn, which lasts as long as it is held. What is left of the body is
-    /// read and dropped.
-    pub(super) fn into_writer(self) -> (Box<dyn std::io::Write + Send>, Option<Turn>) {
-        (self.raw.into_writer(), self.turn)
+    /// What the answer has to know of its request.
+    pub(super) fn facts(&self) -> AnswerFacts {
+        self.socket.facts()
+    }
+
+    /// Gives the request up for the client's socket.
+    pub(super) fn into_socket(self) -> ResponseSocket {
+        end_exchange(self.raw);
+        self.socket
     }
 }
 
-fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
+/// Ends an exchange with tiny_http without a word: the answer goes out through the client's own socket.
+pub(super) fn end_exchange(raw: tiny_http::Request) {
+    drop(raw.into_writer());
+}
+
+/// The first header of that name.
+pub(super) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> Option<&'r str> {
     raw.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
 }
 

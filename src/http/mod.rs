@@ -1,7 +1,7 @@
 //! HTTP: the only folder that names tiny_http and status codes.
 //!
-//! Turns requests into calls of the layers below and their results into answers. Knows nothing of the public socket:
-//! whoever stands in front may own it.
+//! Turns requests into calls of the layers below and their results into answers. Knows nothing of connections:
+//! `net` owns the public socket and lends it for one answer.
 
 mod admin_token;
 mod app;
@@ -25,6 +25,7 @@ pub mod parameters;
 mod prepared;
 mod public_url;
 mod range;
+mod request_id;
 pub mod response;
 pub mod router;
 mod routes;
@@ -34,7 +35,6 @@ pub mod stream_body;
 mod surface;
 pub mod target;
 mod wire;
-mod work_turns;
 
 pub use admin_token::AdminToken;
 pub use app::App;
@@ -46,6 +46,5 @@ pub use handlers::percent::percent_encode;
 pub use metrics::{Metrics, Sample};
 pub use public_url::{PublicUrl, PublicUrlError};
 pub use routes::{admin_service, public_service};
-pub use server::{WorkerPlan, Workers};
+pub use server::Workers;
 pub use service::Service;
-pub use work_turns::WorkTurns;

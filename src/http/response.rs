@@ -13,7 +13,7 @@ use super::errors::ApiError;
 use super::incoming::Incoming;
 use super::stream_body::StreamBody;
 use crate::clock::Moment;
-use crate::limits::http::{ENCODED_BODY_BYTES_MIN, LARGE_BODY_BYTES};
+use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// What the body is.
 pub(super) enum Body {
@@ -210,11 +210,6 @@ impl Response {
     /// Whether the body is encoded on its way out.
     pub fn is_encoded(&self) -> bool {
         self.coding.is_some()
-    }
-
-    /// Whether sending it takes the processor for longer than finding out whose turn it is.
-    pub fn is_large(&self) -> bool {
-        matches!(&self.body, Body::Envelope(buffer) | Body::Raw(buffer) if buffer.body().len() >= LARGE_BODY_BYTES)
     }
 
     /// The status as it stands.

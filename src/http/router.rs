@@ -34,19 +34,12 @@ pub struct Route {
     pub guard: Guard,
     /// What answers.
     pub handler: Handler,
-    /// Whether the handler waits for its turn at the processors once it knows how much is asked.
-    pub takes_its_turn_itself: bool,
 }
 
 impl Route {
     /// A row of the table.
     pub const fn new(method: Method, pattern: &'static str, guard: Guard, handler: Handler) -> Self {
-        Self { method, pattern, guard, handler, takes_its_turn_itself: false }
-    }
-
-    /// The same, for a handler that waits for its turn itself.
-    pub const fn taking_its_turn_itself(self) -> Self {
-        Self { takes_its_turn_itself: true, ..self }
+        Self { method, pattern, guard, handler }
     }
 }
 

@@ -11,6 +11,7 @@ use super::router::{Route, Router};
 use super::service::Service;
 use super::surface::Surface;
 use crate::access::RateLimits;
+use crate::net::Slots;
 
 /// Tables of the public API; what stands here stands in the OpenAPI document too.
 pub(super) const PUBLIC: &[&[Route]] = &[
@@ -33,15 +34,12 @@ pub(super) const PUBLIC: &[&[Route]] = &[
 ];
 
 /// The public API.
-pub fn public_service(app: Arc<App>, limits: &RateLimits) -> Service {
-    Service::new(app, Router::new(PUBLIC), Surface::public(limits))
+pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>) -> Service {
+    Service::new(app, Router::new(PUBLIC), Surface::public(limits), slots)
 }
 
 /// The operator's side.
-pub fn admin_service(app: Arc<App>) -> Service {
-    Service::new(
-        app,
-        Router::new(&[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES]),
-        Surface::Operator,
-    )
+pub fn admin_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
+    let routes = Router::new(&[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES]);
+    Service::new(app, routes, Surface::Operator, slots)
 }

@@ -1,7 +1,7 @@
 //! The workers behind a private listener: each takes a request, answers it and takes the next.
 //!
-//! tiny_http listens only where nobody but the guard can reach it. There are as many workers as the guard has
-//! connections, so nothing queues here. Knows threads and tiny_http; knows no route.
+//! tiny_http listens only where nobody but the event loop can reach it. There are as many workers as requests may be in
+//! service, so nothing waits here. Knows threads and tiny_http; knows no route.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -11,23 +11,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::service::Service;
-use crate::fairness::step_back;
-use crate::limits::edge::PROBE_HEADER;
-use crate::limits::http::STRANGERS_NICENESS;
 
 /// Pause of a worker whose listener failed.
 const RECEIVE_PAUSE: Duration = Duration::from_millis(20);
-
-/// Workers to be.
-#[derive(Debug, Clone, Copy)]
-pub struct WorkerPlan {
-    /// Name of their threads.
-    pub name: &'static str,
-    /// How many.
-    pub count: usize,
-    /// Whether other threads of this machine go first where the processors do not suffice.
-    pub steps_back: bool,
-}
 
 /// Workers that run.
 pub struct Workers {
@@ -37,32 +23,19 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Begins to answer what comes over `listener`.
-    pub fn start(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
-        // A thread begins with the name and the priority of the one that starts it. Those that tiny_http starts to read
-        // requests can be given them in no other way.
-        let starter = thread::Builder::new().name(format!("read-{}", plan.name));
-        thread::scope(|scope| {
-            let started = starter.spawn_scoped(scope, || {
-                if plan.steps_back {
-                    step_back(STRANGERS_NICENESS);
-                }
-                Self::start_here(plan, listener, service)
-            })?;
-            started.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts workers failed")))
-        })
-    }
-
-    fn start_here(plan: &WorkerPlan, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
+    /// Begins to answer what comes over `listener`, on `count` threads.
+    ///
+    /// # Errors
+    /// Fails where a thread cannot be started.
+    pub fn start(count: usize, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
-        let name = plan.name;
-        let threads = (0..plan.count)
+        let threads = (0..count)
             .map(|number| {
                 let (server, stopping, service) =
                     (Arc::clone(&server), Arc::clone(&stopping), Arc::clone(service));
                 thread::Builder::new()
-                    .name(format!("{name}-{number}"))
+                    .name(format!("worker-{number}"))
                     .spawn(move || work(&server, &stopping, &service))
             })
             .collect::<io::Result<Vec<_>>>()?;
@@ -90,7 +63,6 @@ impl Workers {
 fn work(server: &tiny_http::Server, stopping: &AtomicBool, service: &Service) {
     loop {
         match server.recv() {
-            Ok(raw) if is_probe(&raw) => prove(raw),
             Ok(raw) => service.answer(raw),
             Err(_) if stopping.load(Ordering::Acquire) => return,
             Err(error) => {
@@ -101,22 +73,11 @@ fn work(server: &tiny_http::Server, stopping: &AtomicBool, service: &Service) {
     }
 }
 
-/// The guard strips that header from what clients send.
-fn is_probe(raw: &tiny_http::Request) -> bool {
-    raw.headers().iter().any(|header| header.field.equiv(PROBE_HEADER))
-}
-
-fn prove(raw: tiny_http::Request) {
-    let mut writer = raw.into_writer();
-    // Whoever asked has gone if this fails.
-    drop(writer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").and_then(|()| writer.flush()));
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::os::unix::net::UnixStream;
-    use std::path::PathBuf;
+    use std::net::{IpAddr, SocketAddr, TcpStream};
+    use std::time::Instant;
 
     use super::*;
     use crate::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
@@ -127,8 +88,11 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::router::{Guard, Route, Router};
     use crate::http::surface::Surface;
-    use crate::http::{AdminToken, App, Metrics, WorkTurns};
+    use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+    use crate::net::{
+        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+    };
     use crate::render::Press;
     use crate::selections::SelectionCache;
 
@@ -143,25 +107,18 @@ mod tests {
         Response::data(&1)
     }
 
-    fn start(count: usize) -> (Workers, PathBuf, tempfile::TempDir) {
-        start_as(&WorkerPlan { name: "test", count, steps_back: false })
-    }
-
-    fn start_as(plan: &WorkerPlan) -> (Workers, PathBuf, tempfile::TempDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = DataDirectory::new(folder.path());
+    fn app(directory: &DataDirectory) -> App {
         let now = SystemClock.now();
         let options = LedgerOptions { durability: ChargeDurability::Process };
         let ledger = Arc::new(Ledger::open(&directory.ledger(), options, now).unwrap());
         let limits = RateLimits { per_minute: 0, per_day: 0 };
         let catalog = Arc::new(Catalog::open(directory.clone()).unwrap());
-        let app = Arc::new(App {
+        App {
             search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
-            turns: WorkTurns::new(1),
             clock: Arc::new(SystemClock),
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),
@@ -171,16 +128,52 @@ mod tests {
             graph: crate::http::GraphCache::default(),
             press: Arc::new(Press::new(1).unwrap()),
             exports: Arc::default(),
-        });
-        let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), Surface::public(&limits)));
-        let path = folder.path().join("private");
-        let listener = UnixListener::bind(&path).unwrap();
-        (Workers::start(plan, listener, &service).unwrap(), path, folder)
+        }
     }
 
-    fn ask(path: &PathBuf, target: &str) -> String {
-        let mut stream = UnixStream::connect(path).unwrap();
-        write!(stream, "GET {target} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    struct Running {
+        net: NetServer,
+        workers: Workers,
+        address: SocketAddr,
+        _folder: tempfile::TempDir,
+    }
+
+    impl Running {
+        fn start(count: usize) -> Running {
+            let folder = tempfile::tempdir().unwrap();
+            let app = Arc::new(app(&DataDirectory::new(folder.path())));
+            let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
+            let classes = vec![ClassPlan { name: "test", workers: count }];
+            let bound = Bound::new(&address, NetLimits::default(), classes).unwrap();
+            let surface = Surface::public(&RateLimits { per_minute: 0, per_day: 0 });
+            let slots = Arc::clone(bound.slots());
+            let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), surface, slots));
+            let mut random = [0; 8];
+            getrandom::fill(&mut random).unwrap();
+            let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
+            let workers = Workers::start(count, listener, &service).unwrap();
+            let refuse = |_: &Refusal, _: IpAddr, _: bool| b"HTTP/1.1 503 No\r\n\r\n".to_vec();
+            let net = bound
+                .start(NetParts {
+                    door,
+                    classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
+                    refuse: Arc::new(refuse),
+                    counted_as: Arc::new(|_| None),
+                })
+                .unwrap();
+            let ListenAddress::Tcp(address) = net.address().clone() else { panic!("it listens on TCP") };
+            Running { net, workers, address, _folder: folder }
+        }
+
+        fn stop(self) -> bool {
+            let (ended, door) = self.net.drain(Instant::now() + Duration::from_secs(20));
+            ended && self.workers.stop(true, || door.knock())
+        }
+    }
+
+    fn ask(address: SocketAddr, target: &str) -> String {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
@@ -188,64 +181,23 @@ mod tests {
 
     #[test]
     fn a_panic_costs_one_answer_and_no_worker() {
-        let (workers, path, _folder) = start(1);
+        let running = Running::start(1);
         for _ in 0..3 {
-            let answer = ask(&path, "/panic");
+            let answer = ask(running.address, "/panic");
             assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains("INTERNAL_ERROR"), "{answer}");
             assert!(answer.contains("X-Request-Id: ") && !answer.contains("may be wrong"));
         }
-        assert!(ask(&path, "/quick").starts_with("HTTP/1.1 200 "));
-        assert!(workers.stop(true, || ()));
-    }
-
-    /// How the threads of this process whose names begin so stand (`nice`).
-    fn niceness_of(prefix: &str) -> Vec<i32> {
-        let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
-        let named = tasks.filter(|task| {
-            std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with(prefix))
-        });
-        let stats = named.filter_map(|task| std::fs::read_to_string(task.join("stat")).ok());
-        // The name may hold blanks; behind its bracket niceness is the seventeenth field.
-        stats
-            .map(|stat| stat.rsplit(')').next().unwrap().split(' ').nth(17).unwrap().parse().unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn workers_that_step_back_do_so_with_those_that_read_for_them() {
-        let mine = rustix::process::getpriority_process(None).unwrap();
-        for (name, steps_back) in [("ahead", false), ("aside", true)] {
-            let (workers, path, _folder) = start_as(&WorkerPlan { name, count: 2, steps_back });
-            assert!(ask(&path, "/quick").starts_with("HTTP/1.1 200 "));
-            let expected = if steps_back { (mine + STRANGERS_NICENESS).min(19) } else { mine };
-            assert_eq!(niceness_of(&format!("{name}-")), [expected; 2]);
-            let readers = niceness_of(&format!("read-{name}"));
-            assert!(
-                !readers.is_empty() && readers.iter().all(|niceness| *niceness == expected),
-                "{readers:?}"
-            );
-            assert!(workers.stop(true, || ()));
-        }
+        assert!(ask(running.address, "/quick").starts_with("HTTP/1.1 200 "));
+        assert!(running.stop());
     }
 
     #[test]
     fn what_runs_is_finished_before_the_end() {
-        let (workers, path, _folder) = start(2);
-        let asked = path.clone();
-        let client = thread::spawn(move || ask(&asked, "/slow"));
+        let running = Running::start(2);
+        let address = running.address;
+        let client = thread::spawn(move || ask(address, "/slow"));
         thread::sleep(Duration::from_millis(100));
-        assert!(workers.stop(true, || ()));
+        assert!(running.stop());
         assert!(client.join().unwrap().starts_with("HTTP/1.1 200 "));
-    }
-
-    #[test]
-    fn the_request_that_proves_a_connection_is_answered_without_a_route() {
-        let (workers, path, _folder) = start(1);
-        let mut stream = UnixStream::connect(&path).unwrap();
-        write!(stream, "GET / HTTP/1.1\r\n{PROBE_HEADER}: 1\r\nConnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert_eq!(answer, "HTTP/1.1 204 No Content\r\n\r\n");
-        assert!(workers.stop(true, || ()));
     }
 }

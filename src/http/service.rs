@@ -12,7 +12,7 @@ use super::app::App;
 use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Incoming, Method, one_fault};
+use super::incoming::{Incoming, Method, end_exchange, header_of, one_fault};
 use super::metrics::Observation;
 use super::response::Response;
 use super::router::{Found, Guard, Router};
@@ -21,28 +21,22 @@ use super::target::TargetError;
 use super::wire;
 use crate::access::{Caller, Effort, Held, InFlightRefusal, Scope, Subject};
 use crate::clock::Moment;
-use crate::fairness::Size;
-use crate::limits::edge::{CLIENT_HEADER, OUTLET_HEADER};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::outlets::Outlets;
+use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER};
+use crate::net::Slots;
 
 /// Answers requests of one listener.
 pub struct Service {
     app: Arc<App>,
     router: Router,
     surface: Surface,
-    outlets: Arc<Outlets>,
+    slots: Arc<Slots>,
 }
 
 impl Service {
-    /// A service over a table of routes.
-    pub fn new(app: Arc<App>, router: Router, surface: Surface) -> Self {
-        Self { app, router, surface, outlets: Arc::default() }
-    }
-
-    /// Where the sockets of clients are offered.
-    pub fn outlets(&self) -> &Arc<Outlets> {
-        &self.outlets
+    /// A service over a table of routes, which answers through the sockets in `slots`.
+    pub fn new(app: Arc<App>, router: Router, surface: Surface, slots: Arc<Slots>) -> Self {
+        Self { app, router, surface, slots }
     }
 
     /// What handlers can reach.
@@ -52,17 +46,14 @@ impl Service {
 
     /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
     pub fn answer(&self, raw: tiny_http::Request) {
-        let mut request = Incoming::new(raw, Instant::now(), self.app.clock.now());
+        let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
+        // The client of a request without a socket has been told already that nobody answers.
+        let Some(socket) = claimed else { return end_exchange(raw) };
+        let mut request = Incoming::new(raw, socket, Instant::now(), self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
             Ok(Ok(response)) if self.surface == Surface::Operator => response,
-            Ok(Ok(response)) => {
-                let response = response.encoded_for(&request);
-                if response.is_encoded() || response.is_large() {
-                    request.begin_turn(Size::Large);
-                }
-                response
-            }
+            Ok(Ok(response)) => response.encoded_for(&request),
             Ok(Err(error)) => Response::error(&error),
             Err(panic) => {
                 self.app.metrics.count_panic();
@@ -75,7 +66,7 @@ impl Service {
         self.send(request, response);
     }
 
-    /// The answer to what the guard refused: bytes as they go out.
+    /// The answer to what the event loop refused: bytes as they go out.
     pub fn refusal(&self, error: &ApiError, address: IpAddr, with_body: bool) -> Vec<u8> {
         let response = Response::error(error);
         self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
@@ -102,9 +93,6 @@ impl Service {
         self.pass(request, guard)?;
         let Found { route, parameters } = found?;
         let work = work_of(route.pattern);
-        if self.surface != Surface::Operator {
-            request.set_turns(self.app.turns.of(work));
-        }
         if guard == Guard::Key {
             let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
             let caller = request.caller()?;
@@ -114,9 +102,6 @@ impl Service {
         }
         request.log.route = route.pattern;
         request.set_path_parameters(parameters);
-        if !route.takes_its_turn_itself {
-            request.begin_turn(Size::Small);
-        }
         (route.handler)(&self.app, request)
     }
 
@@ -137,7 +122,6 @@ impl Service {
         let presented = request.header("X-Api-Key").filter(|_| repeated != Some("X-Api-Key"));
         let identity = self.app.gate.authenticate(presented, now);
         let address = self.client_address(request);
-        request.set_client(address);
         let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
         if guard == Guard::Uncounted {
             let standing = self.app.gate.peek(subject, now);
@@ -183,11 +167,11 @@ impl Service {
         })
     }
 
-    /// The guard names the peer; a peer without an address (a socket file) counts as one client of the machine itself.
+    /// The event loop names the peer; one without an address (a socket file) counts as a client of the machine itself.
     fn client_address(&self, request: &Incoming) -> IpAddr {
         let peer = request.header(CLIENT_HEADER).and_then(|address| address.parse().ok());
         let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        self.app.trusted_proxies.client_address(peer, request.header("X-Forwarded-For"))
+        self.app.trusted_proxies.client_address(peer, request.headers("X-Forwarded-For"))
     }
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -217,14 +201,8 @@ impl Service {
         let (method, fields, started) = (request.method(), request.log.clone(), request.started());
         let request_id = request.request_id().to_owned();
         let surface = &self.surface;
-        let claim = request.header(OUTLET_HEADER).and_then(|name| self.outlets.claim(name));
-        if request.is_of_known_caller()
-            && let Some(claim) = &claim
-        {
-            claim.vouch();
-        }
         let now = self.app.clock.now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, claim, now)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use super::coding::Encoder;
 use super::delivery::{Delivery, RowEnds};
 use crate::limits::http::{COPIED_CHUNK_BYTES_MAX, SENT_PIECE_BYTES};
-use crate::outlets::Acknowledged;
+use crate::net::ResponseWriter;
 use crate::render::Format;
 
 /// The piece of an encoded answer that counts as delivered when all of it has arrived.
@@ -16,6 +16,37 @@ const ENCODED_PIECE_BYTES: usize = 64 * 1024;
 /// Bytes of an answer that need not be acknowledged when it is settled at its end: the last ones may wait for the client's
 /// delayed acknowledgement, which would cost 40 ms.
 const UNACKNOWLEDGED_END_BYTES: u64 = 64 * 1024;
+
+/// The connection of a client, where a body goes.
+pub(super) trait Connection: Write {
+    /// Bytes of the answer that the client's system has acknowledged; nothing where that is not known.
+    fn acknowledged(&self) -> Option<u64> {
+        None
+    }
+
+    /// Waits until so many bytes of the answer are acknowledged; where nobody knows, nothing is waited for.
+    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
+
+    /// Ends the connection, so that nothing that was written reaches the client any more.
+    fn disconnect(&mut self) {}
+}
+
+impl Connection for ResponseWriter {
+    fn acknowledged(&self) -> Option<u64> {
+        ResponseWriter::acknowledged(self)
+    }
+
+    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
+        ResponseWriter::await_acknowledged(self, bytes)
+    }
+
+    fn disconnect(&mut self) {
+        ResponseWriter::disconnect(self);
+    }
+}
 
 /// A body that writes itself.
 pub trait StreamBody: Send {
@@ -41,11 +72,13 @@ pub(super) enum Framing {
     Chunks,
     /// The head has said how many bytes come; so many are still to come.
     Length(u64),
+    /// The end of the connection is the end of the body, as in HTTP/1.0.
+    UntilClose,
 }
 
 /// Where a stream writes: each call is one piece.
 pub struct ChunkSink<'w> {
-    writer: &'w mut dyn Write,
+    writer: &'w mut dyn Connection,
     framing: Framing,
     encoder: Option<Encoder>,
     encoded: Vec<u8>,
@@ -54,14 +87,15 @@ pub struct ChunkSink<'w> {
     trailers: Vec<(&'static str, String)>,
     /// Bytes of the answer that were written, its head and the frames of its chunks among them.
     position: u64,
-    acknowledged: Option<Acknowledged>,
+    /// Whether the client was given up: from then on only what was counted counts.
+    given_up: bool,
     rows: Option<RowEnds>,
     delivery: Delivery,
 }
 
 impl<'w> ChunkSink<'w> {
     /// A sink over the connection.
-    pub(super) fn new(writer: &'w mut dyn Write, framing: Framing, encoder: Option<Encoder>) -> Self {
+    pub(super) fn new(writer: &'w mut dyn Connection, framing: Framing, encoder: Option<Encoder>) -> Self {
         Self {
             writer,
             framing,
@@ -71,16 +105,16 @@ impl<'w> ChunkSink<'w> {
             bytes: 0,
             trailers: Vec::new(),
             position: 0,
-            acknowledged: None,
+            given_up: false,
             rows: None,
             delivery: Delivery::default(),
         }
     }
 
-    /// The same behind a head of so many bytes, over a connection that may know what is acknowledged.
+    /// The same behind a head of so many bytes.
     #[must_use]
-    pub(super) fn behind(self, head: usize, acknowledged: Option<Acknowledged>) -> Self {
-        Self { position: length_of(head), acknowledged, ..self }
+    pub(super) fn behind(self, head: usize) -> Self {
+        Self { position: length_of(head), ..self }
     }
 
     /// Sends `bytes` so that the client can read all of them now.
@@ -128,24 +162,23 @@ impl<'w> ChunkSink<'w> {
     /// Rows that the client has: those whose last byte its system has acknowledged, or, where that is not known, those
     /// whose piece was written.
     pub fn delivered(&mut self) -> u64 {
-        let acknowledged = self.acknowledged.as_ref().and_then(Acknowledged::bytes);
-        self.delivery.arrived(acknowledged.unwrap_or(self.position))
+        let arrived = if self.given_up { Some(0) } else { self.writer.acknowledged() };
+        self.delivery.arrived(arrived.unwrap_or(self.position))
     }
 
     /// Waits until the client has acknowledged all that was written but a little, so that the rest can be settled as a whole.
     /// Fails when it leaves or reads no more; where nobody knows, nothing is waited for.
     pub fn await_delivery(&mut self) -> io::Result<()> {
         let enough = self.position.saturating_sub(UNACKNOWLEDGED_END_BYTES);
-        self.acknowledged.as_ref().map_or(Ok(()), |acknowledged| acknowledged.wait(enough))
+        self.writer.await_acknowledged(enough)
     }
 
     /// Gives the client up, and says how many rows it has: what it has not acknowledged by now never reaches it.
     pub fn give_up(&mut self) -> u64 {
         let delivered = self.delivered();
-        if let Some(acknowledged) = self.acknowledged.take() {
-            acknowledged.end();
-            // From here on only what was counted counts.
-            self.position = 0;
+        if self.writer.acknowledged().is_some() {
+            self.writer.disconnect();
+            self.given_up = true;
         }
         delivered
     }
@@ -167,7 +200,7 @@ impl<'w> ChunkSink<'w> {
     /// Where the content of the next piece begins in the answer.
     fn place_of(&self, piece: &[u8]) -> u64 {
         match self.framing {
-            Framing::Length(_) => self.position,
+            Framing::Length(_) | Framing::UntilClose => self.position,
             Framing::Chunks => self.position.saturating_add(chunk_head_bytes(piece.len())),
         }
     }
@@ -177,12 +210,14 @@ impl<'w> ChunkSink<'w> {
             return Ok(());
         }
         let (length, start) = (length_of(bytes.len()), self.place_of(bytes));
-        if let Framing::Length(left) = &mut self.framing {
-            // More than was said would be taken for the next answer.
-            *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
-            self.writer.write_all(bytes)?;
-        } else {
-            self.write_chunk(bytes)?;
+        match &mut self.framing {
+            Framing::Length(left) => {
+                // More than was said would be taken for the next answer.
+                *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
+                self.writer.write_all(bytes)?;
+            }
+            Framing::UntilClose => self.writer.write_all(bytes)?,
+            Framing::Chunks => self.write_chunk(bytes)?,
         }
         self.bytes = self.bytes.saturating_add(length);
         self.writer.flush()?;
@@ -231,7 +266,7 @@ impl<'w> ChunkSink<'w> {
                 last.extend_from_slice(b"\r\n");
                 self.writer.write_all(&last)?;
             }
-            Framing::Length(0) => {}
+            Framing::Length(0) | Framing::UntilClose => {}
             Framing::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
         self.writer.flush()
@@ -255,6 +290,9 @@ pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend(value.bytes().filter(|byte| byte.is_ascii_graphic() || *byte == b' '));
     out.extend_from_slice(b"\r\n");
 }
+
+#[cfg(test)]
+impl Connection for Vec<u8> {}
 
 #[cfg(test)]
 mod tests {
@@ -322,7 +360,7 @@ mod tests {
         let chunks = Framing::Chunks;
         for (framing, encoder) in [(chunks, None), (Framing::Length(2_400), None), (chunks, encoder())] {
             let mut wire = Vec::new();
-            let mut sink = ChunkSink::new(&mut wire, framing, encoder).behind(77, None);
+            let mut sink = ChunkSink::new(&mut wire, framing, encoder).behind(77);
             let mut told = Vec::new();
             for piece in text.as_bytes().chunks(1_001) {
                 sink.send_rows(Format::Ndjson, piece, |rows| told.push(rows)).unwrap();
@@ -338,7 +376,7 @@ mod tests {
             assert_eq!(chunk_head_bytes(length), head, "{length}");
         }
         let mut wire = b"head".to_vec();
-        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None).behind(4, None);
+        let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None).behind(4);
         let pieces = [b": ping\n".to_vec(), vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1], b"data: {}\n\n".to_vec()];
         let places = pieces.each_ref().map(|piece| {
             let place = sink.place_of(piece);

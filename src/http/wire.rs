@@ -11,13 +11,14 @@ use serde_json::json;
 use super::buffer::AnswerBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
 use super::errors::reason_phrase;
-use super::incoming::{Incoming, Method};
+use super::incoming::Incoming;
+use super::request_id;
 use super::response::{Body, MetaExtras, Response};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
 use super::surface::Surface;
 use crate::access::{Admission, Standing};
 use crate::clock::Moment;
-use crate::outlets::{Acknowledged, Claim, ClaimWriter, give_up, put_out};
+use crate::net::{AnswerFacts, ResponseWriter};
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -36,78 +37,72 @@ pub struct Sent {
     pub broken: bool,
 }
 
-/// Sends the answer, through the client's own socket where that is claimed, and gives the connection back.
-/// `now` is the moment that the answer names as its own.
-pub fn send(
-    request: Incoming,
-    mut response: Response,
-    surface: &Surface,
-    claim: Option<Claim>,
-    now: Moment,
-) -> Sent {
+/// Sends the answer through the client's own socket. `now` is the moment that the answer names as its own.
+pub fn send(request: Incoming, mut response: Response, surface: &Surface, now: Moment) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
         let elapsed = request.started().elapsed();
         write_meta(buffer.sink(), request.request_id(), now, elapsed, &response.meta);
     }
     encode_body(&mut response);
+    let mut facts = request.facts();
+    let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
+    facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
     begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
-    if claim.as_ref().is_some_and(Claim::closes) {
-        head.extend_from_slice(b"Connection: close\r\n");
-    }
-    let with_body = request.method() != Method::Head;
+    head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
             head.extend_from_slice(b"\r\n");
-            write_whole(request, &head, 0, claim)
+            write_whole(request, head, 0, 0)
         }
         Body::Described(length) => {
             push_length(&mut head, length);
-            write_whole(request, &head, 0, claim)
+            write_whole(request, head, 0, 0)
         }
-        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer, with_body, claim),
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer),
         Body::Stream { body, length } => {
-            let sent = send_stream(request, head, length, claim, response.coding, body);
+            let sent = send_stream(request, head, length, facts, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
 }
 
-/// Sends a stream: to the client, or to whoever stands in front, who makes plain bytes of chunks where there is a length;
-/// between us and it, only chunks show that an answer breaks off.
+/// What an answer says about its connection, where that is not what the version of the client implies.
+fn connection_line(facts: AnswerFacts) -> &'static [u8] {
+    match (facts.closes, facts.is_http_1_1) {
+        (true, _) => b"Connection: close\r\n",
+        (false, false) => b"Connection: keep-alive\r\n",
+        (false, true) => b"",
+    }
+}
+
+/// Sends a stream. A client of HTTP/1.0 knows no chunks: without a length, the end of the connection is the end.
 fn send_stream(
     request: Incoming,
     mut head: Vec<u8>,
     length: Option<u64>,
-    claim: Option<Claim>,
+    facts: AnswerFacts,
     coding: Option<Coding>,
     body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
-    let framing = match (length, &claim) {
-        (Some(length), Some(_)) => Framing::Length(length),
-        _ => Framing::Chunks,
+    let framing = match length {
+        Some(length) => Framing::Length(length),
+        None if facts.is_http_1_1 => Framing::Chunks,
+        None => Framing::UntilClose,
     };
-    if framing == Framing::Chunks {
-        head.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
-    }
     match length {
         Some(length) => push_length(&mut head, length),
+        None if facts.is_http_1_1 => head.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n"),
         None => head.extend_from_slice(b"\r\n"),
     }
-    let (mut back, _) = request.into_writer();
-    let Some(claim) = claim else {
-        let sent = write_stream(back.as_mut(), &head, framing, coding, body, None)?;
-        if sent.broken {
-            give_up(back.as_mut())?;
-        }
-        return Ok(sent);
-    };
-    let acknowledged = claim.acknowledged();
-    let mut writer = ClaimWriter::new(claim, back);
-    let written = write_stream(&mut writer, &head, framing, coding, body, Some(acknowledged));
-    let finished = writer.finish(written.as_ref().is_ok_and(|sent| !sent.broken));
-    let sent = written?;
-    Ok(Sent { broken: sent.broken || finished.is_err(), ..sent })
+    if facts.is_head {
+        return Ok(write_whole(request, head, 0, 0));
+    }
+    let mut writer = request.into_socket().into_writer(facts.closes);
+    let sent = write_stream(&mut writer, &head, framing, coding, body)?;
+    // An answer that is not whole is cut when the writer is dropped.
+    let broken = sent.broken || writer.finish().is_err();
+    Ok(Sent { broken, ..sent })
 }
 
 /// The last line of a head and its end.
@@ -130,37 +125,29 @@ fn encode_body(response: &mut Response) {
     }
 }
 
-fn send_buffer(
-    request: Incoming,
-    mut head: Vec<u8>,
-    buffer: AnswerBuffer,
-    with_body: bool,
-    claim: Option<Claim>,
-) -> Sent {
-    let length = buffer.body().len();
+fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer) -> Sent {
+    let (length, with_body) = (buffer.body().len(), !request.facts().is_head);
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
-    write_whole(request, bytes.get(start..).unwrap_or_default(), if with_body { length } else { 0 }, claim)
+    write_whole(request, bytes, start, if with_body { length } else { 0 })
 }
 
-fn write_whole(request: Incoming, bytes: &[u8], body_bytes: usize, claim: Option<Claim>) -> Sent {
-    let (mut writer, _turn) = request.into_writer();
-    let outcome = put_out(claim, bytes, writer.as_mut());
+fn write_whole(request: Incoming, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
+    let outcome = request.into_socket().send_page(bytes, start);
     Sent { body_bytes, stream: None, broken: outcome.is_err() }
 }
 
 fn write_stream(
-    writer: &mut dyn Write,
+    writer: &mut ResponseWriter,
     head: &[u8],
     framing: Framing,
     coding: Option<Coding>,
     body: Box<dyn StreamBody>,
-    acknowledged: Option<Acknowledged>,
 ) -> io::Result<Sent> {
     writer.write_all(head)?;
     writer.flush()?;
     let encoder = coding.map(Encoder::new).transpose()?;
-    let mut sink = ChunkSink::new(writer, framing, encoder).behind(head.len(), acknowledged);
+    let mut sink = ChunkSink::new(writer, framing, encoder).behind(head.len());
     // A panic must not look like the end, nor leave the connection in the middle of a body.
     let outcome = catch_unwind(AssertUnwindSafe(|| body.write_to(&mut sink)));
     let end = outcome.unwrap_or_default();
@@ -177,7 +164,7 @@ pub fn standalone(
     surface: &Surface,
     with_body: bool,
 ) -> Vec<u8> {
-    let request_id = uuid::Uuid::new_v4().to_string();
+    let request_id = request_id::next();
     let mut head = Vec::with_capacity(1024);
     begin_head(&mut head, &response, &request_id, admission, surface);
     let body = standalone_envelope(response, &request_id, now);

@@ -183,11 +183,6 @@ impl Ledger {
         self.queue.health()
     }
 
-    /// Whether a charge is acknowledged only once the disk has it. Otherwise it takes microseconds.
-    pub fn waits_for_the_disk(&self) -> bool {
-        self.queue.waits_for_the_disk()
-    }
-
     /// Finishes what was handed in, writes and syncs it, and ends the ledger thread.
     pub fn shutdown(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -9,7 +9,7 @@ use super::books::Books;
 use super::error::{ChargeError, Unavailable};
 use super::letterbox::Letterbox;
 use super::queue::Queue;
-use crate::limits::ledger::{LEFT_WAIT_MILLIS_MAX, TICKET_WAIT_MILLIS_MAX};
+use crate::limits::ledger::TICKET_WAIT_MILLIS_MAX;
 
 /// Work for the books.
 pub(super) struct Operation {
@@ -76,37 +76,21 @@ pub struct Ticket<T> {
     outcome: Outcome<T>,
     queue: Queue,
     is_awaited: bool,
-    is_left: bool,
 }
 
 impl<T> Ticket<T> {
     pub(super) fn new(outcome: Outcome<T>, queue: Queue) -> Ticket<T> {
-        Ticket { outcome, queue, is_awaited: false, is_left: false }
-    }
-
-    /// Leaves the operation to the ledger thread, which takes it together with those of others. Where many charge at one
-    /// time that costs less than each for itself. Whoever waits longer than `LEFT_WAIT_MILLIS_MAX` carries it out all the
-    /// same: on a busy machine the ledger thread may be without a processor for longer than that.
-    pub fn leave(&mut self) {
-        self.is_left = true;
-        self.queue.ring();
+        Ticket { outcome, queue, is_awaited: false }
     }
 
     /// Waits until the operation is on the disk (as far as the configured durability demands), or refused. Carries it out
-    /// on this thread when nobody else is at it and it was not left.
+    /// on this thread when nobody else is at it.
     pub fn wait(self) -> Result<T, ChargeError> {
         self.wait_at_most(Duration::from_millis(TICKET_WAIT_MILLIS_MAX))
     }
 
     pub(super) fn wait_at_most(mut self, longest: Duration) -> Result<T, ChargeError> {
         self.is_awaited = true;
-        // At the end the ledger thread may be gone.
-        if self.is_left
-            && !self.queue.is_ending()
-            && let Some(outcome) = self.outcome.wait(Duration::from_millis(LEFT_WAIT_MILLIS_MAX))
-        {
-            return outcome;
-        }
         if self.outcome.is_empty() {
             self.queue.help();
         }

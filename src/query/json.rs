@@ -1,12 +1,7 @@
 //! A request body taken apart lazily, one level at a time: numbers keep their text, and repeated names are seen.
 
-use std::thread;
-
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
-
-/// From this size on one look at a text takes as long as a small page: whoever waits for this processor comes first.
-const LONG_TEXT_BYTES: usize = 64 * 1024;
 
 /// A JSON value that is looked into one level at a time.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +49,6 @@ impl<'a> Json<'a> {
     /// # Errors
     /// What `serde_json` says of the first mistake, with line and column.
     pub fn parse(text: &'a [u8]) -> Result<Json<'a>, serde_json::Error> {
-        let_others_go_first(text.len());
         serde_json::from_slice::<&RawValue>(text).map(Json::of)
     }
 
@@ -75,7 +69,6 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn members(&self, most: usize) -> Option<Vec<(String, Json<'a>)>> {
         let Json::Object(raw) = self else { return None };
-        let_others_go_first(raw.get().len());
         serde_json::Deserializer::from_str(raw.get()).deserialize_map(FirstMembers { most }).ok()
     }
 
@@ -83,7 +76,6 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn items(&self) -> Option<Vec<Json<'a>>> {
         let Json::Array(raw) = self else { return None };
-        let_others_go_first(raw.get().len());
         let items: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
         Some(items.into_iter().map(Json::of).collect())
     }
@@ -92,7 +84,6 @@ impl<'a> Json<'a> {
     #[must_use]
     pub fn text(&self) -> Option<String> {
         let Json::String(raw) = self else { return None };
-        let_others_go_first(raw.get().len());
         serde_json::from_str(raw.get()).ok()
     }
 
@@ -113,12 +104,6 @@ impl<'a> Json<'a> {
             Json::Array(_) => "a list",
             Json::Object(_) => "an object",
         }
-    }
-}
-
-fn let_others_go_first(text_bytes: usize) {
-    if text_bytes > LONG_TEXT_BYTES {
-        thread::yield_now();
     }
 }
 

@@ -131,12 +131,6 @@ impl QueryRequest {
         QueryRequest { cursor: None, ..self }
     }
 
-    /// Whether the total is to be counted where no index knows it.
-    #[must_use]
-    pub fn counts_exactly(&self) -> bool {
-        self.counts_exactly
-    }
-
     /// What an estimate is asked for; a page in other requests.
     #[must_use]
     pub fn purpose(&self) -> Purpose {

@@ -1,8 +1,6 @@
 //! The complete set of rows that a filter selects: a list of row numbers while they are few, else a bitmap with the
 //! number of matches before each zone, so that any match can be found by its number.
 
-use std::thread;
-
 use mercato_format::column::ZONE_ROWS;
 use mercato_format::{FormatError, Table};
 use rayon::prelude::*;
@@ -168,8 +166,6 @@ fn bits(mut word: u64, base: u32) -> impl Iterator<Item = u32> {
 }
 
 fn bitmap_of(filter: &Node<'_>, zones: &[usize], rows: usize) -> Result<Vec<u64>, FormatError> {
-    // Small pages that were woken meanwhile need not wait until the kernel takes the processor away from here.
-    thread::yield_now();
     let mut words = Vec::with_capacity(zones.len() * ZONE_WORDS);
     let mut mask = [0u8; ZONE_ROWS];
     for zone in zones {

@@ -1,7 +1,5 @@
 //! Writes rows in one of the formats. A format is the bytes around the cells; the cells are the same for all.
 
-use std::thread;
-
 use mercato_format::{FormatError, Table};
 
 use crate::limits::render::JOINED_ROWS_MIN;
@@ -12,8 +10,6 @@ use crate::render::{Format, csv, json, ndjson, sse};
 
 /// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
 const BATCH_ROWS: usize = 256;
-/// After so many of them others may run: some tenths of a millisecond.
-const YIELD_BATCHES: usize = 2;
 
 /// Which text a cell has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,11 +134,7 @@ impl<'t> RowWriter<'t> {
     /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged; what was appended by then
     /// is of no use.
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
-        for (number, batch) in rows.chunks(BATCH_ROWS).enumerate() {
-            if number > 0 && number.is_multiple_of(YIELD_BATCHES) {
-                // Whoever was woken meanwhile need not wait until the kernel takes the processor away from here.
-                thread::yield_now();
-            }
+        for batch in rows.chunks(BATCH_ROWS) {
             for (source, cells) in self.sources.iter().zip(&mut self.cells) {
                 self.notes.non_finite += source.gather(batch, cells)?;
             }

@@ -1,6 +1,6 @@
-//! One listener with everything behind it: guard, private sockets, pools of workers.
+//! One listener with everything behind it: event loop, private socket, workers.
 //!
-//! Joins the guard, which knows no status code, with the service, which knows no public socket.
+//! Joins the event loop, which knows no status code and no account, with the service, which knows no public socket.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,91 +8,89 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::refusals::meaning;
-use crate::edge::{EdgeLimits, Guard, GuardParts, ListenAddress, PoolPlan, PrivateDoor, Refusal};
-use crate::http::{Service, WorkerPlan, Workers};
+use crate::access::client_block;
+use crate::http::{App, Service, Workers};
+use crate::net::{
+    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+    Slots,
+};
 
-/// Which place in the list of pools answers a target.
-pub(super) type Choice = fn(&str) -> usize;
-
-/// A pool to be.
-pub(super) struct Plan {
-    pub(super) workers: WorkerPlan,
-    pub(super) is_long: bool,
-}
-
-impl Plan {
-    /// Workers that answer with pages.
-    pub(super) fn pages(name: &'static str, count: usize) -> Self {
-        Self { workers: WorkerPlan { name, count, steps_back: false }, is_long: false }
-    }
-}
-
-/// Everything that a listener needs.
-pub(super) struct FrontParts {
+/// What a listener serves.
+pub(super) struct FrontPlan {
     pub(super) address: ListenAddress,
-    pub(super) limits: EdgeLimits,
-    pub(super) plans: Vec<Plan>,
-    pub(super) choice: Choice,
-    pub(super) service: Service,
-    pub(super) is_exempt: Arc<dyn Fn(IpAddr) -> bool + Send + Sync>,
-    pub(super) strangers_niceness: i32,
+    pub(super) limits: NetLimits,
+    pub(super) classes: Vec<ClassPlan>,
+    /// Which of the classes answers a target.
+    pub(super) class_of: fn(&str) -> usize,
+    /// Whether addresses are counted behind proxies, and connections of one address bounded.
+    pub(super) is_public: bool,
 }
 
 /// A listener that answers.
 pub(super) struct Front {
-    guard: Guard,
-    backs: Vec<(Workers, Arc<PrivateDoor>)>,
+    net: NetServer,
+    workers: Workers,
 }
 
 impl Front {
-    /// Starts the workers, then the guard.
-    pub(super) fn start(parts: FrontParts) -> io::Result<Self> {
-        let service = Arc::new(parts.service);
-        let mut backs = Vec::with_capacity(parts.plans.len());
-        let mut pools = Vec::with_capacity(parts.plans.len());
-        for Plan { workers, is_long } in parts.plans {
-            let (listener, door) = PrivateDoor::open(random()?)?;
-            let door = Arc::new(door);
-            backs.push((Workers::start(&workers, listener, &service)?, Arc::clone(&door)));
-            pools.push(PoolPlan { name: workers.name, door, workers: workers.count, is_long });
-        }
-        let refusing = Arc::clone(&service);
+    /// Takes the address, starts the workers, then accepts.
+    pub(super) fn start(
+        plan: FrontPlan,
+        app: &Arc<App>,
+        service: impl FnOnce(Arc<Slots>) -> Service,
+    ) -> io::Result<Self> {
+        let count = plan.classes.iter().map(|class| class.workers).sum();
+        let bound = Bound::new(&plan.address, plan.limits, plan.classes)?;
+        let service = Arc::new(service(Arc::clone(bound.slots())));
+        let (listener, door) = PrivateDoor::open(random()?)?;
+        let workers = Workers::start(count, listener, &service)?;
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
-            refusing.refusal(&meaning(refusal), address, with_body)
+            service.refusal(&meaning(refusal), address, with_body)
         };
-        let choice = parts.choice;
-        let guard = Guard::start(GuardParts {
-            address: parts.address,
-            limits: parts.limits,
-            pools,
-            outlets: Arc::clone(service.outlets()),
-            chooser: Arc::new(move |_, target| choice(target)),
+        let net = bound.start(NetParts {
+            door,
+            classifier: classifier(plan.class_of, Arc::clone(app)),
             refuse: Arc::new(refuse),
-            is_exempt: parts.is_exempt,
-            strangers_niceness: parts.strangers_niceness,
+            counted_as: counted_as(plan.is_public, Arc::clone(app)),
         })?;
-        Ok(Self { guard, backs })
+        Ok(Self { net, workers })
     }
 
-    /// The guard.
-    pub(super) fn guard(&self) -> &Guard {
-        &self.guard
-    }
-
-    /// Accepts nothing new.
-    pub(super) fn stop_accepting(&self) {
-        self.guard.stop_accepting();
+    /// The event loop.
+    pub(super) fn net(&self) -> &NetServer {
+        &self.net
     }
 
     /// Waits for what runs, at most until `deadline`. Says whether everything was answered.
     pub(super) fn drain(self, deadline: Instant) -> bool {
-        let ended = self.guard.drain(deadline);
-        let mut stopped = true;
-        for (workers, door) in self.backs {
-            stopped &= workers.stop(ended, || door.knock());
-        }
-        ended && stopped
+        let (ended, door) = self.net.drain(deadline);
+        self.workers.stop(ended, || door.knock()) && ended
     }
+}
+
+/// Requests of one account take turns as one client, from however many addresses they come; requests without a valid key
+/// do so by address.
+fn classifier(
+    class_of: fn(&str) -> usize,
+    app: Arc<App>,
+) -> Arc<impl Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + Sync> {
+    Arc::new(move |head: &Head<'_, '_>, peer: IpAddr| {
+        let values = |name: &'static str| {
+            let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+            found.filter_map(|header| std::str::from_utf8(header.value).ok())
+        };
+        let account = app.gate.account_of(values("X-Api-Key").next());
+        let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
+        let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
+        (class_of(head.target), client)
+    })
+}
+
+fn counted_as(is_public: bool, app: Arc<App>) -> Arc<impl Fn(IpAddr) -> Option<IpAddr> + Send + Sync> {
+    Arc::new(move |address| {
+        let is_exempt = is_public && app.trusted_proxies.contains(address);
+        (!is_exempt).then(|| client_block(address))
+    })
 }
 
 fn random() -> io::Result<u64> {

@@ -1,8 +1,8 @@
-//! What the guard refuses, as the API says it.
+//! What is refused before any worker sees it, as the API says it.
 
-use crate::edge::{HeadError, Refusal};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::net::{HeadError, Refusal};
 
 /// The answer to a refusal.
 pub(super) fn meaning(refusal: &Refusal) -> ApiError {

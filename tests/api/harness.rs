@@ -9,7 +9,7 @@ use mercato::catalog::publish::publish;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::clock::{Moment, SystemClock};
 use mercato::config::{CommandLine, Settings};
-use mercato::edge::ListenAddress;
+use mercato::net::ListenAddress;
 use mercato::render::append_lengths;
 use mercato::serving::{self, Running};
 use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
@@ -17,7 +17,7 @@ use mercato_format::{ColumnKind, FormatError, TimeUnit};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::edge::raw::Raw;
+use crate::net::raw::Raw;
 
 /// What a name in the catalog looks like when nothing else is said.
 pub const MANIFEST: &str = r#"slug = "cities"
@@ -404,4 +404,15 @@ fn join_chunks(mut rest: &[u8]) -> (Vec<u8>, Vec<(String, String)>) {
         rest = &rest[end + 2 + length + 2..];
     }
     panic!("the body broke off after {} bytes", body.len());
+}
+
+/// Numbers without a pattern, the same at every run: xorshift (Marsaglia, 2003). `seed` is not 0.
+pub fn chance(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    }
 }

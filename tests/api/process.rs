@@ -6,12 +6,10 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use mercato::catalog::DataDirectory;
-use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions};
-use mercato::limits::http::STRANGERS_NICENESS;
 use serde_json::Value;
 
-use crate::edge::raw::Raw;
-use crate::harness::{Ask, MANIFEST, city_columns, exchange, now, publish_files, wait_until};
+use crate::harness::{Ask, MANIFEST, city_columns, exchange, publish_files, wait_until};
+use crate::net::raw::Raw;
 
 /// A server program with its log.
 pub struct Program {
@@ -83,19 +81,6 @@ impl Program {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Names of the threads and how they stand (`nice`).
-    fn threads_and_niceness(&self) -> Vec<(String, i32)> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
-        // Threads may end in between.
-        let stats = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
-        let parts = stats.map(|stat| {
-            let (name, rest) = stat.split_once('(').unwrap().1.rsplit_once(')').unwrap();
-            // Behind the bracket niceness is the seventeenth field.
-            (name.to_owned(), rest.split(' ').nth(17).unwrap().parse().unwrap())
-        });
-        parts.collect()
-    }
-
     fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
@@ -131,46 +116,21 @@ fn a_signal_ends_the_program_in_order() {
 }
 
 #[test]
-fn connections_stand_back_until_it_is_known_who_asks() {
-    let mut key = String::new();
-    let program = Program::start_prepared("true", &[], |data| {
-        let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), now()).unwrap();
-        let account = ledger.create_account("customer", now()).unwrap();
-        key = ledger.create_key(account, "", [7; KEY_RANDOM_BYTES], now()).unwrap().plain.reveal().to_owned();
-    });
-    let niceness_of = |name: &str| -> Vec<i32> {
-        let threads = program.threads_and_niceness();
-        threads.into_iter().filter(|(found, _)| found == name).map(|(_, niceness)| niceness).collect()
-    };
-    // A thread has its name only once it runs.
-    wait_until("the thread that starts those of customers runs", || niceness_of("riser").len() == 1);
-    let front = niceness_of("riser")[0];
-    let back = (front + STRANGERS_NICENESS).min(19);
-    let ask = |raw: &mut Raw, key: &str| {
-        raw.send(Ask::get("/api/v1/account").header("X-Api-Key", key).bytes());
-        raw.answer().status
-    };
-    let (mut known, mut unknown) = (Raw::connect(program.address), Raw::connect(program.address));
-    assert_eq!((ask(&mut known, &key), ask(&mut unknown, "mk_nobody")), (200, 401));
-    assert_eq!(niceness_of("connection"), [back, back], "one answer is not enough");
-    for _ in 0..20 {
-        // Also at once behind one another: nothing is lost where the thread changes.
-        raw_twice(&mut known, &key);
-        assert_eq!(ask(&mut unknown, "mk_nobody"), 401);
+fn idle_connections_cost_no_thread_and_little_memory() {
+    let program = Program::start();
+    let mut first = Raw::connect(program.address);
+    assert_eq!(first.send(Ask::get("/healthz").bytes()).answer().status, 200);
+    let (threads, before) = (program.settled().0, program.resident_kibibytes());
+    let mut idle: Vec<Raw> = (0..1_000).map(|_| Raw::connect(program.address)).collect();
+    for raw in &mut idle {
+        raw.send(Ask::get("/healthz").bytes());
     }
-    wait_until("the connection of a customer has moved", || {
-        niceness_of("customer") == [front] && niceness_of("connection") == [back]
-    });
-    drop((known, unknown));
-    wait_until("both are closed", || {
-        niceness_of("customer").is_empty() && niceness_of("connection").is_empty()
-    });
-}
-
-fn raw_twice(raw: &mut Raw, key: &str) {
-    let ask = Ask::get("/api/v1/account").header("X-Api-Key", key).bytes();
-    raw.send([ask.as_slice(), ask.as_slice()].concat());
-    assert_eq!((raw.answer().status, raw.answer().status), (200, 200));
+    for raw in &mut idle {
+        assert_eq!(raw.answer().status, 200);
+    }
+    assert_eq!(program.settled().0, threads);
+    let grown = program.resident_kibibytes().saturating_sub(before);
+    assert!(grown < 6 * 1024, "{grown} KiB for 1,000 connections");
 }
 
 #[test]

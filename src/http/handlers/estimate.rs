@@ -7,20 +7,17 @@ use super::dataset_version;
 use super::query::uncharged;
 use super::query_input::{Asked, not_planned};
 use crate::catalog::FormatError;
-use crate::fairness::Size;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::Spending;
-use crate::limits::http::{SMALL_BODY_BYTES_MAX, SMALL_PAGE_ROWS_MAX};
 use crate::query::{self, Purpose};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
-    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)
-        .taking_its_turn_itself()];
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)];
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,8 +37,6 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let asked = Asked::estimate(&body);
-    let is_small = asked.limit() <= SMALL_PAGE_ROWS_MAX && body.len() <= SMALL_BODY_BYTES_MAX;
-    request.begin_turn(if is_small { Size::Small } else { Size::Large });
     let dataset = find(app, request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;

@@ -23,13 +23,6 @@ impl PendingCharge {
         Ok(Self { ledger: Arc::clone(ledger), ticket: Some(ticket), at })
     }
 
-    /// Leaves the charge to the ledger thread.
-    pub(super) fn leave(&mut self) {
-        if let Some(ticket) = &mut self.ticket {
-            ticket.leave();
-        }
-    }
-
     /// Waits until the charge is on record.
     pub(super) fn complete(mut self) -> Result<Receipt, ApiError> {
         match self.ticket.take() {

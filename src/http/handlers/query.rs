@@ -6,7 +6,6 @@ use super::page_answer;
 use super::pending_charge::PendingCharge;
 use super::query_input::{Asked, Claimed, Wanted, claim, format, named_format, not_planned};
 use crate::catalog::{DatasetVersion, FormatError};
-use crate::fairness::Size;
 use crate::http::app::App;
 use crate::http::conditional::refuse_tags;
 use crate::http::errors::ApiError;
@@ -14,14 +13,14 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{ChargeOrder, Receipt, Spending};
-use crate::limits::http::{QUERY_LIMIT_MAX, SMALL_BODY_BYTES_MAX, SMALL_PAGE_ROWS_MAX};
+use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query;
 use crate::render::Format;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get).taking_its_turn_itself(),
-    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post).taking_its_turn_itself(),
+    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
 ];
 
 fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -32,9 +31,6 @@ fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
-    if body.len() > SMALL_BODY_BYTES_MAX {
-        request.begin_turn(Size::Large);
-    }
     let asked = Asked::json(&body, QUERY_LIMIT_MAX);
     answer(app, request, asked, None, &body)
 }
@@ -72,8 +68,6 @@ fn answer(
     named: Option<Format>,
     content: &[u8],
 ) -> Result<Response, ApiError> {
-    let is_large = asked.limit() > SMALL_PAGE_ROWS_MAX || asked.counts_exactly();
-    request.begin_turn(if is_large { Size::Large } else { Size::Small });
     let dataset = find(app, request)?;
     let format = format(request, named)?;
     refuse_tags(request)?;
@@ -99,20 +93,10 @@ fn answer(
         claim,
         at: request.now(),
     };
-    let mut pending = PendingCharge::submit(&app.ledger, order)?;
-    // With more pages at a time than processors, those that wait for one charge side by side and are written together.
-    let is_crowded = app.in_flight.pages() > app.turns.at_once();
-    if is_crowded {
-        pending.leave();
-    }
+    let pending = PendingCharge::submit(&app.ledger, order)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
-    if is_crowded || app.ledger.waits_for_the_disk() {
-        request.end_turn();
-    }
     let receipt = pending.complete()?;
-    // Not before the charge: those that come next would take the processor from whoever is writing.
-    request.end_turn();
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &version);

@@ -110,20 +110,6 @@ impl Asked {
         if faults.is_empty() { Self::Sound(request) } else { Self::Faulty(faults, request) }
     }
 
-    /// Rows that are asked for at most.
-    pub(super) fn limit(&self) -> u64 {
-        match self {
-            Self::Sound(request) | Self::Faulty(_, request) => request.limit(),
-        }
-    }
-
-    /// Whether the total is to be counted in any case.
-    pub(super) fn counts_exactly(&self) -> bool {
-        match self {
-            Self::Sound(request) | Self::Faulty(_, request) => request.counts_exactly(),
-        }
-    }
-
     /// The sound request; of a faulty one the faults, also those that only the columns of the dataset show.
     pub(super) fn or_all_faults(self, dataset: &Dataset) -> Result<QueryRequest, ApiError> {
         match self {

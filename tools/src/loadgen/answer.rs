@@ -2,7 +2,7 @@
 //!
 //! Knows HTTP/1.1 as far as the ends of answers go. Knows no socket and no clock.
 
-use mercato::edge::{ChunkError, Chunks};
+use mercato::net::{ChunkError, Chunks};
 
 /// Largest head of an answer, and the most that is taken of it before it ends.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;

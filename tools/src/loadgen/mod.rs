@@ -28,7 +28,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use connection::Surroundings;
-use mercato::edge::raise_descriptor_limit;
+use mercato::net::raise_descriptor_limit;
 use mix::Mix;
 use poller::Poller;
 use prepare::Prepared;

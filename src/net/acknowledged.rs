@@ -1,0 +1,122 @@
+//! How much of an answer the system of its client has acknowledged, as the kernel counts it (`TCP_INFO`).
+//!
+//! Only TCP over a kernel that counts can say so; of other sockets nothing is known. Knows no row and no format.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::getsockopt;
+use nix::{getsockopt_impl, libc, sockopt_impl};
+use rustix::net::connect_unspec;
+use socket2::Socket;
+
+use super::slots::Cut;
+
+/// The first pause between two looks at what was acknowledged; each is twice as long as the one before.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
+/// The longest one.
+const PAUSE_MAX: Duration = Duration::from_millis(16);
+
+// What `linux/tcp.h` fixes of `struct tcp_info`, up to the last field that is read. Linux has written that much since 4.6.
+const STATE_AT: usize = 0;
+const SEGMENT_BYTES_AT: usize = 16;
+const SEGMENTS_IN_FLIGHT_AT: usize = 24;
+const BYTES_ACKED_AT: usize = 120;
+const BYTES_RECEIVED_AT: usize = 128;
+const BYTES_NOT_SENT_AT: usize = 144;
+const INFO_BYTES: usize = 148;
+
+const ESTABLISHED: u8 = 1;
+const CLOSE_WAIT: u8 = 8;
+
+sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; INFO_BYTES]);
+
+/// What the kernel says of a connection.
+#[derive(Debug, Clone, Copy)]
+struct Info {
+    /// Bytes that were acknowledged since the connection was opened.
+    acked: u64,
+    /// Bytes that are written and not acknowledged, at most.
+    outstanding_max: u64,
+    /// Whether the client can still take bytes.
+    is_open: bool,
+}
+
+impl Info {
+    fn of(socket: &Socket) -> Option<Self> {
+        let info = getsockopt(socket, TcpInfo).ok()?;
+        let segments = u64::from(u32_at(&info, SEGMENTS_IN_FLIGHT_AT)?);
+        let in_flight_max = segments.saturating_mul(u32_at(&info, SEGMENT_BYTES_AT)?.into());
+        // A request has come, so a kernel that counts has counted it.
+        (u64_at(&info, BYTES_RECEIVED_AT)? > 0).then_some(Self {
+            acked: u64_at(&info, BYTES_ACKED_AT)?,
+            outstanding_max: in_flight_max.saturating_add(u32_at(&info, BYTES_NOT_SENT_AT)?.into()),
+            is_open: matches!(info.get(STATE_AT).copied()?, ESTABLISHED | CLOSE_WAIT),
+        })
+    }
+}
+
+fn u32_at(info: &[u8], at: usize) -> Option<u32> {
+    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+}
+
+fn u64_at(info: &[u8], at: usize) -> Option<u64> {
+    info.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// How far the acknowledgements of a connection had come when an answer began.
+#[derive(Debug)]
+pub(super) struct Acknowledged {
+    /// Bytes of the connection before the answer. Of an answer that follows another at once, a part of a segment more may be
+    /// taken for these, never less. Nothing where the kernel does not count.
+    before: Option<u64>,
+}
+
+impl Acknowledged {
+    /// Of an answer of which nothing was sent yet.
+    pub(super) fn begin(socket: &Socket) -> Self {
+        let before = Info::of(socket).map(|info| info.acked.saturating_add(info.outstanding_max));
+        Self { before }
+    }
+
+    /// Bytes of the answer that were acknowledged so far; nothing where that is not known.
+    pub(super) fn bytes(&self, socket: &Socket) -> Option<u64> {
+        let before = self.before?;
+        Info::of(socket).map(|info| info.acked.saturating_sub(before))
+    }
+
+    /// Waits until so many bytes of the answer are acknowledged.
+    ///
+    /// # Errors
+    /// Says why that will not happen any more: the client has left, or has acknowledged nothing for `patience`.
+    pub(super) fn wait(&self, socket: &Socket, bytes: u64, patience: Duration) -> Result<(), Cut> {
+        let Some(before) = self.before else { return Ok(()) };
+        let (mut pause, mut most, mut since) = (PAUSE_MIN, 0, Instant::now());
+        loop {
+            let Some(info) = Info::of(socket) else { return Ok(()) };
+            let acked = info.acked.saturating_sub(before);
+            if acked >= bytes {
+                return Ok(());
+            }
+            if acked > most {
+                (most, since) = (acked, Instant::now());
+            }
+            if !info.is_open {
+                return Err(Cut::Gone);
+            }
+            if since.elapsed() >= patience {
+                return Err(Cut::Stalled);
+            }
+            thread::sleep(pause);
+            pause = pause.saturating_mul(2).min(PAUSE_MAX);
+        }
+    }
+}
+
+/// Ends a connection, so that nothing of what it holds reaches the client any more.
+pub(super) fn disconnect(socket: &Socket) {
+    // Where the first does not suffice, the second takes effect when the socket is closed.
+    if connect_unspec(socket).is_err() {
+        drop(socket.set_linger(Some(Duration::ZERO)));
+    }
+}

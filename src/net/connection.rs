@@ -1,0 +1,405 @@
+//! One client connection as a state machine: it reads, waits for its answer, writes what is left of it, and lingers.
+//!
+//! | state | waits for | ends with |
+//! |---|---|---|
+//! | reading | bytes of a request, within the time of its phase | a whole request, a refusal, the end of the client |
+//! | queued | a worker, within the time of the queue | a slot, or 503 |
+//! | in service | the word of the worker | the next request, a rest, a cut |
+//! | writing | the socket, a piece within its time | what was to follow the bytes |
+//! | lingering | the end of the client, so that a close does not reset the answer | the end |
+//!
+//! It never closes itself: it says what is to be done, and the event loop does it. Knows no worker and no lane.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown};
+use std::sync::Arc;
+use std::time::Instant;
+
+use socket2::Socket;
+
+use super::budget::Taken;
+use super::counters::{Counters, add, count};
+use super::deadlines::Deadline;
+use super::limits::NetLimits;
+use super::refusal::Refusal;
+use super::request_parser::{Phase, RequestParser, Step};
+use super::slots::Rest;
+use crate::limits::net::{LINGER_BYTES_MAX, LINGER_TIME, PUMP_STEPS_MAX, WRITE_PIECE_BYTES};
+
+/// Makes the answer to what was refused: to whom, and whether with a body.
+pub type Refuser = dyn Fn(&Refusal, IpAddr, bool) -> Vec<u8> + Send + Sync;
+
+/// What all connections of a listener are told.
+pub(super) struct Context {
+    pub(super) limits: NetLimits,
+    pub(super) counters: Arc<Counters>,
+    pub(super) refuse: Arc<Refuser>,
+    /// Bytes that a connection drops while it lingers.
+    pub(super) scratch: Vec<u8>,
+    pub(super) now: Instant,
+    /// Whether the end has begun: connections go no further than their present request.
+    pub(super) stopping: bool,
+}
+
+/// What follows bytes that the event loop writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// The rest of the same request is read.
+    Read,
+    /// The next request is read.
+    Next,
+    /// The connection ends.
+    Linger,
+}
+
+#[derive(Debug)]
+struct Writing {
+    bytes: Vec<u8>,
+    sent: usize,
+    after: After,
+    /// Bytes that had been sent when the present piece began.
+    piece: usize,
+    due: Instant,
+    #[expect(dead_code, reason = "held until the bytes are out")]
+    held: Option<Taken>,
+}
+
+#[derive(Debug)]
+enum State {
+    Reading { phase: Phase, since: Instant },
+    Queued { since: Instant },
+    InService { slot: usize },
+    Writing(Writing),
+    Lingering { until: Instant, dropped: usize },
+}
+
+/// What the event loop has to do with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Wait for an event, a worker, or the deadline that it has.
+    Wait,
+    /// Wait for an event, at most until then.
+    WaitUntil(Instant),
+    /// Come back before the next sleep: there is more to do than one connection may do at a time.
+    Again,
+    /// A request is whole: put it into the queue of its class.
+    Enqueue,
+    /// Close it.
+    Close,
+}
+
+/// How reading once ended.
+enum Filled {
+    Bytes,
+    Blocked,
+    Ended,
+}
+
+/// A client connection.
+pub(super) struct Connection {
+    pub(super) socket: Arc<Socket>,
+    pub(super) peer: IpAddr,
+    /// As what it is counted among the connections of an address.
+    pub(super) counted: Option<IpAddr>,
+    pub(super) parser: RequestParser,
+    pub(super) deadline: Deadline,
+    /// Whether it stands in the list of those that come again.
+    pub(super) is_listed: bool,
+    state: State,
+    /// Whether the socket may have something to read.
+    readable: bool,
+    /// Whether the client has ended its side, so that a short read is not the last one.
+    half_closed: bool,
+    /// Whether the client can read no more.
+    gone: bool,
+    writable: bool,
+}
+
+impl Connection {
+    pub(super) fn new(
+        socket: Arc<Socket>,
+        peer: IpAddr,
+        counted: Option<IpAddr>,
+        parser: RequestParser,
+        now: Instant,
+    ) -> Self {
+        Self {
+            socket,
+            peer,
+            counted,
+            parser,
+            deadline: Deadline::default(),
+            is_listed: false,
+            state: State::Reading { phase: Phase::Idle, since: now },
+            readable: true,
+            half_closed: false,
+            gone: false,
+            writable: true,
+        }
+    }
+
+    /// Adds what an event said.
+    pub(super) fn note(&mut self, readable: bool, writable: bool, ended: bool, gone: bool) {
+        self.gone |= gone;
+        self.readable |= readable || ended;
+        self.writable |= writable;
+        self.half_closed |= ended;
+    }
+
+    /// Whether the socket may have something to read.
+    pub(super) fn is_readable(&self) -> bool {
+        self.readable
+    }
+
+    /// The slot whose word it waits for.
+    pub(super) fn slot(&self) -> Option<usize> {
+        match self.state {
+            State::InService { slot } => Some(slot),
+            _ => None,
+        }
+    }
+
+    /// Since when it stands in the queue.
+    pub(super) fn queued_since(&self) -> Option<Instant> {
+        match self.state {
+            State::Queued { since } => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Whether it has no request and none has begun.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Reading { phase: Phase::Idle, .. })
+    }
+
+    /// Its request stands in a queue.
+    pub(super) fn queued(&mut self, now: Instant) {
+        self.state = State::Queued { since: now };
+    }
+
+    /// Its request is with a worker.
+    pub(super) fn in_service(&mut self, slot: usize) {
+        self.state = State::InService { slot };
+    }
+
+    /// Its request is answered whole.
+    pub(super) fn answered(&mut self, closes: bool, context: &Context) {
+        if closes { self.linger(context) } else { self.next(context) }
+    }
+
+    /// Its request is answered but for a rest.
+    pub(super) fn write_rest(&mut self, rest: Rest, closes: bool, context: &Context) {
+        let after = if closes { After::Linger } else { After::Next };
+        self.write(rest.bytes, rest.sent, after, Some(rest.held), context);
+    }
+
+    /// Tells the client what is wrong; afterwards the connection goes on where `keep` says so.
+    pub(super) fn refuse(&mut self, refusal: &Refusal, keep: bool, context: &Context) {
+        context.counters.refuse(refusal);
+        let keep = keep && !context.stopping;
+        let answer = (context.refuse)(refusal, self.peer, !self.parser.is_head_request());
+        let (answer, after) = if keep { (answer, After::Next) } else { (closing(answer), After::Linger) };
+        self.write(answer, 0, after, None, context);
+    }
+
+    /// Goes as far as bytes and socket lead.
+    pub(super) fn pump(&mut self, context: &mut Context) -> Verdict {
+        for _ in 0..PUMP_STEPS_MAX {
+            let verdict = match &mut self.state {
+                State::Reading { .. } => self.read(context),
+                // Nobody is there to get an answer, and none is charged.
+                State::Queued { .. } if self.gone => Some(Verdict::Close),
+                State::Queued { .. } | State::InService { .. } => Some(Verdict::Wait),
+                State::Writing(_) => self.write_on(context),
+                State::Lingering { .. } => self.drop_bytes(context),
+            };
+            if let Some(verdict) = verdict {
+                return verdict;
+            }
+        }
+        Verdict::Again
+    }
+
+    /// Tries to read once more, also where no event said that there is something.
+    pub(super) fn look_again(&mut self) {
+        self.readable = true;
+    }
+
+    /// Does what its deadline means; a verdict where nothing is left to do but that. The event loop sees to those in service.
+    pub(super) fn expire(&mut self, context: &Context) -> Option<Verdict> {
+        match &self.state {
+            State::Reading { phase: Phase::Idle, .. } => {
+                count(&context.counters.idle_closed);
+                Some(Verdict::Close)
+            }
+            State::Reading { phase: Phase::Head, .. } => {
+                self.refuse(&Refusal::HeadTimeout, false, context);
+                None
+            }
+            State::Reading { phase: Phase::Body, .. } => {
+                self.refuse(&Refusal::BodyTimeout, false, context);
+                None
+            }
+            State::Queued { .. } => {
+                self.refuse(&Refusal::Busy, self.keeps_alive(), context);
+                None
+            }
+            State::InService { .. } => None,
+            State::Writing(_) => {
+                count(&context.counters.slow_readers);
+                Some(Verdict::Close)
+            }
+            State::Lingering { .. } => Some(Verdict::Close),
+        }
+    }
+
+    /// Whether the client wants to go on after its present request.
+    pub(super) fn keeps_alive(&self) -> bool {
+        self.parser.facts().is_some_and(|facts| facts.fields.keep_alive)
+    }
+
+    fn next(&mut self, context: &Context) {
+        self.parser.next();
+        self.state = State::Reading { phase: Phase::Idle, since: context.now };
+    }
+
+    fn linger(&mut self, context: &Context) {
+        // A client that is gone already is found out by the next read.
+        drop(self.socket.shutdown(Shutdown::Write));
+        self.state = State::Lingering { until: context.now + LINGER_TIME, dropped: 0 };
+        self.parser.release();
+    }
+
+    fn read(&mut self, context: &mut Context) -> Option<Verdict> {
+        match self.parser.advance() {
+            Step::Ready => Some(Verdict::Enqueue),
+            Step::Continue => {
+                self.write(b"HTTP/1.1 100 Continue\r\n\r\n".to_vec(), 0, After::Read, None, context);
+                None
+            }
+            Step::Refused(refusal) => {
+                self.refuse(&refusal, false, context);
+                None
+            }
+            Step::Wait(phase) => match self.fill(context) {
+                Filled::Bytes => None,
+                Filled::Ended => Some(Verdict::Close),
+                Filled::Blocked => self.wait_for(phase, context),
+            },
+        }
+    }
+
+    /// Waits for more of a phase. A slow client does not begin its time anew with each byte.
+    fn wait_for(&mut self, phase: Phase, context: &Context) -> Option<Verdict> {
+        let State::Reading { phase: before, since } = &mut self.state else { return None };
+        if *before != phase {
+            (*before, *since) = (phase, context.now);
+        }
+        let limit = match phase {
+            Phase::Idle if context.stopping => return Some(Verdict::Close),
+            Phase::Idle => context.limits.idle_time,
+            Phase::Head => context.limits.head_time,
+            Phase::Body => context.limits.body_time,
+        };
+        let due = *since + limit;
+        if phase == Phase::Idle {
+            self.parser.release();
+        }
+        Some(Verdict::WaitUntil(due))
+    }
+
+    fn fill(&mut self, context: &Context) -> Filled {
+        if !self.readable {
+            return Filled::Blocked;
+        }
+        let room = self.parser.room();
+        let wanted = room.len();
+        match (&*self.socket).read(room) {
+            Ok(0) => Filled::Ended,
+            Ok(length) => {
+                add(&context.counters.bytes_in, length);
+                self.parser.received(length);
+                // The events are edges: after a short read the next byte is a new one.
+                self.readable = length == wanted || self.half_closed;
+                Filled::Bytes
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.readable = false;
+                Filled::Blocked
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Filled::Bytes,
+            Err(_) => Filled::Ended,
+        }
+    }
+
+    fn write(&mut self, bytes: Vec<u8>, sent: usize, after: After, held: Option<Taken>, context: &Context) {
+        let due = context.now + context.limits.write_time;
+        self.state = State::Writing(Writing { bytes, sent, after, piece: sent, due, held });
+        self.writable = true;
+    }
+
+    fn write_on(&mut self, context: &mut Context) -> Option<Verdict> {
+        let State::Writing(writing) = &mut self.state else { return None };
+        let left = writing.bytes.get(writing.sent..).unwrap_or_default();
+        if left.is_empty() {
+            match writing.after {
+                After::Read => self.state = State::Reading { phase: Phase::Body, since: context.now },
+                After::Next => self.next(context),
+                After::Linger => self.linger(context),
+            }
+            return None;
+        }
+        if !self.writable {
+            return Some(Verdict::WaitUntil(writing.due));
+        }
+        match (&*self.socket).write(left.get(..WRITE_PIECE_BYTES).unwrap_or(left)) {
+            Ok(taken) => {
+                add(&context.counters.bytes_out, taken);
+                writing.sent = writing.sent.saturating_add(taken);
+                if writing.sent.saturating_sub(writing.piece) >= WRITE_PIECE_BYTES {
+                    (writing.piece, writing.due) = (writing.sent, context.now + context.limits.write_time);
+                }
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.writable = false;
+                Some(Verdict::WaitUntil(writing.due))
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            Err(_) => {
+                count(&context.counters.clients_gone);
+                Some(Verdict::Close)
+            }
+        }
+    }
+
+    /// What the client still sends is dropped for a while, because unread bytes would turn the close into a reset that
+    /// takes the answer with it.
+    fn drop_bytes(&mut self, context: &mut Context) -> Option<Verdict> {
+        let State::Lingering { until, dropped } = &mut self.state else { return None };
+        if !self.readable {
+            return Some(Verdict::WaitUntil(*until));
+        }
+        match (&*self.socket).read(&mut context.scratch) {
+            Ok(length) if length > 0 && *dropped < LINGER_BYTES_MAX => {
+                *dropped = dropped.saturating_add(length);
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.readable = false;
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            Ok(_) | Err(_) => Some(Verdict::Close),
+        }
+    }
+}
+
+/// Says in an answer of our own that the connection ends with it.
+pub(super) fn closing(mut answer: Vec<u8>) -> Vec<u8> {
+    if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
+        let at = end.saturating_add(2).min(answer.len());
+        answer.splice(at..at, *b"Connection: close\r\n");
+    }
+    answer
+}

@@ -1,0 +1,116 @@
+//! Deadlines of connections: a heap of which each entry is only a reminder to look.
+//!
+//! A deadline that moves later leaves its entry where it is; when that comes up, the connection is asked again. So the
+//! deadline of a busy connection, which moves with each request, costs nothing.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Instant;
+
+/// Reminders, the earliest first.
+#[derive(Debug)]
+pub(super) struct Deadlines<T> {
+    heap: BinaryHeap<Reverse<(Instant, T)>>,
+}
+
+/// The deadline of one connection and the earliest reminder of it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Deadline {
+    due: Option<Instant>,
+    reminder: Option<Instant>,
+}
+
+impl Deadline {
+    /// Whether the time is over.
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.due.is_some_and(|due| due <= now)
+    }
+}
+
+impl<T: Ord + Copy> Deadlines<T> {
+    /// No reminders.
+    pub(super) fn new() -> Self {
+        Self { heap: BinaryHeap::new() }
+    }
+
+    /// Sets the deadline of `token`, or lifts it.
+    pub(super) fn set(&mut self, token: T, deadline: &mut Deadline, due: Option<Instant>) {
+        deadline.due = due;
+        let Some(due) = due else { return };
+        if deadline.reminder.is_none_or(|reminder| due < reminder) {
+            deadline.reminder = Some(due);
+            self.heap.push(Reverse((due, token)));
+        }
+    }
+
+    /// When there may be something to do.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Takes a reminder that has come up.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<(Instant, T)> {
+        self.next().filter(|at| *at <= now)?;
+        self.heap.pop().map(|Reverse(entry)| entry)
+    }
+
+    /// Looks at the deadline whose reminder `at` has come up: whether it is over. One that has moved gets a new reminder.
+    pub(super) fn check(&mut self, token: T, at: Instant, deadline: &mut Deadline, now: Instant) -> bool {
+        if deadline.reminder != Some(at) {
+            // An earlier reminder has taken its place.
+            return false;
+        }
+        deadline.reminder = None;
+        if deadline.is_over(now) {
+            return true;
+        }
+        self.set(token, deadline, deadline.due);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn expired(deadlines: &mut Deadlines<usize>, all: &mut [Deadline], now: Instant) -> Vec<usize> {
+        let mut over = Vec::new();
+        while let Some((at, token)) = deadlines.pop(now) {
+            if deadlines.check(token, at, &mut all[token], now) {
+                all[token] = Deadline::default();
+                over.push(token);
+            }
+        }
+        over
+    }
+
+    #[test]
+    fn a_deadline_may_move_both_ways_and_be_lifted() {
+        let start = Instant::now();
+        let at = |seconds| Some(start + Duration::from_secs(seconds));
+        let (mut deadlines, mut all) = (Deadlines::new(), [Deadline::default(); 3]);
+        deadlines.set(0, &mut all[0], at(5));
+        deadlines.set(0, &mut all[0], at(60));
+        deadlines.set(1, &mut all[1], at(60));
+        deadlines.set(1, &mut all[1], at(2));
+        deadlines.set(2, &mut all[2], at(1));
+        deadlines.set(2, &mut all[2], None);
+        assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(1)), [0; 0]);
+        assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(10)), [1]);
+        assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(59)), [0; 0]);
+        assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(60)), [0]);
+        assert_eq!(deadlines.next(), None);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_later_again_and_again_has_one_reminder() {
+        let start = Instant::now();
+        let (mut deadlines, mut one) = (Deadlines::new(), Deadline::default());
+        for millis in 0..1_000 {
+            deadlines.set(0_usize, &mut one, Some(start + Duration::from_millis(millis)));
+        }
+        assert_eq!(deadlines.heap.len(), 1);
+    }
+}

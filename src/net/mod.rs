@@ -1,0 +1,43 @@
+//! The public socket: one event loop that puts requests together, queues them fairly, and hands them to tiny_http.
+//!
+//! Bounds everything that a stranger can send, hold open or leave unread. Workers answer through the client's own socket.
+//! Knows no route, no account and no status code.
+
+mod accept;
+mod acknowledged;
+mod addresses;
+mod budget;
+mod buffers;
+mod chunks;
+mod connection;
+mod counters;
+mod deadlines;
+mod event_loop;
+mod fair_queue;
+mod fields;
+mod forward;
+mod head;
+mod lane;
+mod limits;
+mod listener;
+mod private;
+mod refusal;
+mod request_parser;
+mod response_socket;
+mod server;
+mod slots;
+
+pub use budget::Budget;
+pub use chunks::{ChunkError, Chunks};
+pub use counters::{Counters, Sample};
+pub use fair_queue::Client;
+pub use fields::{BodyFraming, Fields};
+pub use head::{Head, HeadError, HeadLimits, HeadScanner, HeaderRoom, parse};
+pub use limits::NetLimits;
+pub use listener::ListenAddress;
+pub use private::PrivateDoor;
+pub use refusal::Refusal;
+pub use request_parser::{Phase, Request, RequestBody, RequestParser, Step};
+pub use response_socket::{ResponseSocket, ResponseWriter};
+pub use server::{Bound, ClassPlan, CountedAs, NetParts, NetServer, raise_descriptor_limit};
+pub use slots::{AnswerFacts, LoneSlot, Slots};

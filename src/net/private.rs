@@ -1,0 +1,59 @@
+//! The private socket: a way into this process that has no name anywhere, and connections over it.
+//!
+//! The socket file is made in a folder of our own and removed at once. What stays is a descriptor of it, through which
+//! only this process can connect. Knows nothing of HTTP.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// The way to a private listener.
+#[derive(Debug)]
+pub struct PrivateDoor {
+    // Holds the file in being that `path` leads to.
+    _file: File,
+    path: PathBuf,
+}
+
+impl PrivateDoor {
+    /// Makes a listener that nobody else can reach, and the way to it. `random` tells it from those of others.
+    pub fn open(random: u64) -> io::Result<(UnixListener, Self)> {
+        let folder = std::env::temp_dir().join(format!("mercato-{}-{random:016x}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let opened = Self::open_in(&folder.join("socket"));
+        let removed = fs::remove_dir(&folder);
+        let (listener, door) = opened?;
+        removed?;
+        Ok((listener, door))
+    }
+
+    fn open_in(path: &Path) -> io::Result<(UnixListener, Self)> {
+        let listener = UnixListener::bind(path)?;
+        let flags = i32::try_from(OFlags::PATH.bits()).map_err(io::Error::other)?;
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
+        fs::remove_file(path)?;
+        let file = opened?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        Ok((listener, Self { _file: file, path }))
+    }
+
+    /// Opens a connection that does not block.
+    ///
+    /// # Errors
+    /// Fails where nobody listens.
+    pub(super) fn connect(&self) -> io::Result<UnixStream> {
+        let stream = UnixStream::connect(&self.path)?;
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    /// Connects and leaves, so that whoever waits for a connection wakes up.
+    pub fn knock(&self) {
+        drop(UnixStream::connect(&self.path));
+    }
+}

@@ -1,0 +1,237 @@
+//! The client's socket in the hands of the worker that answers.
+//!
+//! A page is sent as far as the socket takes it at once; the rest goes to the event loop, so that a slow reader holds no
+//! worker. A stream waits for the socket in its worker, each piece within a bounded time. Knows nothing of HTTP but the
+//! facts it carries.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use socket2::Socket;
+
+use super::acknowledged::{Acknowledged, disconnect};
+use super::counters::add;
+use super::request_parser::RequestBody;
+use super::slots::{AnswerFacts, Cut, Offer, Outcome, Rest, Slots, Word};
+use crate::limits::net::{HURRIED_WRITE_TIME, REST_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES};
+
+/// The right to send one answer. Dropped without a finish, it tells the event loop so.
+#[derive(Debug)]
+pub struct ResponseSocket {
+    slots: Arc<Slots>,
+    slot: usize,
+    turn: u64,
+    socket: Option<Arc<Socket>>,
+    facts: AnswerFacts,
+    body: Option<RequestBody>,
+    /// Bytes that are out.
+    sent: u64,
+    failure: Option<Cut>,
+}
+
+impl ResponseSocket {
+    pub(super) fn new(slots: Arc<Slots>, slot: usize, turn: u64, offer: Offer) -> Self {
+        let Offer { socket, facts, body } = offer;
+        Self { slots, slot, turn, socket: Some(socket), facts, body, sent: 0, failure: None }
+    }
+
+    /// The body of the request, once; nothing where it has none.
+    pub fn take_body(&mut self) -> Option<RequestBody> {
+        self.body.take()
+    }
+
+    /// What the answer has to know of its request.
+    pub fn facts(&self) -> AnswerFacts {
+        self.facts
+    }
+
+    /// Sends a whole answer, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
+    ///
+    /// # Errors
+    /// Fails where the client is gone, or does not read and too much is left to the event loop already.
+    pub fn send_page(mut self, bytes: Vec<u8>, start: usize) -> io::Result<()> {
+        let mut sent = start;
+        while sent < bytes.len() {
+            match self.send_now(bytes.get(sent..).unwrap_or_default(), SendFlags::empty())? {
+                0 => return self.leave_rest(bytes, sent),
+                taken => sent = sent.saturating_add(taken),
+            }
+        }
+        self.leave(Outcome::Sent);
+        Ok(())
+    }
+
+    fn leave_rest(mut self, bytes: Vec<u8>, sent: usize) -> io::Result<()> {
+        let left = bytes.len().saturating_sub(sent);
+        let held = (left <= REST_BYTES_MAX).then(|| self.slots.rests.take(bytes.capacity())).flatten();
+        if let Some(held) = held {
+            self.leave(Outcome::Rest(Rest { bytes, sent, held }));
+            return Ok(());
+        }
+        self.send_all(bytes.get(sent..).unwrap_or_default(), false, HURRIED_WRITE_TIME)?;
+        self.leave(Outcome::Sent);
+        Ok(())
+    }
+
+    /// Writes an answer of many pieces. `closes` says whether the connection ends with it, also where the request asked
+    /// for another one.
+    pub fn into_writer(mut self, closes: bool) -> ResponseWriter {
+        self.facts.closes |= closes;
+        let acknowledged = self.socket.as_deref().map(Acknowledged::begin);
+        ResponseWriter { socket: self, small: Vec::new(), acknowledged }
+    }
+
+    /// Sends everything, each piece of `WRITE_PIECE_BYTES` within `time`. With `more`, the last bytes may wait for those
+    /// that follow.
+    fn send_all(&mut self, bytes: &[u8], more: bool, time: Duration) -> io::Result<()> {
+        let flags = if more { SendFlags::MORE } else { SendFlags::empty() };
+        for mut piece in bytes.chunks(WRITE_PIECE_BYTES) {
+            let mut deadline = None;
+            while !piece.is_empty() {
+                let taken = self.send_now(piece, flags)?;
+                piece = piece.get(taken..).unwrap_or_default();
+                if taken == 0 {
+                    let deadline = *deadline.get_or_insert_with(|| Instant::now() + time);
+                    self.wait_until_writable(deadline)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what the socket takes at once; 0 where that is nothing.
+    fn send_now(&mut self, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
+        let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        loop {
+            match send(&**socket, bytes, flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(taken) => {
+                    add(&self.slots.counters.bytes_out, taken);
+                    self.sent = self.sent.saturating_add(u64::try_from(taken).unwrap_or(u64::MAX));
+                    return Ok(taken);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(_) => return Err(self.fail(Cut::Gone)),
+            }
+        }
+    }
+
+    fn wait_until_writable(&mut self, deadline: Instant) -> io::Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
+        let Ok(timeout) = Timespec::try_from(left) else { return Err(self.fail(Cut::Stalled)) };
+        match poll(&mut [PollFd::new(&**socket, PollFlags::OUT)], Some(&timeout)) {
+            Ok(0) => Err(self.fail(Cut::Stalled)),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(_) => Err(self.fail(Cut::Gone)),
+        }
+    }
+
+    fn fail(&mut self, cut: Cut) -> io::Error {
+        self.failure = Some(cut);
+        match cut {
+            Cut::Stalled => io::ErrorKind::TimedOut.into(),
+            Cut::Gone | Cut::Worker => io::ErrorKind::BrokenPipe.into(),
+        }
+    }
+
+    /// The socket goes first: the event loop may close the connection as soon as it has the word.
+    fn leave(&mut self, outcome: Outcome) {
+        if self.socket.take().is_some() {
+            self.slots.leave(Word { slot: self.slot, turn: self.turn, closes: self.facts.closes, outcome });
+        }
+    }
+}
+
+impl Drop for ResponseSocket {
+    fn drop(&mut self) {
+        let outcome = match (self.failure, self.sent) {
+            (Some(cut), _) => Outcome::Cut(cut),
+            (None, 0) => Outcome::Unanswered,
+            (None, _) => Outcome::Cut(Cut::Worker),
+        };
+        self.leave(outcome);
+    }
+}
+
+/// Writes an answer of many pieces. Dropped without [`ResponseWriter::finish`], the answer is cut.
+#[derive(Debug)]
+pub struct ResponseWriter {
+    socket: ResponseSocket,
+    /// Small pieces that wait for a large one or a flush.
+    small: Vec<u8>,
+    acknowledged: Option<Acknowledged>,
+}
+
+impl ResponseWriter {
+    /// Bytes of the answer that the client's system has acknowledged; nothing where that is not known.
+    pub fn acknowledged(&self) -> Option<u64> {
+        self.acknowledged.as_ref()?.bytes(self.socket.socket.as_deref()?)
+    }
+
+    /// Waits until so many bytes of the answer are acknowledged; where nobody knows, nothing is waited for.
+    ///
+    /// # Errors
+    /// Fails where the client has left, or has acknowledged nothing for the time that a piece has.
+    pub fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
+        let Some((acknowledged, socket)) = self.acknowledged.as_ref().zip(self.socket.socket.as_deref())
+        else {
+            return Ok(());
+        };
+        let outcome = acknowledged.wait(socket, bytes, self.socket.slots.write_time);
+        outcome.map_err(|cut| self.socket.fail(cut))
+    }
+
+    /// Ends the connection, so that nothing that was written reaches the client any more.
+    pub fn disconnect(&mut self) {
+        self.socket.socket.as_deref().into_iter().for_each(disconnect);
+    }
+
+    /// Says that the answer is whole.
+    ///
+    /// # Errors
+    /// Fails where what was kept back cannot be sent.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.socket.leave(Outcome::Sent);
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
+        let time = self.socket.slots.write_time;
+        self.socket.send_all(bytes, more, time)
+    }
+}
+
+impl Write for ResponseWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.small.len().saturating_add(bytes.len()) <= SMALL_PIECES_BYTES_MAX {
+            self.small.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
+        if !self.small.is_empty() {
+            let small = std::mem::take(&mut self.small);
+            self.send(&small, true)?;
+            self.small = small;
+            self.small.clear();
+        }
+        self.send(bytes, false)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let small = std::mem::take(&mut self.small);
+        let sent = self.send(&small, false);
+        self.small = small;
+        self.small.clear();
+        sent
+    }
+}
+
+#[cfg(test)]
+#[path = "response_socket_tests.rs"]
+mod tests;

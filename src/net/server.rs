@@ -1,0 +1,221 @@
+//! A listener that runs: made, started, stopped, drained.
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use mio::unix::SourceFd;
+use mio::{Interest, Poll, Waker};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use slab::Slab;
+use socket2::Socket;
+
+use super::addresses::Addresses;
+use super::budget::Budget;
+use super::connection::{Context, Refuser};
+use super::counters::{Counters, Sample};
+use super::deadlines::Deadlines;
+use super::event_loop::{Class, Command, EventLoop, LANE, LISTENER, WAKER};
+use super::fair_queue::FairQueue;
+use super::lane::Lane;
+use super::limits::NetLimits;
+use super::listener::{ListenAddress, listen};
+use super::private::PrivateDoor;
+use super::request_parser::Classifier;
+use super::slots::{Slots, Word};
+use crate::limits::net::{
+    BODY_BYTES_HELD_MAX, COMMANDS_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, REST_BYTES_HELD_MAX,
+};
+
+/// Connections of a process that may open few descriptors, at least.
+const CONNECTIONS_MIN: usize = 16;
+
+/// Workers of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassPlan {
+    /// Their name in metrics.
+    pub name: &'static str,
+    /// How many of its requests may be in service at one time.
+    pub workers: usize,
+}
+
+/// Who is asked about requests.
+pub struct NetParts {
+    /// The way to tiny_http.
+    pub door: PrivateDoor,
+    /// Which class answers, and whose request it is.
+    pub classifier: Arc<Classifier>,
+    /// How refusals are said.
+    pub refuse: Arc<Refuser>,
+    /// As what the connections of an address are counted; nothing for one that speaks for many clients, so that the limit
+    /// of one address is not its own.
+    pub counted_as: Arc<CountedAs>,
+}
+
+/// As what the connections of an address are counted.
+pub type CountedAs = dyn Fn(IpAddr) -> Option<IpAddr> + Send + Sync;
+
+/// A listener that has its address and its slots, and accepts nobody yet.
+pub struct Bound {
+    poll: Poll,
+    listener: Socket,
+    address: ListenAddress,
+    limits: NetLimits,
+    classes: Vec<ClassPlan>,
+    slots: Arc<Slots>,
+    words: Receiver<Word>,
+    counters: Arc<Counters>,
+}
+
+impl Bound {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// Fails where the address cannot be had.
+    pub fn new(address: &ListenAddress, mut limits: NetLimits, classes: Vec<ClassPlan>) -> io::Result<Self> {
+        let (listener, address) = listen(address)?;
+        listener.set_nonblocking(true)?;
+        limits.connections = limits.connections.min(connections_possible(limits.connections));
+        let poll = Poll::new()?;
+        let waker = Waker::new(poll.registry(), WAKER)?;
+        let counters = Arc::new(Counters::new(&classes));
+        let count = classes.iter().map(|class| class.workers).sum();
+        let rests = Budget::new(REST_BYTES_HELD_MAX);
+        let (slots, words) = Slots::new(count, waker, rests, Arc::clone(&counters), limits.write_time);
+        Ok(Self { poll, listener, address, limits, classes, slots, words, counters })
+    }
+
+    /// Where workers claim the sockets of clients.
+    pub fn slots(&self) -> &Arc<Slots> {
+        &self.slots
+    }
+
+    /// Opens the lane to workers that run, and accepts.
+    ///
+    /// # Errors
+    /// Fails where nobody listens behind the door, or a thread cannot be started.
+    pub fn start(self, parts: NetParts) -> io::Result<NetServer> {
+        let Self { poll, listener, address, limits, classes, slots, words, counters } = self;
+        let door = Arc::new(parts.door);
+        let lane = Lane::open(Arc::clone(&door), poll.registry(), LANE)?;
+        poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
+        let (commands, received) = bounded(COMMANDS_MAX);
+        let count = classes.iter().map(|class| class.workers).sum();
+        let mut next = 0_usize;
+        let queues = classes.iter().map(|class| {
+            let first = next;
+            next = next.saturating_add(class.workers);
+            Class { queue: FairQueue::new(limits.queue_length), free: (first..next).collect() }
+        });
+        let event_loop = EventLoop {
+            poll,
+            listener: Some(listener),
+            connections: Slab::new(),
+            generation: 0,
+            classes: queues.collect(),
+            services: vec![None; count],
+            slots: Arc::clone(&slots),
+            words,
+            commands: received,
+            lane,
+            deadlines: Deadlines::new(),
+            again: Vec::new(),
+            addresses: Addresses::default(),
+            bodies: Budget::new(BODY_BYTES_HELD_MAX),
+            classifier: parts.classifier,
+            counted_as: parts.counted_as,
+            context: Context {
+                limits,
+                counters: Arc::clone(&counters),
+                refuse: parts.refuse,
+                scratch: vec![0; LINGER_READ_BYTES],
+                now: Instant::now(),
+                stopping: false,
+            },
+            acceptable: true,
+            accept_again: None,
+            drained_by: None,
+        };
+        let thread = thread::Builder::new().name("net".to_owned()).spawn(move || run(event_loop))?;
+        Ok(NetServer { address, thread, commands, slots, counters, door })
+    }
+}
+
+/// A listener that accepts.
+pub struct NetServer {
+    address: ListenAddress,
+    thread: JoinHandle<bool>,
+    commands: Sender<Command>,
+    slots: Arc<Slots>,
+    counters: Arc<Counters>,
+    door: Arc<PrivateDoor>,
+}
+
+impl NetServer {
+    /// Where it listens.
+    pub fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    /// Gives what is counted, also after the server itself has ended.
+    pub fn sampler(&self) -> impl Fn() -> Vec<Sample> + Send + Sync + 'static {
+        let counters = Arc::clone(&self.counters);
+        move || counters.samples()
+    }
+
+    /// Accepts no further connection, and of those that are open no request that was not sent before.
+    pub fn stop_accepting(&self) {
+        self.tell(Command::Stop);
+    }
+
+    /// Waits until every request that runs is answered, at most until `deadline`. Says whether all of them were, and gives
+    /// the way to tiny_http, which is to end next.
+    pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateDoor>) {
+        self.tell(Command::Stop);
+        self.tell(Command::Drain(deadline));
+        (matches!(self.thread.join(), Ok(true)), self.door)
+    }
+
+    fn tell(&self, command: Command) {
+        if self.commands.send(command).is_err() {
+            tracing::debug!(?command, "the event loop has ended already");
+        }
+        self.slots.wake();
+    }
+}
+
+/// Runs to the end. A listener that nobody serves any more looks healthy from outside, so where the event loop cannot go
+/// on, the process ends, and whoever watches it starts it anew.
+fn run(event_loop: EventLoop) -> bool {
+    match catch_unwind(AssertUnwindSafe(|| event_loop.run())) {
+        Ok(Ok(ended)) => return ended,
+        Ok(Err(error)) => tracing::error!(%error, "the event loop cannot wait for events"),
+        Err(_) => tracing::error!("the event loop panicked"),
+    }
+    std::process::abort()
+}
+
+/// How many connections fit below the limit of descriptors, which is raised for them as far as it goes.
+fn connections_possible(wanted: usize) -> usize {
+    let wanted = u64::try_from(wanted.saturating_add(DESCRIPTORS_RESERVED)).unwrap_or(u64::MAX);
+    let allowed = usize::try_from(raise_descriptor_limit(wanted)).unwrap_or(usize::MAX);
+    // Where there are few, connections get half of them.
+    allowed.saturating_sub(DESCRIPTORS_RESERVED.min(allowed / 2)).max(CONNECTIONS_MIN)
+}
+
+/// Raises the number of descriptors that this process may open to `wanted`, as far as it goes; gives what it is then.
+pub fn raise_descriptor_limit(wanted: u64) -> u64 {
+    let mut limit = getrlimit(Resource::Nofile);
+    if let Some(current) = limit.current.filter(|current| *current < wanted) {
+        limit.current = Some(limit.maximum.map_or(wanted, |maximum| maximum.min(wanted)).max(current));
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!(%error, "the limit of file descriptors cannot be raised");
+        }
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}

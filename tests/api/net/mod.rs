@@ -1,0 +1,10 @@
+//! The public socket under clients that keep to HTTP, and under clients that do not.
+
+mod answers;
+mod attacks;
+mod conformance;
+mod fake;
+mod forms;
+mod limits;
+pub mod raw;
+mod refusals;
