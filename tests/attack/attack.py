@@ -1,42 +1,46 @@
 #!/usr/bin/env python3
-"""Attacks a server of its own on the loopback while a client that behaves goes on asking for pages.
+"""Attacks a server of its own on the loopback while two customers go on asking for pages: one 200 times a second over a
+kept connection, one 20 times a second over a new connection each time.
 
     python tests/attack/attack.py --binaries target/release            the full form, some minutes
     python tests/attack/attack.py --binaries target/debug --short      about a minute
+    … --behind nginx             attackers and customers behind one nginx with the configuration of docs/examples
     … --only "slow heads"        one attack;   --json FILE   the figures for a report
-    … --reconnect                the client that behaves opens a connection for every request
 
-Exit code 0 only if every attack is borne: the server lives, the client that behaves has no error, memory stays under
-its bound, and threads, descriptors and memory come back to where they were. Latencies are reported; only a very slow
-answer is a fault, since machines that run checks are busy. Needs nothing but Python.
+Exit code 0 only if every attack is borne: the server lives, the customers have no error, memory stays under its bound,
+and threads, descriptors and memory come back to where they were; and, in the full form, if the customers notice little:
+their slowest answers in a hundred stay under a bound. Attackers, customers, proxy and server share the processors of
+this machine as the system deals them out. The short form is for machines that are busy with other things: it reports
+latencies, and only a very slow answer is a fault. Needs nothing but Python, and nginx to stand behind it.
 """
 
 import argparse
 import asyncio
-import contextlib
 import json
-import os
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import proxies
 import smuggling
 from attacks import ATTACKS, Attack, Broken, Target, crowd
-from site_under_test import Customer, Footprint, Phase, Site, raise_descriptor_limit
+from customers import ANEW, KEPT, Customer, Habit, Phase
+from site_under_test import Footprint, Site, raise_descriptor_limit
 
 # Descriptors that neither side spends on connections of an attack.
 DESCRIPTORS_SPARE = 1_500
-# Above this an answer to the client that behaves is a fault, however busy the machine is.
+# What the customers may notice: of a hundred answers 99 take so long at most. Held in the full form.
+P99_MILLISECONDS_MAX = {KEPT: 25.0, ANEW: 50.0}
+# Above this an answer to a customer is a fault, however busy the machine is.
 SLOWEST_ANSWER_SECONDS = 15
 # What the server may take at most while it is attacked, and keep afterwards above what it had before.
 RESIDENT_MEBIBYTES_MAX = 700
 RESIDENT_KEPT_MEBIBYTES_MAX = 200
 THREADS_KEPT_MAX = 4
-# How long the client that behaves is watched with nothing beside it: at first, and again before every attack, because a
+# How long the customers are watched with nothing beside them: at first, and again before every attack, because a
 # machine is not the same for minutes.
 QUIET_SECONDS = {True: 3.0, False: 10.0}
 QUIET_AGAIN_SECONDS = {True: 0.0, False: 3.0}
@@ -45,27 +49,50 @@ ATTACK_SECONDS_MIN = {True: 0.0, False: 10.0}
 BACK_SECONDS = 45.0
 
 
+# The customers with their keys.
+Keys = dict[Habit, str]
+
+
 @dataclass
 class Outcome:
     """What came of one attack."""
 
-    phase: Phase
+    phases: dict[Habit, Phase]
     said: str
     peak: float
     after: Footprint
+    broken: str | None = None
 
 
-def target_of(site: Site, short: bool) -> Target:
+def target_of(site: Site, port: int, short: bool) -> Target:
     """How hard to attack: a tenth and small bounds in the short form."""
     descriptors = raise_descriptor_limit() - DESCRIPTORS_SPARE
     slow, idle = (250, 800) if short else (2_000, 10_000)
-    return Target(port=site.port, key=site.key, slow_connections=min(slow, descriptors),
+    return Target(port=port, key=site.key, slow_connections=min(slow, descriptors),
                   idle_connections=min(idle, descriptors), head_seconds=3, body_seconds=3, idle_seconds=4,
                   write_seconds=3, patience_seconds=20 if short else 40,
                   large_bytes=20 << 20 if short else 100 << 20, rounds=2 if short else 20)
 
 
 FLAGS = ["--head-seconds", "3", "--body-seconds", "3", "--idle-seconds", "4", "--write-seconds", "3"]
+# The same for nginx, so that what an attack may expect of the server holds for both.
+NGINX_TIMEOUTS = ("client_header_timeout 3s; client_body_timeout 3s; keepalive_timeout 4s; send_timeout 3s; "
+                  "reset_timedout_connection on;")
+# Attacks that say nothing of a server behind nginx, and why.
+NOT_BEHIND_NGINX = {
+    "slow heads": "nginx waits for the end of heads by itself",
+    "slow bodies": "nginx gathers bodies by itself, and takes any time while some bytes come",
+    "huge headers": "nginx refuses them by itself",
+    "huge bodies": "nginx refuses them by itself",
+    "random bytes": "nginx answers most of them by itself, with statuses of its own",
+    "known hazards": "nginx answers them by itself, with statuses of its own",
+    "bodies that never come": "nginx asks and waits for bodies by itself",
+    "smuggling": "nginx refuses or mends what is doubtful; the statuses that are checked are the server's",
+}
+
+
+class Gone(Exception):
+    """The server has ended, and nothing more can be measured."""
 
 
 async def smuggle(target: Target) -> str:
@@ -74,20 +101,6 @@ async def smuggle(target: Target) -> str:
     if faults:
         raise Broken("; ".join(faults))
     return f"{len(smuggling.variants())} variants refused"
-
-
-@contextlib.contextmanager
-def standing_back() -> Iterator[None]:
-    """Attackers have machines of their own; here they share the processors with the server, so they take what it and
-    the customer leave."""
-    before = os.sched_getscheduler(0)
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    try:
-        yield
-    finally:
-        # Who may not raise a priority again goes on attacking at the lowest, which is what is wanted.
-        with contextlib.suppress(PermissionError):
-            os.sched_setscheduler(0, before, os.sched_param(0))
 
 
 async def again_and_again(attack: Attack, target: Target, seconds: float) -> str:
@@ -99,11 +112,10 @@ async def again_and_again(attack: Attack, target: Target, seconds: float) -> str
             return said
 
 
-def suffer(site: Site, target: Target, customer: Customer, name: str, attack: Attack, seconds: float = 0) -> Outcome:
+def suffer(site: Site, target: Target, customers: list[Customer], name: str, attack: Attack, seconds: float) -> Outcome:
     """One attack, watched, for so long at least."""
     before = site.footprint()
     peak = before.resident_mebibytes
-    customer.phase("between")
 
     async def watched() -> str:
         nonlocal peak
@@ -112,22 +124,32 @@ def suffer(site: Site, target: Target, customer: Customer, name: str, attack: At
             await asyncio.wait({attacking}, timeout=0.25)
             if not site.is_running():
                 attacking.cancel()
-                raise Broken("the server is gone")
+                raise Gone(f"{name}: the server is gone")
             peak = max(peak, site.footprint().resident_mebibytes)
         return await attacking
 
-    with standing_back():
+    broken = None
+    try:
         said = asyncio.run(watched())
-    phase = customer.phase(name)
+    except Broken as why:
+        said, broken = "not borne", str(why)
+    if not site.is_running():
+        raise Gone(f"{name}: the server is gone")
+    phases = phases_of(customers, name)
     after = site.wait_for_footprint(before, THREADS_KEPT_MAX, BACK_SECONDS)
-    return Outcome(phase, said, peak, after)
+    return Outcome(phases, said, peak, after, broken)
 
 
-def faults_of(outcome: Outcome, before: Footprint) -> list[str]:
+def phases_of(customers: list[Customer], name: str) -> dict[Habit, Phase]:
+    """What each customer met since it was asked last."""
+    return {customer.habit: customer.phase(name) for customer in customers}
+
+
+def faults_of(outcome: Outcome, before: Footprint, short: bool) -> list[str]:
     """What the attack must not have done."""
-    faults = [f"the client that behaves: {error}" for error in outcome.phase.errors[:3]]
-    if outcome.phase.latencies and max(outcome.phase.latencies) > SLOWEST_ANSWER_SECONDS:
-        faults.append(f"an answer took {max(outcome.phase.latencies):.1f} s")
+    faults = [] if outcome.broken is None else [outcome.broken]
+    for habit, phase in outcome.phases.items():
+        faults += faults_of_answers(habit, phase, short)
     if outcome.peak > RESIDENT_MEBIBYTES_MAX:
         faults.append(f"{outcome.peak:.0f} MiB resident, at most {RESIDENT_MEBIBYTES_MAX} are allowed")
     for what, now, then in (("threads", outcome.after.threads, before.threads),
@@ -139,96 +161,111 @@ def faults_of(outcome: Outcome, before: Footprint) -> list[str]:
     return faults
 
 
-def run(site: Site, short: bool, only: str | None, reconnects: bool) -> tuple[dict[str, object], list[str]]:
-    """Every attack, one after the other; figures and faults."""
-    target = target_of(site, short)
-    customer = Customer(site.port, site.key, reconnects)
-    attacks: dict[str, Attack] = {**ATTACKS, "smuggling": smuggle}
+def faults_of_answers(habit: Habit, phase: Phase, short: bool) -> list[str]:
+    """What a customer must not have met."""
+    faults = [f"customer {habit.name}: {error}" for error in phase.errors[:3]]
+    if not phase.latencies:
+        return [*faults, f"customer {habit.name}: no answer"]
+    slowest, p99 = max(phase.latencies), phase.quantile(0.99)
+    if slowest > SLOWEST_ANSWER_SECONDS:
+        faults.append(f"customer {habit.name}: an answer took {slowest:.1f} s")
+    if not short and p99 > P99_MILLISECONDS_MAX[habit]:
+        faults.append(f"customer {habit.name}: p99 {p99:.1f} ms, at most {P99_MILLISECONDS_MAX[habit]:.0f} ms are allowed")
+    return faults
+
+
+def run(site: Site, port: int, keys: Keys, attacks: dict[str, Attack], short: bool) -> tuple[dict[str, object], list[str]]:
+    """The attacks, one after the other; figures and faults."""
+    target = target_of(site, port, short)
+    customers = [Customer(habit, port, key) for habit, key in keys.items()]
     figures: dict[str, object] = {}
     faults: list[str] = []
-    phases: list[Phase] = []
-    quiet = Phase("quiet")
+    outcomes: dict[str, dict[Habit, Phase]] = {}
+    quiet = {customer.habit: Phase("quiet") for customer in customers}
     try:
         time.sleep(1)
-        watch_quiet(customer, quiet, QUIET_SECONDS[short])
+        watch_quiet(customers, quiet, QUIET_SECONDS[short])
         before = site.footprint()
-        report(figures, quiet, "nothing", before.resident_mebibytes, before)
+        report(figures, "quiet", Outcome(quiet, "nothing", before.resident_mebibytes, before))
         for name, attack in attacks.items():
-            if only is not None and name != only:
-                continue
-            watch_quiet(customer, quiet, QUIET_AGAIN_SECONDS[short])
+            watch_quiet(customers, quiet, QUIET_AGAIN_SECONDS[short])
             began = time.monotonic()
-            try:
-                outcome = suffer(site, target, customer, name, attack, ATTACK_SECONDS_MIN[short])
-                found = faults_of(outcome, before)
-                report(figures, outcome.phase, outcome.said, outcome.peak, outcome.after)
-                phases.append(outcome.phase)
-            except Broken as broken:
-                found = [str(broken)]
-            faults += [f"{name}: {fault}" for fault in found]
-            for fault in found:
+            outcome = suffer(site, target, customers, name, attack, ATTACK_SECONDS_MIN[short])
+            report(figures, name, outcome)
+            outcomes[name] = outcome.phases
+            for fault in faults_of(outcome, before, short):
+                faults.append(f"{name}: {fault}")
                 print(f"  FAULT {fault[:2000]}")
             print(f"  {time.monotonic() - began:.0f} s", flush=True)
-            if not site.is_running():
-                return figures, [*faults, "the server is gone"]
+        watch_quiet(customers, quiet, QUIET_AGAIN_SECONDS[short])
+    except Gone as gone:
+        return figures, [*faults, f"{gone}"]
     finally:
-        customer.stop()
-    compare(figures, quiet, phases)
-    return figures, faults + [f"between attacks: {error}" for error in quiet.errors[:3]]
+        for customer in customers:
+            customer.stop()
+    compare(figures, quiet, outcomes)
+    return figures, faults + [f"between attacks: {error}" for phase in quiet.values() for error in phase.errors[:3]]
 
 
-def watch_quiet(customer: Customer, quiet: Phase, seconds: float) -> None:
-    """Adds what the client that behaves meets with nothing beside it, and its errors since it was asked last."""
-    between = customer.phase("between")
+def watch_quiet(customers: list[Customer], quiet: dict[Habit, Phase], seconds: float) -> None:
+    """Adds what the customers meet with nothing beside them, and their errors since they were asked last."""
+    for habit, phase in phases_of(customers, "between").items():
+        quiet[habit].errors += phase.errors
     time.sleep(seconds)
-    seen = customer.phase("quiet")
-    quiet.latencies += seen.latencies
-    quiet.errors += between.errors + seen.errors
+    for habit, phase in phases_of(customers, "quiet").items():
+        quiet[habit].add(phase)
 
 
-def report(figures: dict[str, object], phase: Phase, said: str, peak: float, after: Footprint) -> None:
+def report(figures: dict[str, object], name: str, outcome: Outcome) -> None:
     """Prints what came of one attack, and keeps it."""
-    line = {**answers_of(phase), "errors": len(phase.errors), "peakMebibytes": round(peak), "threadsAfter": after.threads,
-            "descriptorsAfter": after.descriptors, "mebibytesAfter": round(after.resident_mebibytes), "said": said}
-    figures[phase.name] = line
-    print(f"{phase.name}: {said}\n  customer: {line['answers']} answers, {line['errors']} errors, p50 {line['p50ms']} ms, "
-          f"p99 {line['p99ms']} ms; server: peak {line['peakMebibytes']} MiB, then "
-          f"{line['mebibytesAfter']} MiB, {after.threads} threads, {after.descriptors} descriptors", flush=True)
+    after = outcome.after
+    figures[name] = {**{habit.name: answers_of(phase) for habit, phase in outcome.phases.items()},
+                     "peakMebibytes": round(outcome.peak), "threadsAfter": after.threads,
+                     "descriptorsAfter": after.descriptors, "mebibytesAfter": round(after.resident_mebibytes),
+                     "said": outcome.said}
+    print(f"{name}: {outcome.said}")
+    for habit, phase in outcome.phases.items():
+        print(f"  customer {habit.name}: {len(phase.latencies)} answers, {len(phase.errors)} errors, "
+              f"p50 {phase.quantile(0.5):.2f} ms, p99 {phase.quantile(0.99):.2f} ms")
+    print(f"  server: peak {outcome.peak:.0f} MiB, then {after.resident_mebibytes:.0f} MiB, {after.threads} threads, "
+          f"{after.descriptors} descriptors", flush=True)
 
 
 def answers_of(phase: Phase) -> dict[str, object]:
     """How long the answers of one phase took."""
     return {"p50ms": round(phase.quantile(0.5), 2), "p99ms": round(phase.quantile(0.99), 2),
-            "answers": len(phase.latencies)}
+            "answers": len(phase.latencies), "errors": len(phase.errors)}
 
 
-def compare(figures: dict[str, object], quiet: Phase, phases: list[Phase]) -> None:
+def compare(figures: dict[str, object], quiet: dict[Habit, Phase], outcomes: dict[str, dict[Habit, Phase]]) -> None:
     """Prints how long the answers beside every attack took, next to all that were taken with nothing beside them."""
-    figures["all quiet"] = answers_of(quiet)
-    print(f"\n{'answers':>8} {'p50 ms':>8} {'p99 ms':>8} {'× quiet':>8}")
-    for phase in (quiet, *phases):
-        p50, p99 = phase.quantile(0.5), phase.quantile(0.99)
-        ratio = p99 / quiet.quantile(0.99)
-        line = figures.get(phase.name)
-        if isinstance(line, dict):
-            line["p99ToQuiet"] = round(ratio, 2)
-        print(f"{len(phase.latencies):>8} {p50:>8.2f} {p99:>8.2f} {ratio:>8.2f}  {phase.name}")
+    figures["all quiet"] = {habit.name: answers_of(phase) for habit, phase in quiet.items()}
+    print("\n" + "".join(f"{f'{habit.name}:':>6} answers   p50 ms   p99 ms  × quiet " for habit in quiet))
+    ratios: dict[str, dict[str, float]] = {}
+    for name, phases in {"all quiet": quiet, **outcomes}.items():
+        ratios[name] = {}
+        for habit, phase in phases.items():
+            p99 = phase.quantile(0.99)
+            ratios[name][habit.name] = round(p99 / quiet[habit].quantile(0.99), 2)
+            print(f"{len(phase.latencies):>14} {phase.quantile(0.5):>8.2f} {p99:>8.2f} {ratios[name][habit.name]:>8.2f} ",
+                  end="")
+        print(f" {name}")
+    figures["p99ToQuiet"] = ratios
     print(flush=True)
 
 
-def few_descriptors(binaries: Path, folder: Path, prepared: Site) -> list[str]:
+def few_descriptors(binaries: Path, folder: Path, prepared: Site, key: str) -> list[str]:
     """A server that may open few files: refuses the crowd, and serves again when it has gone."""
     site = Site(binaries, folder, FLAGS, descriptors=1_024)
     site.data, site.key = prepared.data, prepared.key
     with site:
-        target = target_of(site, short=True)
         try:
-            asyncio.run(crowd(target))
+            asyncio.run(crowd(target_of(site, site.port, short=True)))
         except (Broken, ExceptionGroup):
             pass
         if not site.is_running():
             return ["few descriptors: the server is gone"]
-        customer = Customer(site.port, site.key, reconnects=False)
+        customer = Customer(KEPT, site.port, key)
         time.sleep(3)
         phase = customer.phase("few descriptors")
         customer.stop()
@@ -238,29 +275,48 @@ def few_descriptors(binaries: Path, folder: Path, prepared: Site) -> list[str]:
     return []
 
 
+def behind_nginx(site: Site, keys: Keys, attacks: dict[str, Attack], short: bool) -> tuple[dict[str, object], list[str]]:
+    """The attacks through nginx, which must not come to its own end meanwhile."""
+    for name in attacks.keys() & NOT_BEHIND_NGINX.keys():
+        print(f"{name}: left out, {NOT_BEHIND_NGINX[name]}")
+    passed_on = {name: attack for name, attack in attacks.items() if name not in NOT_BEHIND_NGINX}
+    with proxies.busy_nginx(site.folder, site.port, NGINX_TIMEOUTS) as proxy:
+        figures, faults = run(site, proxy.port, keys, passed_on, short)
+    return figures, faults + proxies.nginx_faults(proxy)
+
+
 def main() -> int:
     """Reads the options, runs the attacks, says what came of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binaries", type=Path, required=True)
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--only")
-    parser.add_argument("--reconnect", action="store_true")
+    parser.add_argument("--behind", choices=["nginx"])
+    parser.add_argument("--only", choices=[*ATTACKS, "smuggling"])
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     raise_descriptor_limit()
     began = time.monotonic()
+    attacks: dict[str, Attack] = {**ATTACKS, "smuggling": smuggle}
+    if arguments.only is not None:
+        attacks = {arguments.only: attacks[arguments.only]}
+        if arguments.behind is not None and arguments.only in NOT_BEHIND_NGINX:
+            parser.error(f"{arguments.only}: {NOT_BEHIND_NGINX[arguments.only]}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        site = Site(arguments.binaries.resolve(), folder, FLAGS)
+        site = Site(arguments.binaries.resolve(), folder, FLAGS + (proxies.TRUSTED if arguments.behind else []))
         site.prepare()
+        keys = {habit: site.new_account(habit.name) for habit in P99_MILLISECONDS_MAX}
         with site:
-            figures, faults = run(site, arguments.short, arguments.only, arguments.reconnect)
+            if arguments.behind is None:
+                figures, faults = run(site, site.port, keys, attacks, arguments.short)
+            else:
+                figures, faults = behind_nginx(site, keys, attacks, arguments.short)
             running = site.is_running()
         code = site.stop() if running else -1
         if code != 0:
             faults.append(f"the server ended with {code}")
-        if arguments.only is None:
-            faults += few_descriptors(site.binaries, folder, site)
+        if arguments.only is None and arguments.behind is None:
+            faults += few_descriptors(site.binaries, folder, site, keys[KEPT])
         if not site.tools("ledger", "verify"):
             faults.append("the books")
     if arguments.json is not None:

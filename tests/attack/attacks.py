@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from wire import Gate, connect, cut, exchange, many, read_all, split, statuses
+from site_under_test import DATASET
+from wire import Gate, connect, cut, exchange, many, read_all, read_on, split, statuses
 
-DATASET = "tpch-lineitem"
 SAMPLE = f"GET /api/v1/datasets/{DATASET}/sample HTTP/1.1\r\nHost: a\r\n\r\n".encode()
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 # What says what is wrong with a body may not become a weapon itself.
@@ -107,11 +107,11 @@ async def slow_readers(target: Target) -> str:
 
     async def one(number: int) -> None:
         reader, writer = await gate.connect(target.port, number, receive_buffer=4096)
-        writer.transport.pause_reading()
+        read_on(writer, False)
         # The pages of one key are few at one time; public samples are not bound to a key.
         writer.write(page * 4 if number % 10 == 0 else SAMPLE * 400)
         await asyncio.sleep(target.write_seconds * 2 + 1)
-        writer.transport.resume_reading()
+        read_on(writer, True)
         answer, closed = await read_all(reader, target.patience_seconds, most=1 << 26)
         endings["cut" if closed else "open"] += 1
         expect(closed, f"{number}: {len(answer)} bytes, then neither more nor an end")
@@ -224,7 +224,7 @@ async def pipelined(target: Target) -> str:
     expect(offsets == list(range(count)), f"{offsets[:20]}")
     # The same with a client that never reads: the requests must not be gathered without bound.
     reader, writer = await connect(target.port, receive_buffer=4096)
-    writer.transport.pause_reading()
+    read_on(writer, False)
     sent = await push(writer, b"", SAMPLE * 100, target.large_bytes)
     cut(writer)
     return f"{count} answers in order; a client that does not read could send {sent >> 10} KiB"

@@ -9,41 +9,19 @@ Exit code 0 only if every program that is there gets what it should.
 
 import argparse
 import json
-import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
+import proxies
+from proxies import Proxy
 from site_under_test import DATASET, Site
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "docs" / "examples"
 COMMAND_SECONDS_MAX = 60
-START_SECONDS_MAX = 30
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def wait_for(port: int) -> None:
-    """Until somebody listens."""
-    deadline = time.monotonic() + START_SECONDS_MAX
-    while time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise SystemExit(f"nobody listens on {port}")
 
 
 def run(*command: object, body: bytes | None = None) -> tuple[int, bytes]:
@@ -91,6 +69,12 @@ def curl(port: int, key: str, *protocol: str, too_large: str = r"413 \d+") -> No
     check(r"200 \d+", "--compressed", f"{url}?limit=100")
 
 
+def direct(site: Site) -> None:
+    """Nothing between curl and the server."""
+    for protocol in ("--http1.1", "--http1.0"):
+        curl(site.port, site.key, protocol)
+
+
 def first_row_at_once(port: int, key: str) -> None:
     """A proxy must hand on the first rows of a stream while the rest is still on its way."""
     command = ["curl", "-s", "-N", "--limit-rate", "40k", "-H", f"X-Api-Key: {key}", "-H",
@@ -104,47 +88,28 @@ def first_row_at_once(port: int, key: str) -> None:
     expect(alive and any(line.startswith(b"data: ") for line in lines), f"the stream is held back: {lines}")
 
 
-def through(name: str, port: int, command: list[object], site: Site, too_large: str = r"413 \d+") -> None:
+def through(proxy: Proxy, site: Site, too_large: str = r"413 \d+") -> None:
     """A proxy in front: everything that curl can do, then the proxy's end."""
-    with subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE) as proxy:
-        try:
-            wait_for(port)
-            curl(port, site.key, too_large=too_large)
-            first_row_at_once(port, site.key)
-        finally:
-            proxy.terminate()
-            _, said = proxy.communicate(timeout=COMMAND_SECONDS_MAX)
-    expect(b"upstream prematurely" not in said and b"panic" not in said, f"{name}: {said[-2000:]!r}")
+    with proxy:
+        curl(proxy.port, site.key, too_large=too_large)
+        first_row_at_once(proxy.port, site.key)
+    said = proxy.said()
+    expect("upstream prematurely" not in said and "panic" not in said, said[-2000:])
 
 
 def nginx(site: Site) -> None:
     """docs/examples/nginx.conf as it is, but for its ports."""
-    port, folder = free_port(), site.folder / "nginx"
-    folder.mkdir()
-    text = (EXAMPLES / "nginx.conf").read_text()
-    text = text.replace("listen 80;", f"listen 127.0.0.1:{port};").replace("    listen [::]:80;\n", "")
-    text = text.replace("127.0.0.1:8080", f"127.0.0.1:{site.port}")
-    places = "".join(f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    # The folder of a check is nobody else's, so nginx keeps the user that made it.
-    user = "user root; " if os.geteuid() == 0 else ""
-    (folder / "nginx.conf").write_text(f"{user}daemon off; pid {folder}/pid; error_log stderr warn; events {{}}\n"
-                                       f"http {{ access_log off; {places}\n{text} }}\n")
-    program = shutil.which("nginx") or "/usr/sbin/nginx"
-    code, said = run(program, "-t", "-c", folder / "nginx.conf")
+    proxy = proxies.nginx(site.folder, site.port)
+    code, said = run(*proxy.command, "-t")
     expect(code == 0, said.decode())
-    through("nginx", port, [program, "-c", folder / "nginx.conf"], site)
+    through(proxy, site)
 
 
 def caddy(site: Site) -> None:
     """docs/examples/Caddyfile as it is, but for its address."""
-    port, file = free_port(), site.folder / "Caddyfile"
-    text = (EXAMPLES / "Caddyfile").read_text()
-    code, said = run("caddy", "validate", "--adapter", "caddyfile", "--config", EXAMPLES / "Caddyfile")
+    code, said = run("caddy", "validate", "--adapter", "caddyfile", "--config", proxies.EXAMPLES / "Caddyfile")
     expect(code == 0, said.decode())
-    text = text.replace("data.example.org {", f"http://127.0.0.1:{port} {{").replace("127.0.0.1:8080", f"127.0.0.1:{site.port}")
-    file.write_text("{\n\tadmin off\n}\n" + text)
-    through("caddy", port, ["caddy", "run", "--adapter", "caddyfile", "--config", file], site,
+    through(proxies.caddy(site.folder, site.port), site,
             # Caddy drops what it has of an answer that comes before the body of its request is read, and hangs up on
             # the client (the same with and without a limit of its own); until 2.7 it called such a body a failure of
             # the server behind it. So the client may see an end; it must not see a success.
@@ -162,13 +127,14 @@ def nghttp(site: Site) -> None:
 
 def promtool(_: Site) -> None:
     """The alert rules can be read."""
-    code, said = run("promtool", "check", "rules", ROOT / "docs" / "alerts" / "mercato.rules.yml")
+    code, said = run("promtool", "check", "rules", proxies.ROOT / "docs" / "alerts" / "mercato.rules.yml")
     expect(code == 0, said.decode())
 
 
 def systemd_analyze(site: Site) -> None:
     """The unit can be read; only its program and its user are of another machine."""
-    text = (EXAMPLES / "mercato.service").read_text().replace("/usr/local/bin/mercato", str(site.binaries / "mercato"))
+    text = (proxies.EXAMPLES / "mercato.service").read_text()
+    text = text.replace("/usr/local/bin/mercato", str(site.binaries / "mercato"))
     unit = site.folder / "mercato.service"
     unit.write_text(text)
     code, said = run("systemd-analyze", "verify", unit)
@@ -177,7 +143,7 @@ def systemd_analyze(site: Site) -> None:
 
 
 PEERS: dict[str, Callable[[Site], None]] = {
-    "curl": lambda site: [curl(site.port, site.key, protocol) for protocol in ("--http1.1", "--http1.0")] and None,
+    "curl": direct,
     "nginx": nginx,
     "caddy": caddy,
     "nghttp": nghttp,

@@ -1,17 +1,11 @@
-"""A server of its own over the demo's tables, what it takes of the machine, and a client that behaves.
-Knows no attack."""
+"""A server of its own over the demo's tables, its accounts, and what it takes of the machine. Knows no attack."""
 
-import contextlib
-import http.client
 import json
-import multiprocessing
 import os
 import resource
-import statistics
 import subprocess
 import time
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,11 +14,9 @@ SETTLED_LOOKS = 5
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
 SCALE = "0.01"
-PAGE = json.dumps({"limit": 100}).encode()
 DATASET = "tpch-lineitem"
-# Between two requests of the client that behaves: it is a customer and no load.
-CLIENT_PAUSE_SECONDS = 0.01
-CLIENT_TIMEOUT_SECONDS = 20
+# More than any check reads.
+CREDITS = 1_000_000_000_000
 
 
 def raise_descriptor_limit() -> int:
@@ -52,6 +44,14 @@ class Footprint:
                          int(status["VmRSS"].split()[0]) / 1024, int(status["RssAnon"].split()[0]) / 1024)
 
 
+def processor_seconds(process: int) -> float:
+    """What a process and its children have taken of the processors."""
+    times = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    own = (int(times[11]) + int(times[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor_seconds(int(child)) for child in children)
+
+
 class Site:
     """Data directory, account and server; the server ends with the `with` block."""
 
@@ -69,6 +69,12 @@ class Site:
     def prepare(self) -> None:
         """Publishes the demo's tables and opens its account."""
         self.key = self.tools("demo", "--no-serve", "--scale", SCALE)["key"]
+
+    def new_account(self, name: str) -> str:
+        """Opens an account with credits; its key."""
+        account = self.tools("account", "create", "--name", name)["id"]
+        self.tools("credits", "buy", "--account", account, "--credits", CREDITS)
+        return str(self.tools("key", "create", "--account", account)["key"])
 
     def tools(self, *arguments: object) -> dict[str, Any]:
         """What an operator's command prints."""
@@ -136,10 +142,14 @@ class Site:
         """Whether the process is still there."""
         return self.server is not None and self.server.poll() is None
 
+    def process(self) -> int:
+        """The number of the server's process."""
+        assert self.server is not None
+        return self.server.pid
+
     def footprint(self) -> Footprint:
         """What the server takes now."""
-        assert self.server is not None
-        return Footprint.of(self.server.pid)
+        return Footprint.of(self.process())
 
     def wait_for_footprint(self, before: Footprint, spare: int, seconds: float) -> Footprint:
         """Waits until threads and descriptors are back where they were, for so long at most; what is left."""
@@ -150,76 +160,3 @@ class Site:
             if back or time.monotonic() > deadline:
                 return now
             time.sleep(0.2)
-
-
-@dataclass
-class Phase:
-    """What the client that behaves met while something went on."""
-
-    name: str
-    latencies: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    def quantile(self, share: float) -> float:
-        """Milliseconds that this share of the answers took at most."""
-        if len(self.latencies) < 2:
-            return self.latencies[0] * 1000 if self.latencies else float("nan")
-        return statistics.quantiles(self.latencies, n=1000, method="inclusive")[round(share * 1000) - 1] * 1000
-
-
-def come_first() -> None:
-    """The client that behaves has a machine of its own, too: what it does itself waits for nobody, so that its figures
-    are the server's. Where that cannot be had, its own waiting for a processor is in them."""
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_min(os.SCHED_FIFO)))
-
-
-class Customer:
-    """A client that behaves, in a process of its own: a page of 100 rows with a key, again and again."""
-
-    def __init__(self, port: int, key: str, reconnects: bool) -> None:
-        self.pipe, other = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=shop, args=(port, key, reconnects, other), daemon=True)
-        self.process.start()
-        other.close()
-
-    def phase(self, name: str) -> Phase:
-        """Everything since the last call."""
-        self.pipe.send("report")
-        latencies, errors = self.pipe.recv()
-        return Phase(name, latencies, errors)
-
-    def stop(self) -> None:
-        """Ends the process."""
-        self.pipe.send("stop")
-        self.process.join(CLIENT_TIMEOUT_SECONDS * 2)
-        self.process.kill()
-
-
-def shop(port: int, key: str, reconnects: bool, orders: Connection) -> None:
-    """The loop of the customer's process."""
-    come_first()
-    latencies: list[float] = []
-    errors: list[str] = []
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CLIENT_TIMEOUT_SECONDS)
-    headers = {"X-Api-Key": key, "Content-Type": "application/json"}
-    while True:
-        if orders.poll():
-            if orders.recv() == "stop":
-                return
-            orders.send((latencies, errors))
-            latencies, errors = [], []
-        began = time.perf_counter()
-        try:
-            connection.request("POST", f"/api/v1/datasets/{DATASET}/query", PAGE, headers)
-            answer = connection.getresponse()
-            body = answer.read()
-            if answer.status != 200 or json.loads(body)["data"]["rowsReturned"] != 100:
-                errors.append(f"{answer.status} {body[:200]!r}")
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            errors.append(repr(error))
-            connection.close()
-        latencies.append(time.perf_counter() - began)
-        if reconnects:
-            connection.close()
-        time.sleep(CLIENT_PAUSE_SECONDS)

@@ -96,5 +96,5 @@ async def check(port: int, seconds: float) -> list[str]:
         elif not closed:
             faults.append(f"{name}: the connection stays open: {found}")
         elif found not in ([400], [431], [501], [505], [408], [413]):
-            faults.append(f"{name}: {found or answer[:200]}")
+            faults.append(f"{name}: {found or answer[:200]!r}")
     return faults

@@ -83,6 +83,16 @@ async def exchange(port: int, request: bytes, seconds: float = 10) -> tuple[byte
         cut(writer)
 
 
+def read_on(writer: asyncio.StreamWriter, on: bool) -> None:
+    """Whether what comes is taken off the connection."""
+    transport = writer.transport
+    assert isinstance(transport, asyncio.Transport)
+    if on:
+        transport.resume_reading()
+    else:
+        transport.pause_reading()
+
+
 def cut(writer: asyncio.StreamWriter) -> None:
     """Ends a connection with a reset, so that nothing lingers on either side."""
     raw = writer.get_extra_info("socket")
