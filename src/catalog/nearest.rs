@@ -10,7 +10,7 @@ const EDITS_MAX: usize = 4;
 const COMPARED_MAX: usize = 1_000;
 
 /// The first of those `slugs` that differ least from `typed`; where none is near, the only one that has it as a part
-/// between hyphens. Takes at most [`COMPARED_MAX`] comparisons, however many slugs there are.
+/// between hyphens. Takes at most `COMPARED_MAX` comparisons, however many slugs there are.
 pub fn nearest_slug<'s>(typed: &str, slugs: impl Iterator<Item = &'s str> + Clone) -> Option<&'s str> {
     if typed.is_empty() || typed.len() > SLUG_SIZE_BYTES_MAX.saturating_add(EDITS_MAX) {
         return None;
