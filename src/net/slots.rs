@@ -234,8 +234,8 @@ impl LoneSlot {
         add_slot(request.head, |name| self.slots.offer(0, offer, false, name));
     }
 
-    /// Whether the last answer is with the kernel as a whole.
+    /// Whether the last answer was sent, as far as the socket took it.
     pub fn is_answered(&self) -> bool {
-        matches!(self.words.try_recv(), Ok(Word { outcome: Outcome::Sent, .. }))
+        matches!(self.words.try_recv(), Ok(Word { outcome: Outcome::Sent | Outcome::Rest(_), .. }))
     }
 }
