@@ -63,8 +63,8 @@ impl Program {
         std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
-    /// Threads and descriptors once they have stayed the same for a while: a start opens most of its private
-    /// connections behind its first answers.
+    /// Threads and descriptors once they have stayed the same for a while: some of a start goes on behind its first
+    /// answers.
     pub fn settled(&self) -> (usize, usize) {
         let mut looks = vec![(self.threads(), self.descriptors())];
         wait_until("threads and descriptors stay the same", || {
