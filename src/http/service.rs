@@ -201,8 +201,10 @@ impl Service {
         let (method, fields, started) = (request.method(), request.log.clone(), request.started());
         let request_id = request.request_id().to_owned();
         let surface = &self.surface;
+        // In this order, so that the answer is never dated before its own duration has passed.
+        let elapsed = started.elapsed();
         let now = self.app.clock.now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, now)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

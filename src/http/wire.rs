@@ -37,10 +37,16 @@ pub struct Sent {
     pub broken: bool,
 }
 
-/// Sends the answer through the client's own socket. `now` is the moment that the answer names as its own.
-pub fn send(request: Incoming, mut response: Response, surface: &Surface, now: Moment) -> Sent {
+/// Sends the answer through the client's own socket. `elapsed` and `now` are the duration and the moment that the answer
+/// names as its own.
+pub fn send(
+    request: Incoming,
+    mut response: Response,
+    surface: &Surface,
+    elapsed: Duration,
+    now: Moment,
+) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
-        let elapsed = request.started().elapsed();
         write_meta(buffer.sink(), request.request_id(), now, elapsed, &response.meta);
     }
     encode_body(&mut response);
