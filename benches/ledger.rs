@@ -12,7 +12,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use mercato::access::{Gate, RateLimits, Subject};
 use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::ledger::{
-    AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, PlainKey,
+    AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending, PlainKey,
 };
 
 const CLIENTS: [usize; 3] = [1, 8, 64];
@@ -36,7 +36,7 @@ fn charging(criterion: &mut Criterion) {
                 |bencher, &clients| {
                     bencher.iter_custom(|charges| {
                         shared_out(clients, charges, || {
-                            ledger.submit_charge(order(&account)).unwrap().wait().unwrap();
+                            ledger.charge(&order(&account)).and_then(Pending::durable).unwrap();
                         })
                     });
                 },
@@ -62,7 +62,7 @@ fn latency_of_one_client(name: &str, ledger: &Ledger, account: &AccountHandle) {
     let mut micros: Vec<u128> = (0..5_000)
         .map(|_| {
             let start = Instant::now();
-            ledger.submit_charge(order(account)).unwrap().wait().unwrap();
+            ledger.charge(&order(account)).and_then(Pending::durable).unwrap();
             start.elapsed().as_micros()
         })
         .collect();
@@ -206,8 +206,8 @@ fn opening(_: &mut Criterion) {
     let account = rich_account(&ledger);
     for _ in 0..ENTRIES_TO_OPEN / CHARGES_AT_ONCE {
         let tickets: Vec<_> =
-            (0..CHARGES_AT_ONCE).map(|_| ledger.submit_charge(order(&account)).unwrap()).collect();
-        tickets.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+            (0..CHARGES_AT_ONCE).map(|_| ledger.charge(&order(&account)).unwrap()).collect();
+        tickets.into_iter().for_each(|ticket| drop(ticket.durable().unwrap()));
     }
     drop(ledger);
     let start = Instant::now();
@@ -233,6 +233,7 @@ fn rich_account(ledger: &Ledger) -> AccountHandle {
 fn order(account: &AccountHandle) -> ChargeOrder {
     ChargeOrder {
         account: account.clone(),
+        key: None,
         rows: 10,
         dataset: "tpch-lineitem".to_owned(),
         request_id: "0b54a1c6-2f0e-4f6e-9d53-3e1a3f0c7a10".to_owned(),

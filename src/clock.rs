@@ -151,10 +151,14 @@ impl UtcMonth {
         self.0
     }
 
+    /// The moment at which the month begins.
+    pub const fn start(self) -> Moment {
+        UtcDay::from_civil(self.0.div_euclid(12), self.0.rem_euclid(12) as u32 + 1, 1).start()
+    }
+
     /// The moment at which the next month begins.
     pub const fn end(self) -> Moment {
-        let next = self.0 + 1;
-        UtcDay::from_civil(next.div_euclid(12), next.rem_euclid(12) as u32 + 1, 1).start()
+        UtcMonth(self.0 + 1).start()
     }
 }
 

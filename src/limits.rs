@@ -9,30 +9,24 @@ pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
 pub mod ledger {
     use std::time::Duration;
 
-    /// Operations that wait to be written; one more is refused as busy.
-    pub const QUEUE_OPERATIONS_MAX: usize = 16_384;
-    /// Operations that are written and acknowledged together.
-    pub const BATCH_OPERATIONS_MAX: usize = 512;
-    /// Batches that a caller writes for others before it leaves the rest to the ledger thread.
-    pub const COMBINED_BATCHES_MAX: usize = 4;
     /// Memory that the store may use for its page cache.
     pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
-    /// Length of a journal; what has no room in one waits until the store has taken over the other.
-    pub const JOURNAL_BYTES_MAX: u64 = 4 * 1024 * 1024;
-    /// Length of a journal from which on the store takes over what it holds.
-    pub const JOURNAL_LOAD_BYTES: u64 = 1024 * 1024;
-    /// The longest wait for the store to take over a journal; then it counts as failed.
-    pub const LOAD_WAIT: Duration = Duration::from_secs(20);
-    /// How long a sync may be under way before charging waits for it.
-    pub const SYNC_UNDER_WAY_MAX: Duration = Duration::from_secs(2);
+    /// Records that have changed since the last checkpoint and ask for the next one at once.
+    pub const CHECKPOINT_RECORDS_MAX: usize = 65_536;
+    /// Records that may have changed since the last checkpoint; above that, operations are refused as busy.
+    pub const UNWRITTEN_RECORDS_MAX: usize = 1_048_576;
+    /// How often a checkpoint is written when less has changed.
+    pub const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
     /// With process durability: the longest time until what was acknowledged is also safe from a power loss.
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
-    /// The longest wait for an acknowledgement.
-    pub const TICKET_WAIT_MILLIS_MAX: u64 = 10_000;
+    /// The longest wait for other operations on the books.
+    pub const BOOKS_WAIT_MILLIS_MAX: u64 = 10_000;
     /// The longest silence of the books while work waits; a longer one means that they are stuck.
     pub const STALL_MILLIS_MAX: u64 = 30_000;
-    /// How soon a store that has failed is tried again; each further try waits twice as long, up to half a minute.
+    /// How soon books that have failed are opened again; each further try waits twice as long.
     pub const RECOVERY_RETRY_MILLIS: u64 = 250;
+    /// The longest pause between two tries.
+    pub const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(30);
     /// How often the progress of open reservations is written down.
     pub const PROGRESS_NOTE_MILLIS: u64 = 200;
     /// Reservations that may be open at one time.
@@ -48,6 +42,10 @@ pub mod ledger {
     pub const TEXT_BYTES_MAX: usize = 200;
     /// Length of an `Idempotency-Key`.
     pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+    /// Datasets that one key may be limited to.
+    pub const DATASETS_PER_KEY_MAX: usize = 256;
+    /// Length of the name of a payment provider.
+    pub const PROVIDER_BYTES_MAX: usize = 40;
     /// Longest grace of a rotated key.
     pub const KEY_GRACE_SECONDS_MAX: u64 = 30 * 86_400;
 
@@ -63,8 +61,6 @@ pub mod ledger {
     pub const FREE_ROWS_PER_QUERY_MAX: u64 = 10_000;
     /// How long an `Idempotency-Key` is remembered.
     pub const IDEMPOTENCY_HOURS: i64 = 24;
-    /// How long the reference of a purchase is remembered, so that it is not entered twice.
-    pub const REFERENCE_YEARS: i64 = 10;
     /// How long a paid download may be read again in ranges.
     pub const DOWNLOAD_GRANT_HOURS: i64 = 24;
     /// Expired records that one round of cleaning removes.

@@ -13,7 +13,7 @@ use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions};
+use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions, Pending};
 use mercato::logging::{self, LogGuard};
 use mercato::net::{Budget, Client, Head, LoneSlot, NetLimits, RequestParser, Step};
 use mercato::render::Press;
@@ -110,13 +110,14 @@ impl Shop {
     pub fn charge(&self) {
         let order = ChargeOrder {
             account: self.account.clone(),
+            key: None,
             rows: 1,
             dataset: site::SLUG.to_owned(),
             request_id: String::from("a-request"),
             claim: None,
             at: self.now,
         };
-        self.ledger.submit_charge(order).unwrap().wait().unwrap();
+        self.ledger.charge(&order).and_then(Pending::durable).unwrap();
     }
 
     /// A query of the customer.

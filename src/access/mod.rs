@@ -173,7 +173,7 @@ impl Gate {
         self.keys.for_each(|id, meter| note(CounterSubject::Key(id), meter));
         self.addresses.for_each(|block, meter| note(CounterSubject::Address(block), meter));
         if !notes.is_empty() {
-            self.ledger.note_counters(notes)?;
+            self.ledger.note_counters(&notes)?;
         }
         self.ledger.note_key_uses()
     }

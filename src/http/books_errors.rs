@@ -4,7 +4,7 @@
 
 use super::errors::{ApiError, ErrorKind};
 use crate::access::{KeyRefusal, RateRefusal};
-use crate::ledger::ChargeError;
+use crate::ledger::{CapStanding, ChargeError};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::words::{counted, grouped};
 
@@ -40,6 +40,26 @@ impl From<ChargeError> for ApiError {
                     .with_fact("required", requested)
                     .with_fact("available", limit)
                     .with_fact("shortfall", requested.saturating_sub(limit))
+            }
+            ChargeError::KeyCapReached { required, standing } => {
+                let CapStanding { period, cap, spent, resets_at } = standing;
+                let message = format!(
+                    "this costs {}, and the key has spent {} of the {} that it may spend in a {}",
+                    counted(required, "credit"),
+                    grouped(spent),
+                    grouped(cap),
+                    period.as_str()
+                );
+                Self::new(ErrorKind::NoCredits, message)
+                    .with_reason(
+                        "KEY_CAP_REACHED",
+                        "lower `limit`, wait until resetsAt, or have the cap of the key raised",
+                    )
+                    .with_fact("required", required)
+                    .with_fact("cap", cap)
+                    .with_fact("spent", spent)
+                    .with_fact("period", period.as_str())
+                    .with_fact("resetsAt", resets_at.rfc3339())
             }
             ChargeError::IdempotencyMismatch => {
                 let message = "this Idempotency-Key was used with another request within the last 24 hours";

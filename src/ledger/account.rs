@@ -40,6 +40,16 @@ pub enum Payment {
     FreeQuery(UtcMonth),
 }
 
+impl Payment {
+    /// Credits that it takes.
+    pub const fn credits(self) -> u64 {
+        match self {
+            Payment::Credits(credits) => credits,
+            Payment::FreeQuery(_) => 0,
+        }
+    }
+}
+
 /// The numbers on which every decision about paying rests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Purse {
@@ -104,16 +114,15 @@ impl Purse {
         Ok(Payment::Credits(rows))
     }
 
-    /// Whether anything of it can be paid, so that work for it is not in vain.
-    pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<(), ChargeError> {
-        let payment = match spending {
+    /// What the least of it is paid with; refused when nothing of it can be paid, so that work for it would be in vain.
+    pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<Payment, ChargeError> {
+        match spending {
             Spending::Download => self.pay_credits(1),
             Spending::Query => self.pay_query(1, now),
             // A prepaid stream that finds fewer rows than its limit may be affordable; a free one asks for too much.
             Spending::Stream { limit } if self.balance == 0 => self.pay_query(limit, now),
             Spending::Stream { .. } => self.pay_query(1, now),
-        };
-        payment.map(drop)
+        }
     }
 
     /// Uses one free query.

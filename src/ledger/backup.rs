@@ -1,36 +1,34 @@
 //! One file that holds the whole books of one moment, made while they are in use, and the way back.
 //!
 //! ```text
-//! ┌──────────────────┬─────────────────────────────────────────────┬───────────────────────────┐
-//! │ magic, 8 bytes   │ records: key length u32, value length u32,  │ end: two u32 of all ones, │
-//! │ `MRCBKUP1`       │ key, value                                  │ count u64, SHA-256        │
-//! └──────────────────┴─────────────────────────────────────────────┴───────────────────────────┘
+//! magic `MRCBKUP2` │ records of the checkpoint │ segments of the log │ SHA-256 of all before
+//! records:  sequence u64 │ (key length u32, value length u32, key, value)… │ u32 of all ones
+//! segments: (number u64, length u64, bytes)… │ u64 of all ones
 //! ```
 //!
-//! Numbers are big-endian; the SHA-256 covers everything before it. Old entries are copied in steps between two
-//! batches, because they never change; the rest follows in one step, which makes the copy consistent. Request
-//! counters of the day are left out. Knows no network.
+//! Integers are big-endian. The checkpoint comes first, so the log reaches beyond it; what follows in the log is replayed when
+//! the books are opened. Request counters of the day are left out. Knows no network.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::Ledger;
-use super::books::Books;
+use super::changes::Changes;
+use super::checkpoint::Checkpoint;
 use super::error::{ChargeError, OpenError};
 use super::key_space;
-use super::report::inspect_store;
-use super::store::{Changes, Record, SledStore, Store};
-use super::watermark::Watermark;
+use super::local::{checkpoint_path, inspect, log_folder, log_path};
+use super::log::{LogReader, segment_name};
 use crate::clock::Moment;
 use crate::limits::ledger::{BACKUP_RECORDS_PER_STEP, RECORD_BYTES_MAX};
 
-const MAGIC: &[u8; 8] = b"MRCBKUP1";
-const END: u32 = u32::MAX;
-const LAST_STEP_WAIT: Duration = Duration::from_secs(600);
+const MAGIC: &[u8; 8] = b"MRCBKUP2";
+const NO_MORE_RECORDS: u32 = u32::MAX;
+const NO_MORE_SEGMENTS: u64 = u64::MAX;
+const SUM_BYTES: usize = 32;
 
 /// Why a backup was not made or not taken back.
 #[derive(Debug, thiserror::Error)]
@@ -72,137 +70,74 @@ pub struct BackupSummary {
     pub path: PathBuf,
     /// Its size.
     pub bytes: u64,
-    /// Records in it.
+    /// Records of its checkpoint.
     pub records: u64,
-    /// The newest entry in it.
+    /// The newest record in it.
     pub last_sequence: u64,
 }
 
-impl Ledger {
-    /// Writes a backup into a folder. The file carries the time in its name and appears only when it is whole.
-    pub fn backup(&self, folder: &Path, now: Moment) -> Result<BackupSummary, BackupError> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| BackupError::Io { path, source }
-        };
-        fs::create_dir_all(folder).map_err(at(folder))?;
-        let stamp = now.rfc3339().replace(['-', ':'], "");
-        let path = folder.join(format!("ledger-{stamp}.backup"));
-        let unfinished = path.with_extension("unfinished");
-        let file = File::options().write(true).create_new(true).open(&unfinished).map_err(at(&unfinished))?;
-        let written = self.write_backup(file).map_err(|error| match error {
-            WriteError::Io(source) => at(&unfinished)(source),
-            WriteError::Ledger(error) => error.into(),
-        });
-        let (bytes, records, last_sequence) = match written {
-            Ok(written) => written,
-            Err(error) => {
-                drop(fs::remove_file(&unfinished));
-                return Err(error);
-            }
-        };
-        fs::rename(&unfinished, &path).map_err(at(&path))?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))?;
-        Ok(BackupSummary { path, bytes, records, last_sequence })
-    }
+/// Writes a backup into a folder, of a checkpoint that nobody changes while `G` is held, and of the log behind it.
+pub(super) fn write<G>(
+    folder: &Path,
+    now: Moment,
+    source: impl FnOnce() -> Result<(G, Arc<Checkpoint>, LogReader), ChargeError>,
+) -> Result<BackupSummary, BackupError> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| BackupError::Io { path, source }
+    };
+    fs::create_dir_all(folder).map_err(at(folder))?;
+    let stamp = now.rfc3339().replace(['-', ':'], "");
+    let path = folder.join(format!("ledger-{stamp}.backup"));
+    let unfinished = path.with_extension("unfinished");
+    let file = File::options().write(true).create_new(true).open(&unfinished).map_err(at(&unfinished))?;
+    let written = source().map_err(BackupError::from).and_then(|(guard, checkpoint, log)| {
+        let mut out = Hashing { inner: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
+        let records = write_checkpoint(&mut out, &checkpoint).map_err(at(&unfinished))?;
+        drop((guard, checkpoint));
+        write_log(&mut out, &log).map_err(at(&unfinished))?;
+        Ok((finish(out).map_err(at(&unfinished))?, records, log.last_sequence()))
+    });
+    let (bytes, records, last_sequence) = written.inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
+    fs::rename(&unfinished, &path).map_err(at(&path))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))?;
+    Ok(BackupSummary { path, bytes, records, last_sequence })
+}
 
-    fn write_backup(&self, file: File) -> Result<(u64, u64, u64), WriteError> {
-        let mut out = BackupWriter::new(file)?;
-        let mut from = key_space::ENTRY.to_vec();
-        loop {
-            let start = from.clone();
-            let step = self.queue.submit(move |books| books.read_step(&start))?.wait()?;
-            let Some((last, _)) = step.last().filter(|_| step.len() == BACKUP_RECORDS_PER_STEP) else {
-                break;
-            };
-            from = [last.as_slice(), &[0]].concat();
-            out.put_all(&step)?;
+fn write_checkpoint(out: &mut Hashing<BufWriter<File>>, checkpoint: &Checkpoint) -> io::Result<u64> {
+    out.write_all(MAGIC)?;
+    out.write_all(&checkpoint.sequence().map_err(io::Error::other)?.to_be_bytes())?;
+    let mut records = 0;
+    for found in checkpoint.scan(&[], &[]) {
+        let (key, value) = found.map_err(io::Error::other)?;
+        if key.starts_with(key_space::COUNTER) || Checkpoint::is_own(&key) {
+            continue;
         }
-        let last_step = self.queue.submit(move |books| {
-            let done = out.put_rest(books, &from);
-            Ok(done.map(|()| (out, books.written_sequence())))
-        })?;
-        let (out, last_sequence) = last_step.wait_at_most(LAST_STEP_WAIT)??;
-        let (bytes, records) = out.finish()?;
-        Ok((bytes, records, last_sequence))
+        out.write_all(&length(&key)?.to_be_bytes())?;
+        out.write_all(&length(&value)?.to_be_bytes())?;
+        out.write_all(&key)?;
+        out.write_all(&value)?;
+        records += 1;
     }
+    out.write_all(&NO_MORE_RECORDS.to_be_bytes())?;
+    Ok(records)
 }
 
-#[derive(Debug, thiserror::Error)]
-enum WriteError {
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    #[error(transparent)]
-    Ledger(#[from] ChargeError),
+fn write_log(out: &mut Hashing<BufWriter<File>>, log: &LogReader) -> io::Result<()> {
+    for segment in log.segments() {
+        out.write_all(&segment.number.to_be_bytes())?;
+        out.write_all(&segment.bytes.to_be_bytes())?;
+        log.copy_segment(segment.number, out).map_err(io::Error::other)?;
+    }
+    out.write_all(&NO_MORE_SEGMENTS.to_be_bytes())
 }
 
-impl Books {
-    fn read_step(&mut self, from: &[u8]) -> Result<Vec<Record>, ChargeError> {
-        self.page(key_space::ENTRY, from, BACKUP_RECORDS_PER_STEP)
-            .map_err(|_| super::error::Unavailable::Down.into())
-    }
-}
-
-struct BackupWriter {
-    out: BufWriter<File>,
-    hash: Sha256,
-    bytes: u64,
-    records: u64,
-}
-
-impl BackupWriter {
-    fn new(file: File) -> io::Result<BackupWriter> {
-        let mut writer =
-            BackupWriter { out: BufWriter::new(file), hash: Sha256::new(), bytes: 0, records: 0 };
-        writer.write(MAGIC)?;
-        Ok(writer)
-    }
-
-    fn put_all(&mut self, records: &[Record]) -> io::Result<()> {
-        for (key, value) in records {
-            self.write(&length(key)?.to_be_bytes())?;
-            self.write(&length(value)?.to_be_bytes())?;
-            self.write(key)?;
-            self.write(value)?;
-            self.records += 1;
-        }
-        Ok(())
-    }
-
-    /// The entries from `from` on and everything that is no entry, in one go.
-    fn put_rest(&mut self, books: &Books, from: &[u8]) -> Result<(), WriteError> {
-        for (prefix, start) in key_space::BACKED_UP.iter().map(|prefix| match *prefix {
-            key_space::ENTRY => (*prefix, from),
-            other => (other, other),
-        }) {
-            let mut start = start.to_vec();
-            loop {
-                let page = books.page(prefix, &start, BACKUP_RECORDS_PER_STEP);
-                let page = page.map_err(|_| ChargeError::from(super::error::Unavailable::Down))?;
-                self.put_all(&page)?;
-                let Some((last, _)) = page.last() else { break };
-                start = [last.as_slice(), &[0]].concat();
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> io::Result<(u64, u64)> {
-        self.write(&END.to_be_bytes())?;
-        self.write(&END.to_be_bytes())?;
-        self.write(&self.records.to_be_bytes())?;
-        let checksum = self.hash.clone().finalize();
-        self.write(&checksum)?;
-        let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        Ok((self.bytes, self.records))
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hash.update(bytes);
-        self.bytes += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
+fn finish(mut out: Hashing<BufWriter<File>>) -> io::Result<u64> {
+    let sum = out.hash.clone().finalize();
+    out.write_all(&sum)?;
+    let file = out.inner.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    Ok(out.bytes)
 }
 
 fn length(bytes: &[u8]) -> io::Result<u32> {
@@ -217,96 +152,144 @@ fn length(bytes: &[u8]) -> io::Result<u32> {
 
 /// Makes the books of a folder, which must hold none, from a backup. Checks the file first and the books afterwards.
 pub fn restore(file: &Path, folder: &Path) -> Result<BackupSummary, BackupError> {
-    let at = |source| BackupError::Io { path: file.to_owned(), source };
-    let mut nothing = |_: Record| Ok(());
-    read_backup(file, &mut nothing)?;
+    check_sum(file)?;
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(BackupError::NotEmpty { path: folder.to_owned() });
     }
-    let mut store = SledStore::open(folder).map_err(OpenError::from)?;
-    let mut changes = Changes::default();
-    let mut waiting = 0;
-    let records = read_backup(file, &mut |(key, value)| {
-        changes.put(key, value);
-        waiting += 1;
-        if waiting == BACKUP_RECORDS_PER_STEP {
-            store.write(&changes).map_err(OpenError::from)?;
-            changes.clear();
-            waiting = 0;
-        }
-        Ok(())
-    })?;
-    store.write(&changes).map_err(OpenError::from)?;
-    store.sync().map_err(OpenError::from)?;
-    let report = inspect_store(folder, &store)?;
+    let at = |source| BackupError::Io { path: file.to_owned(), source };
+    let mut input =
+        Hashing { inner: BufReader::new(File::open(file).map_err(at)?), hash: Sha256::new(), bytes: 0 };
+    let mut magic = [0; MAGIC.len()];
+    input.read_exact(&mut magic).map_err(|error| damaged(file, &error))?;
+    let records = restore_checkpoint(&mut input, file, &checkpoint_path(folder))?;
+    restore_log(&mut input, file, &log_path(folder))?;
+    let report = inspect(folder)?;
     if let Some(finding) = report.differences.into_iter().next() {
         return Err(OpenError::Unbalanced { directory: folder.to_owned(), finding }.into());
     }
-    let last = store.last(key_space::ENTRY).map_err(OpenError::from)?;
-    let last_sequence = last.and_then(|(key, _)| key_space::number(&key)).unwrap_or(0);
-    let marked = Watermark::open(folder).and_then(|(mark, _)| mark.raise(last_sequence));
-    marked.map_err(|source| BackupError::Io { path: folder.to_owned(), source })?;
     let bytes = fs::metadata(file).map_err(at)?.len();
+    let log = log_folder(folder).map_err(OpenError::from)?;
+    let last_sequence = LogReader::over(&[log]).map_err(OpenError::from)?.last_sequence();
     Ok(BackupSummary { path: file.to_owned(), bytes, records, last_sequence })
 }
 
-/// Reads every record and, at the end, compares count and checksum.
-fn read_backup(
-    path: &Path,
-    take: &mut dyn FnMut(Record) -> Result<(), BackupError>,
-) -> Result<u64, BackupError> {
-    let damaged = |detail: &str| BackupError::Damaged { path: path.to_owned(), detail: detail.to_owned() };
-    let at = |source: io::Error| match source.kind() {
-        io::ErrorKind::UnexpectedEof => damaged("the file ends too early"),
-        _ => BackupError::Io { path: path.to_owned(), source },
+/// Compares the sum at the end of a backup with what stands before it.
+fn check_sum(path: &Path) -> Result<(), BackupError> {
+    let at = |source| BackupError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(at)?;
+    let length = file.metadata().map_err(at)?.len();
+    let mut input = Hashing { inner: BufReader::new(file), hash: Sha256::new(), bytes: 0 };
+    let mut magic = [0; MAGIC.len()];
+    let begins_right = input.read_exact(&mut magic).is_ok() && magic == *MAGIC;
+    let Some(rest) = length.checked_sub((MAGIC.len() + SUM_BYTES) as u64).filter(|_| begins_right) else {
+        let detail = "expected a backup of the books, found another kind of file".to_owned();
+        return Err(BackupError::Damaged { path: path.to_owned(), detail });
     };
-    let mut input =
-        BackupReader { input: BufReader::new(File::open(path).map_err(at)?), hash: Sha256::new() };
-    if input.read(MAGIC.len()).map_err(at)? != MAGIC {
-        return Err(damaged("expected a backup of the books, found another kind of file"));
+    io::copy(&mut Read::by_ref(&mut input).take(rest), &mut io::sink()).map_err(at)?;
+    let computed = input.hash.clone().finalize();
+    let mut kept = [0; SUM_BYTES];
+    input.read_exact(&mut kept).map_err(|error| damaged(path, &error))?;
+    if kept == computed.as_slice() {
+        return Ok(());
     }
-    let mut records = 0;
+    let detail = "the checksum at the end does not fit what stands before it".to_owned();
+    Err(BackupError::Damaged { path: path.to_owned(), detail })
+}
+
+fn restore_checkpoint(input: &mut impl Read, file: &Path, folder: &Path) -> Result<u64, BackupError> {
+    let sequence = number(input, file)?;
+    let checkpoint = Checkpoint::open(folder).map_err(OpenError::from)?;
+    let (mut changes, mut records) = (Changes::default(), 0);
     loop {
-        let key_length = input.number().map_err(at)?;
-        let value_length = input.number().map_err(at)?;
-        if (key_length, value_length) == (END, END) {
+        let key_length = short_number(input, file)?;
+        if key_length == NO_MORE_RECORDS {
             break;
         }
-        let (key_length, value_length) = (key_length as usize, value_length as usize);
-        if key_length == 0 || key_length > RECORD_BYTES_MAX || value_length > RECORD_BYTES_MAX {
-            return Err(damaged("a record has an impossible length"));
-        }
-        let key = input.read(key_length).map_err(at)?;
-        let value = input.read(value_length).map_err(at)?;
-        take((key, value))?;
+        let value_length = short_number(input, file)?;
+        let key = bytes(input, key_length, file)?;
+        changes.put(key, bytes(input, value_length, file)?);
         records += 1;
+        if changes.len() == BACKUP_RECORDS_PER_STEP {
+            checkpoint.write(&std::mem::take(&mut changes), 0).map_err(OpenError::from)?;
+        }
     }
-    let count = [input.number().map_err(at)?, input.number().map_err(at)?];
-    let computed = input.hash.clone().finalize();
-    let kept = input.read(computed.len()).map_err(at)?;
-    if (u64::from(count[0]) << 32 | u64::from(count[1])) != records || kept != computed.as_slice() {
-        return Err(damaged("the checksum at the end does not fit what stands before it"));
-    }
+    checkpoint.write(&changes, sequence).map_err(OpenError::from)?;
     Ok(records)
 }
 
-struct BackupReader {
-    input: BufReader<File>,
-    hash: Sha256,
+fn restore_log(input: &mut impl Read, file: &Path, folder: &Path) -> Result<(), BackupError> {
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |source| BackupError::Io { path, source }
+    };
+    fs::create_dir_all(folder).map_err(at(folder))?;
+    loop {
+        let segment = number(input, file)?;
+        if segment == NO_MORE_SEGMENTS {
+            break;
+        }
+        let length = number(input, file)?;
+        let path = folder.join(segment_name(segment));
+        let mut out = File::create_new(&path).map_err(at(&path))?;
+        let copied = io::copy(&mut Read::by_ref(input).take(length), &mut out).map_err(at(&path))?;
+        if copied != length {
+            return Err(damaged(file, &io::ErrorKind::UnexpectedEof.into()));
+        }
+        out.sync_all().map_err(at(&path))?;
+    }
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))
 }
 
-impl BackupReader {
-    fn read(&mut self, count: usize) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; count];
-        self.input.read_exact(&mut bytes)?;
-        self.hash.update(&bytes);
-        Ok(bytes)
+fn number(input: &mut impl Read, file: &Path) -> Result<u64, BackupError> {
+    let mut number = [0; 8];
+    input.read_exact(&mut number).map_err(|error| damaged(file, &error))?;
+    Ok(u64::from_be_bytes(number))
+}
+
+fn short_number(input: &mut impl Read, file: &Path) -> Result<u32, BackupError> {
+    let mut number = [0; 4];
+    input.read_exact(&mut number).map_err(|error| damaged(file, &error))?;
+    Ok(u32::from_be_bytes(number))
+}
+
+fn bytes(input: &mut impl Read, length: u32, file: &Path) -> Result<Vec<u8>, BackupError> {
+    let length = length as usize;
+    if length > RECORD_BYTES_MAX {
+        return Err(damaged(file, &io::Error::other("a record has an impossible length")));
+    }
+    let mut bytes = vec![0; length];
+    input.read_exact(&mut bytes).map_err(|error| damaged(file, &error))?;
+    Ok(bytes)
+}
+
+fn damaged(path: &Path, error: &io::Error) -> BackupError {
+    BackupError::Damaged { path: path.to_owned(), detail: error.to_string() }
+}
+
+/// Adds everything that passes to a hash.
+struct Hashing<T> {
+    inner: T,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl<T: Write> Write for Hashing<T> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.hash.update(bytes.get(..written).unwrap_or_default());
+        self.bytes += written as u64;
+        Ok(written)
     }
 
-    fn number(&mut self) -> io::Result<u32> {
-        let mut bytes = [0; 4];
-        self.input.read_exact(&mut bytes)?;
-        self.hash.update(bytes);
-        Ok(u32::from_be_bytes(bytes))
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<T: Read> Read for Hashing<T> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(bytes)?;
+        self.hash.update(bytes.get(..read).unwrap_or_default());
+        Ok(read)
     }
 }

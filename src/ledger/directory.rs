@@ -1,4 +1,4 @@
-//! Accounts and keys as every thread sees them: in memory, changed only after the books are written.
+//! Accounts and keys as every thread sees them: in memory, changed only after the log was appended to.
 //!
 //! Whoever writes publishes here; everybody else reads. A request is authenticated and its account's credits are
 //! looked at without a word to the books. Knows no store.
@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::account::{AccountRecord, Plan, Purse};
 use super::api_key::KeyHash;
 use super::id::{AccountId, KeyId};
+use super::key_limits::KeyLimits;
 use super::key_record::{KeyRecord, millis, moment};
 use super::relation::Relations;
 use crate::clock::{Moment, UtcMonth};
@@ -81,8 +82,9 @@ impl Directory {
     /// Shows a key as it now is. Its account must have been shown before.
     pub(super) fn publish_key(&self, record: &KeyRecord) {
         if let Some(key) = self.key(record.id) {
-            key.0.expires_at.store(millis(record.expires_at), Ordering::Release);
+            key.0.expires_at.store(millis(record.ends_at()), Ordering::Release);
             key.0.revoked_at.store(millis(record.revoked_at), Ordering::Release);
+            *key.0.limits.write().unwrap_or_else(PoisonError::into_inner) = record.limits.clone();
             return;
         }
         self.write(|tables| {
@@ -91,6 +93,16 @@ impl Directory {
             tables.keys_by_hash.insert(record.hash.handle(), key.clone());
             tables.keys_by_account.entry(record.account).or_default().push(key.clone());
             tables.keys.insert(record.id, key);
+        });
+    }
+
+    /// Forgets accounts and keys that the books do not know, after they were opened again.
+    pub(super) fn keep_only(&self, is_account: impl Fn(AccountId) -> bool, is_key: impl Fn(KeyId) -> bool) {
+        self.write(|tables| {
+            tables.accounts.retain(|id, _| is_account(*id));
+            tables.keys.retain(|id, _| is_key(*id));
+            tables.keys_by_hash.retain(|_, key| is_key(key.id()));
+            tables.keys_by_account.values_mut().for_each(|keys| keys.retain(|key| is_key(key.id())));
         });
     }
 
@@ -209,6 +221,7 @@ struct KeyCell {
     revoked_at: AtomicI64,
     last_used_at: AtomicI64,
     last_used_written: AtomicI64,
+    limits: RwLock<KeyLimits>,
 }
 
 impl KeyHandle {
@@ -220,10 +233,11 @@ impl KeyHandle {
             prefix: record.prefix.clone(),
             label: record.label.clone(),
             created_at: record.created_at,
-            expires_at: AtomicI64::new(millis(record.expires_at)),
+            expires_at: AtomicI64::new(millis(record.ends_at())),
             revoked_at: AtomicI64::new(millis(record.revoked_at)),
             last_used_at: AtomicI64::new(millis(record.last_used_at)),
             last_used_written: AtomicI64::new(millis(record.last_used_at)),
+            limits: RwLock::new(record.limits.clone()),
         }))
     }
 
@@ -242,7 +256,12 @@ impl KeyHandle {
         &self.0.prefix
     }
 
-    /// When it ends, if it was rotated.
+    /// What it may spend and read.
+    pub fn limits(&self) -> KeyLimits {
+        self.0.limits.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When it ends, if it was rotated or made for a time.
     pub fn expires_at(&self) -> Option<Moment> {
         moment(self.0.expires_at.load(Ordering::Acquire))
     }
@@ -280,6 +299,7 @@ impl KeyHandle {
             last_used_at: self.last_used_at(),
             expires_at: self.expires_at(),
             revoked_at: self.revoked_at(),
+            limits: self.limits(),
         }
     }
 }
@@ -303,4 +323,6 @@ pub struct KeyView {
     pub expires_at: Option<Moment>,
     /// When it was revoked.
     pub revoked_at: Option<Moment>,
+    /// What it may spend and read.
+    pub limits: KeyLimits,
 }

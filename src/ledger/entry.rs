@@ -4,7 +4,7 @@
 //! bytes, and no store.
 
 use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::id::AccountId;
+use super::id::{AccountId, KeyId};
 use crate::clock::Moment;
 
 const RECORD: &str = "entry";
@@ -68,10 +68,12 @@ impl EntryKind {
 /// One line of the books.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Its place among all entries of the ledger: 1, 2, 3, …
+    /// Its number in the log. Numbers rise; those between two entries belong to records that change no balance.
     pub sequence: u64,
     /// Whose balance changed.
     pub account: AccountId,
+    /// With which key, if with one.
+    pub key: Option<KeyId>,
     /// Why.
     pub kind: EntryKind,
     /// By how much: positive is credited, negative is taken.
@@ -100,6 +102,7 @@ impl Entry {
         RecordWriter::new(VERSION)
             .byte(self.kind.code())
             .u64(self.account.number())
+            .u64(self.key.map_or(0, KeyId::number))
             .i64(self.amount)
             .u64(self.balance)
             .i64(self.at.unix_millis())
@@ -121,6 +124,7 @@ impl Entry {
             sequence,
             kind,
             account: AccountId::from_number(reader.u64("account")?),
+            key: KeyId::optional(reader.u64("key")?),
             amount: reader.i64("amount")?,
             balance: reader.u64("balance")?,
             at: Moment::from_unix_millis(reader.i64("at")?),
@@ -144,6 +148,7 @@ mod tests {
             let entry = Entry {
                 sequence: 9,
                 account: AccountId::from_number(4),
+                key: Some(KeyId::from_number(6)),
                 kind,
                 amount: -25,
                 balance: 975,

@@ -5,9 +5,11 @@
 
 use std::path::PathBuf;
 
+use super::checkpoint::StoreError;
 use super::codec::DecodeError;
 use super::id::AccountId;
-use super::store::StoreError;
+use super::key_limits::CapStanding;
+use super::log::LogError;
 use crate::clock::Moment;
 use crate::words::counted;
 
@@ -37,6 +39,17 @@ pub enum ChargeError {
         limit: u64,
         /// Rows that were asked for.
         requested: u64,
+    },
+    /// A cap of the key leaves too little. Nothing was taken.
+    #[error(
+        "the answer costs {}, and the key has spent {} of the {} that it may spend in a {}",
+        counted(*.required, "credit"), .standing.spent, .standing.cap, .standing.period.as_str()
+    )]
+    KeyCapReached {
+        /// Credits that the answer costs.
+        required: u64,
+        /// How the key stands to the cap.
+        standing: CapStanding,
     },
     /// The idempotency key was used for another request.
     #[error("this idempotency key belongs to a request with another body")]
@@ -92,9 +105,12 @@ impl From<Unavailable> for ChargeError {
 /// Why the books do not open. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The store below refuses.
+    /// The checkpoint or the file system refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The log refuses.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// A record cannot be read.
     #[error("{}: {source}; restore the newest backup with `mercato-tools restore`", directory.display())]
     Record {
@@ -111,21 +127,21 @@ pub enum OpenError {
         /// The first contradiction.
         finding: String,
     },
-    /// Entries that were acknowledged are gone.
+    /// Records that were safe are gone.
     #[error(
-        "{}: the books end at entry {found}, but entry {expected} was acknowledged: the store lost its end; \
+        "{}: the log ends at record {found}, but record {expected} was safe: the log lost its end; \
          restore the newest backup with `mercato-tools restore`",
         directory.display()
     )]
     Behind {
         /// The folder of the books.
         directory: PathBuf,
-        /// The newest entry that was acknowledged.
+        /// The newest record that the checkpoint holds.
         expected: u64,
-        /// The newest entry in the store.
+        /// The newest record of the log.
         found: u64,
     },
-    /// The ledger thread could not be started.
-    #[error("the ledger thread cannot be started: {0}")]
+    /// A thread of the books could not be started.
+    #[error("a thread of the books cannot be started: {0}")]
     Thread(String),
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use super::account::Payment;
 use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::id::{AccountId, ReservationId};
+use super::id::{AccountId, KeyId, ReservationId};
 use crate::clock::{Moment, UtcMonth};
 
 const RECORD: &str = "reservation";
-const VERSION: u8 = 3;
+const VERSION: u8 = 1;
 const CREDITS: u8 = 1;
 const FREE_QUERY: u8 = 2;
 const NO_FILE: u8 = 0;
@@ -46,6 +46,8 @@ pub(super) struct HeldClaim {
 pub(super) struct HoldRecord {
     pub(super) id: ReservationId,
     pub(super) account: AccountId,
+    /// With which key it was opened.
+    pub(super) key: Option<KeyId>,
     /// What is held back.
     pub(super) payment: Payment,
     /// The entry that holds it back; zero when nothing was taken from the balance.
@@ -68,10 +70,7 @@ impl HoldRecord {
 
     /// Credits that are held back.
     pub(super) const fn credits(&self) -> u64 {
-        match self.payment {
-            Payment::Credits(credits) => credits,
-            Payment::FreeQuery(_) => 0,
-        }
+        self.payment.credits()
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -86,6 +85,7 @@ impl HoldRecord {
         };
         let record = RecordWriter::new(VERSION)
             .u64(self.account.number())
+            .u64(self.key.map_or(0, KeyId::number))
             .byte(kind)
             .u64(number)
             .u64(self.sequence)
@@ -105,9 +105,8 @@ impl HoldRecord {
 
     pub(super) fn decode(id: ReservationId, bytes: &[u8]) -> Result<HoldRecord, DecodeError> {
         let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        // Records of the first version end before the file, those of the second before the claim.
-        let version = bytes.first().copied().unwrap_or(0);
         let account = AccountId::from_number(reader.u64("account")?);
+        let key = KeyId::optional(reader.u64("key")?);
         let kind = reader.byte("kind")?;
         let number = reader.u64("number")?;
         let payment = match kind {
@@ -118,14 +117,15 @@ impl HoldRecord {
         Ok(HoldRecord {
             id,
             account,
+            key,
             payment,
             sequence: reader.u64("sequence")?,
             delivered: reader.u64("delivered")?,
             at: Moment::from_unix_millis(reader.i64("at")?),
             request_id: reader.text("request_id")?,
             dataset: reader.text("dataset")?,
-            file: if version > 1 { decode_file(&mut reader)? } else { None },
-            claim: if version > 2 { decode_claim(&mut reader)? } else { None },
+            file: decode_file(&mut reader)?,
+            claim: decode_claim(&mut reader)?,
         })
     }
 }
@@ -233,6 +233,7 @@ mod tests {
             let hold = HoldRecord {
                 id: ReservationId::from_number(8),
                 account: AccountId::from_number(2),
+                key: Some(KeyId::from_number(3)),
                 payment,
                 sequence: 44,
                 delivered: 17,
@@ -244,22 +245,5 @@ mod tests {
             };
             assert_eq!(HoldRecord::decode(hold.id, &hold.encode()), Ok(hold));
         }
-    }
-
-    #[test]
-    fn a_reservation_of_the_first_version_is_one_of_a_stream() {
-        let bytes = RecordWriter::new(1)
-            .u64(2)
-            .byte(CREDITS)
-            .u64(900)
-            .u64(44)
-            .u64(17)
-            .i64(1_000)
-            .text("r")
-            .text("orders")
-            .finish();
-        let hold = HoldRecord::decode(ReservationId::from_number(8), &bytes).unwrap();
-        assert_eq!((hold.delivered, hold.dataset.as_str()), (17, "orders"));
-        assert_eq!((hold.file, hold.claim), (None, None));
     }
 }

@@ -67,6 +67,13 @@ identifier!(
     ReservationId, "res_", "res_90"
 );
 
+impl KeyId {
+    /// The id with this number; zero stands for none.
+    pub(super) const fn optional(number: u64) -> Option<KeyId> {
+        if number == 0 { None } else { Some(KeyId(number)) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@
 use super::api_key::KeyHash;
 use super::codec::{DecodeError, RecordReader, RecordWriter};
 use super::id::{AccountId, KeyId};
+use super::key_limits::KeyLimits;
 use crate::clock::Moment;
 
 const RECORD: &str = "key";
@@ -33,12 +34,19 @@ pub struct KeyRecord {
     pub expires_at: Option<Moment>,
     /// When it was revoked.
     pub revoked_at: Option<Moment>,
+    /// What it may spend and read.
+    pub limits: KeyLimits,
 }
 
 impl KeyRecord {
+    /// When it ends: by its limits, or because it was rotated.
+    pub fn ends_at(&self) -> Option<Moment> {
+        self.expires_at.into_iter().chain(self.limits.expires_at).min()
+    }
+
     /// The record; the id is its key and stands there.
     pub fn encode(&self) -> Vec<u8> {
-        RecordWriter::new(VERSION)
+        let record = RecordWriter::new(VERSION)
             .u64(self.account.number())
             .raw(self.hash.bytes())
             .i64(self.created_at.unix_millis())
@@ -46,8 +54,8 @@ impl KeyRecord {
             .i64(millis(self.expires_at))
             .i64(millis(self.revoked_at))
             .text(&self.prefix)
-            .text(&self.label)
-            .finish()
+            .text(&self.label);
+        self.limits.encode(record).finish()
     }
 
     /// Reads the record of the key with this id.
@@ -63,6 +71,7 @@ impl KeyRecord {
             revoked_at: moment(reader.i64("revoked_at")?),
             prefix: reader.text("prefix")?,
             label: reader.text("label")?,
+            limits: KeyLimits::decode(&mut reader)?,
         })
     }
 }

@@ -5,19 +5,21 @@
 //! M name                         format version and other facts about the ledger itself
 //! A account                      account
 //! K key id                       API key
-//! E sequence                     entry
+//! E sequence                     entry; in the log only
 //! R reservation                  reservation that is open
 //! I account, hash                idempotency claim, until it expires
 //! G account, hash                download that was paid, in full or in part, until it expires
 //! X expiry (ms), key             what expires when
-//! U account, day, dataset        requests, rows and credits of a day
+//! P provider, payment id         purchase; the texts are parted by a zero byte
+//! U account, day, key, dataset   requests, rows and credits of a day
 //! D subject                      requests of a key or an address in a day
 //! L from, to, type               relation between two datasets; the texts are parted by a zero byte
 //! ```
 //!
-//! `J` belongs to the store itself. Knows no value.
+//! `J` belongs to the checkpoint itself. Knows no value.
 
 use super::id::{AccountId, KeyId, ReservationId};
+use super::operator::PaymentId;
 use super::relation::RelationKey;
 use crate::clock::{Moment, UtcDay};
 
@@ -32,19 +34,26 @@ pub(super) const RELATION: &[u8] = b"L";
 const CLAIM: &[u8] = b"I";
 const GRANT: &[u8] = b"G";
 const USAGE: &[u8] = b"U";
-
-/// What a backup holds: everything but the request counters of the day.
-pub(super) const BACKED_UP: [&[u8]; 10] =
-    [ENTRY, META, ACCOUNT, API_KEY, RESERVATION, EXPIRY, CLAIM, GRANT, USAGE, RELATION];
+const PAYMENT: &[u8] = b"P";
 
 /// The record that names the format of the ledger.
 pub(super) fn format_version() -> Vec<u8> {
     [META, b"format"].concat()
 }
 
-/// The record that names when the store was last taken up again after a failure.
+/// The record that says when the books were last opened again after a failure.
 pub(super) fn recovered_at() -> Vec<u8> {
     [META, b"recovered"].concat()
+}
+
+/// The record that says how many entries there are.
+pub(super) fn entry_count() -> Vec<u8> {
+    [META, b"entries"].concat()
+}
+
+/// The record of a purchase under the id that a payment provider gave it.
+pub(super) fn payment(payment: &PaymentId) -> Vec<u8> {
+    [PAYMENT, payment.provider.as_bytes(), &[0], payment.id.as_bytes()].concat()
 }
 
 /// The record that names when the relations last changed.
@@ -90,11 +99,6 @@ pub(super) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
     [GRANT, &account.number().to_be_bytes(), hash].concat()
 }
 
-/// Whether a key is one of an idempotency claim or of a paid download.
-pub(super) fn is_remembered(key: &[u8]) -> bool {
-    key.starts_with(CLAIM) || key.starts_with(GRANT)
-}
-
 /// Stands under the moment at which the record under `key` expires.
 pub(super) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
     [EXPIRY, &millis_in_order(at), key].concat()
@@ -106,8 +110,9 @@ pub(super) fn split_expiry(key: &[u8]) -> Option<(Moment, &[u8])> {
     Some((Moment::from_unix_millis(u64::from_be_bytes(*millis).cast_signed()), key))
 }
 
-pub(super) fn usage(account: AccountId, day: UtcDay, dataset: &str) -> Vec<u8> {
-    [&usage_day(account, day), dataset.as_bytes()].concat()
+pub(super) fn usage(account: AccountId, day: UtcDay, key: Option<KeyId>, dataset: &str) -> Vec<u8> {
+    let key = key.map_or(0, KeyId::number).to_be_bytes();
+    [usage_day(account, day).as_slice(), &key, dataset.as_bytes()].concat()
 }
 
 /// What the usage records of an account begin with.
@@ -120,11 +125,13 @@ pub(super) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
     [usage_of(account).as_slice(), &day.unix_days().max(0).to_be_bytes()].concat()
 }
 
-/// The day and the dataset of a usage record.
-pub(super) fn split_usage(key: &[u8]) -> Option<(UtcDay, &str)> {
+/// The day, the key and the dataset of a usage record.
+pub(super) fn split_usage(key: &[u8]) -> Option<(UtcDay, Option<KeyId>, &str)> {
     let (_, rest) = key.split_at_checked(USAGE.len() + 8)?;
-    let (days, dataset) = rest.split_first_chunk::<4>()?;
-    Some((UtcDay::from_unix_days(i32::from_be_bytes(*days)), std::str::from_utf8(dataset).ok()?))
+    let (days, rest) = rest.split_first_chunk::<4>()?;
+    let (id, dataset) = rest.split_first_chunk::<8>()?;
+    let day = UtcDay::from_unix_days(i32::from_be_bytes(*days));
+    Some((day, KeyId::optional(u64::from_be_bytes(*id)), std::str::from_utf8(dataset).ok()?))
 }
 
 /// The number after the letter.
@@ -152,8 +159,9 @@ mod tests {
         assert_eq!(number(&entry(77)), Some(77));
         let account_id = AccountId::from_number(5);
         let day = UtcDay::from_unix_days(20_000);
-        assert_eq!(split_usage(&usage(account_id, day, "orders")), Some((day, "orders")));
-        assert!(usage(account_id, day, "z") < usage(account_id, day.plus_days(1), "a"));
+        let key = Some(KeyId::from_number(6));
+        assert_eq!(split_usage(&usage(account_id, day, key, "orders")), Some((day, key, "orders")));
+        assert!(usage(account_id, day, key, "z") < usage(account_id, day.plus_days(1), None, "a"));
         let at = Moment::from_unix_millis(1_000);
         assert_eq!(split_expiry(&expiry(at, b"abc")), Some((at, b"abc".as_slice())));
     }

@@ -6,7 +6,8 @@
 //! 3. A sale is made whole or not at all; no balance is ever below zero.
 //! 4. A reservation ends, whatever happens to its stream.
 //!
-//! One thread at a time writes (`writer`), from a bounded queue (`queue`), what `books` decides in memory, into a `store`.
+//! [`Ledger`] is what the service sees. Behind it stands a trait (`books`), and behind that the books of one machine (`local`):
+//! an operation decides in memory (`state`) and is appended to a log (`log`); a checkpoint makes starts quick (`checkpoint`).
 //! Requests read accounts and keys from memory (`directory`). Knows no status code, no route and no rate limit.
 
 mod account;
@@ -14,70 +15,86 @@ mod api_key;
 mod audit;
 mod backup;
 mod books;
+mod changes;
+mod checkpoint;
 mod claim;
 mod codec;
 mod counter;
 mod directory;
 mod entry;
 mod error;
-#[cfg(test)]
-mod faults;
+mod health;
 mod hold;
 mod id;
+mod key_limits;
 mod key_record;
 mod key_space;
-mod letterbox;
+mod local;
+mod log;
 mod operator;
 mod order;
-mod queue;
+mod pending;
 mod relation;
 mod report;
 mod reservation;
-mod store;
-mod ticket;
+mod state;
 mod usage;
-mod watermark;
-mod writer;
 
-use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::sync::Arc;
 
 pub use account::{Payment, Plan, Purse};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, restore};
+pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
 pub use directory::{AccountHandle, KeyHandle, KeyView};
 pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
+pub use health::Health;
 pub use id::{AccountId, IdError, KeyId, ReservationId};
-pub use operator::{CreatedKey, Purchase};
+pub use key_limits::{CapPeriod, CapStanding, KeyLimits};
+pub use local::inspect;
+pub use log::{LogError, MovedSegment};
+pub use operator::{CreatedKey, PaymentId, Purchase};
 pub use order::{
     ChargeOrder, ClaimError, ClaimKind, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder,
     Spending,
 };
-pub use queue::Health;
+pub use pending::Pending;
 pub use relation::{Relation, RelationKey, Relations};
-pub use report::{AccountView, inspect};
+pub use report::AccountView;
 pub use reservation::Reservation;
-pub use store::StoreError;
-pub use ticket::Ticket;
 pub use usage::{Usage, UsageLine};
-pub use writer::ChargeDurability;
 
 use crate::clock::Moment;
 use crate::histogram::Counted;
-use crate::limits::ledger::BATCH_OPERATIONS_MAX;
-use books::{Books, LoadError};
+use books::Books;
 use directory::Directory;
-use queue::{Bell, Queue, Status};
-use store::{SledStore, Store};
-use watermark::Watermark;
-use writer::{State, Writer};
+use local::LocalBooks;
+
+/// When an acknowledged charge is safe from what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ChargeDurability {
+    /// From a loss of power, before it is acknowledged.
+    #[default]
+    Power,
+    /// From the death of the process, before it is acknowledged; from a loss of power 100 ms later.
+    Process,
+}
+
+impl std::str::FromStr for ChargeDurability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ChargeDurability, String> {
+        match text {
+            "power" => Ok(ChargeDurability::Power),
+            "process" => Ok(ChargeDurability::Process),
+            _ => Err(format!("expected `power` or `process`, found `{text}`")),
+        }
+    }
+}
 
 /// How the books are opened.
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,9 +105,8 @@ pub struct LedgerOptions {
 
 /// The books, open. Shared by all threads.
 pub struct Ledger {
-    queue: Queue,
+    books: Arc<dyn Books>,
     directory: Arc<Directory>,
-    thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Numbers for an operator's dashboard.
@@ -98,22 +114,18 @@ pub struct Ledger {
 pub struct LedgerStats {
     /// Entries in the books.
     pub entries: u64,
-    /// Batches written since the start.
-    pub batches: u64,
-    /// Operations in them.
+    /// Operations since the start.
     pub operations: u64,
-    /// Operations that wait.
-    pub queue_depth: usize,
     /// Reservations that are open.
     pub open_reservations: u64,
     /// Accounts.
     pub accounts: usize,
     /// Keys, revoked ones included.
     pub keys: usize,
-    /// How many operations were written together.
-    pub batch_sizes: Counted,
-    /// How long it took to bring what was written to the disk, in microseconds.
-    pub flush_micros: Counted,
+    /// How many operations one sync made durable.
+    pub group_sizes: Counted,
+    /// How long syncs took, in microseconds.
+    pub sync_micros: Counted,
 }
 
 impl Ledger {
@@ -122,91 +134,24 @@ impl Ledger {
     /// Reservations that a stop left open are settled: the rows that were last noted as delivered are sold, the rest
     /// comes back. Refuses when the records contradict each other or when something acknowledged is missing.
     pub fn open(path: &Path, options: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
-        Ledger::start(path, Box::new(SledStore::open(path)?), options, now)
-    }
-
-    /// Takes the books up from a store and starts the ledger thread.
-    fn start(
-        path: &Path,
-        store: Box<dyn Store>,
-        options: LedgerOptions,
-        now: Moment,
-    ) -> Result<Ledger, OpenError> {
-        let (ledger, bell) = Ledger::unattended(path, store, options, now)?;
-        let attended = ledger.queue.clone();
-        let builder = thread::Builder::new().name("ledger".to_owned());
-        let spawned = builder.spawn(move || attended.attend(&bell));
-        let thread = spawned.map_err(|error| OpenError::Thread(error.to_string()))?;
-        *ledger.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        Ok(ledger)
-    }
-
-    /// Takes the books up from a store; what is due and what nobody awaits is left to whoever listens to the bell.
-    fn unattended(
-        path: &Path,
-        store: Box<dyn Store>,
-        options: LedgerOptions,
-        now: Moment,
-    ) -> Result<(Ledger, Arc<Bell>), OpenError> {
-        let (watermark, expected) = open_watermark(path)?;
         let directory = Arc::<Directory>::default();
-        let loaded = Books::load(path, store, Arc::clone(&directory), &HashMap::new(), now);
-        let mut books = loaded.map_err(|LoadError { error, .. }| error)?;
-        if books.written_sequence() < expected {
-            let found = books.written_sequence();
-            return Err(OpenError::Behind { directory: path.to_owned(), expected, found });
-        }
-        books.commit()?;
-        books.sync()?;
-        books.publish();
-        let status = Arc::<Status>::default();
-        status.count(&books, 0);
-        let writer = Writer {
-            path: path.to_owned(),
-            directory: Arc::clone(&directory),
-            status,
-            durability: options.durability,
-            watermark: Arc::new(watermark),
-            acknowledged: books.last_sequence(),
-            state: State::Up(Box::new(books)),
-            unsynced_since: None,
-            progress_noted: Instant::now(),
-            cleaned: Instant::now(),
-            batch: Vec::with_capacity(BATCH_OPERATIONS_MAX),
-        };
-        let (queue, bell) = Queue::new(writer);
-        Ok((Ledger { queue, directory, thread: Mutex::default() }, bell))
+        let books = LocalBooks::open(path, options.durability, Arc::clone(&directory), now)?;
+        Ok(Ledger { books: Arc::new(books), directory })
     }
 
     /// Whether the books can be written.
     pub fn health(&self) -> Health {
-        self.queue.health()
+        self.books.health()
     }
 
-    /// Finishes what was handed in, writes and syncs it, and ends the ledger thread.
+    /// Makes everything durable and lets go of the files. What comes later is refused.
     pub fn shutdown(&self) {
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            self.queue.end();
-            drop(thread.join());
-        }
+        self.books.shutdown();
     }
 
     /// Numbers for an operator's dashboard.
     pub fn stats(&self) -> LedgerStats {
-        let status = self.queue.status();
-        let (accounts, keys) = self.directory.counts();
-        LedgerStats {
-            entries: status.entries.load(Ordering::Relaxed),
-            batches: status.batches.load(Ordering::Relaxed),
-            operations: status.operations.load(Ordering::Relaxed),
-            queue_depth: self.queue.depth(),
-            open_reservations: status.open_reservations.load(Ordering::Relaxed),
-            accounts,
-            keys,
-            batch_sizes: status.batch_sizes.read(),
-            flush_micros: status.flush_micros.read(),
-        }
+        self.books.stats()
     }
 
     /// The key with this hash, from memory. Whether it is still valid, its handle says.
@@ -221,25 +166,44 @@ impl Ledger {
 
     /// Refuses a caller who can afford nothing, before any work is done for it.
     ///
-    /// Without a claim this looks at memory only. With one it asks the books whether the request was paid.
+    /// Without a claim and without a cap on the key this looks at memory only. With a claim it asks the books whether the
+    /// request was paid.
     pub fn can_afford_anything(
         &self,
         account: &AccountHandle,
+        key: Option<&KeyHandle>,
         spending: Spending,
         claim: Option<&IdempotencyClaim>,
         now: Moment,
     ) -> Result<(), ChargeError> {
-        if let Some(claim) = claim.copied() {
-            let id = account.id();
-            let claimed = self.queue.submit(move |books| books.claimed(id, &claim, now))?.wait()?;
-            if claimed == books::Claimed::Yes {
+        if let Some(claim) = claim {
+            let claims = std::slice::from_ref(claim);
+            if self.books.paid_among(account.id(), ClaimKind::Rows, claims, now)?.is_some() {
                 return Ok(());
             }
         }
         if self.health() != Health::Serving {
             return Err(Unavailable::Down.into());
         }
-        account.purse().afford_anything(spending, now)
+        let cost = account.purse().afford_anything(spending, now)?.credits();
+        let caps = if cost > 0 { self.caps(account, key, now)? } else { Vec::new() };
+        match caps.into_iter().find(|standing| standing.spent >= standing.cap) {
+            Some(standing) => Err(ChargeError::KeyCapReached { required: cost, standing }),
+            None => Ok(()),
+        }
+    }
+
+    /// How a key stands to its caps on credits. A key without caps is looked at in memory only.
+    fn caps(
+        &self,
+        account: &AccountHandle,
+        key: Option<&KeyHandle>,
+        now: Moment,
+    ) -> Result<Vec<CapStanding>, ChargeError> {
+        match key.filter(|key| key.limits().has_caps()) {
+            Some(key) => self.books.caps(account.id(), key.id(), now),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The place of the request that one idempotency key has paid for, among claims of that key: of the same body on
@@ -249,72 +213,75 @@ impl Ledger {
         &self,
         account: &AccountHandle,
         kind: ClaimKind,
-        claims: Vec<IdempotencyClaim>,
+        claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        let id = account.id();
-        self.queue.submit(move |books| books.paid_among(id, kind, &claims, now))?.wait()
+        self.books.paid_among(account.id(), kind, claims, now)
     }
 
-    /// Hands in a sale of rows. Await the ticket when the answer is ready to be sent.
-    pub fn submit_charge(&self, order: ChargeOrder) -> Result<Ticket<Receipt>, ChargeError> {
-        self.queue.submit(move |books| books.charge(&order))
+    /// Sells rows of a page. Wait until the sale is durable before the answer is sent.
+    pub fn charge(&self, order: &ChargeOrder) -> Result<Pending<Receipt>, ChargeError> {
+        self.books.charge(order)
     }
 
-    /// Hands in the sale of a part of a file. It pays what the account has not paid of the file within
-    /// `DOWNLOAD_GRANT_HOURS`: all of it, what a download that broke off left, or nothing.
-    pub fn submit_part(&self, order: DownloadOrder) -> Result<Ticket<Receipt>, ChargeError> {
-        self.queue.submit(move |books| books.sell_part(&order))
+    /// Sells a part of a file. It pays what the account has not paid of the file within `DOWNLOAD_GRANT_HOURS`: all of it,
+    /// what a download that broke off left, or nothing.
+    pub fn sell_part(&self, order: &DownloadOrder) -> Result<Pending<Receipt>, ChargeError> {
+        self.books.sell_part(order)
     }
 
-    /// Sets aside what a file costs, and waits until that is on the disk. What is settled is remembered for later parts.
-    pub fn reserve_download(&self, order: DownloadOrder) -> Result<Reservation, ChargeError> {
-        let reserved = self.queue.submit(move |books| books.reserve_download(&order))?.wait()?;
-        Ok(Reservation::new(self.queue.clone(), reserved))
+    /// Gives back what a receipt took, for an answer that could not be given.
+    #[expect(clippy::needless_pass_by_value, reason = "a receipt is given back once")]
+    pub fn refund(&self, receipt: Receipt, at: Moment) -> Result<Pending<()>, ChargeError> {
+        self.books.refund(&receipt, at)
     }
 
-    /// Hands in the return of what a receipt took, for an answer that could not be given.
-    pub fn submit_refund(&self, receipt: Receipt, at: Moment) -> Result<Ticket<()>, ChargeError> {
-        self.queue.submit(move |books| books.refund(&receipt, at, "answer failed"))
+    /// Sets aside what a stream can cost, and waits until that is durable.
+    pub fn reserve(&self, order: &ReserveOrder) -> Result<Reservation, ChargeError> {
+        let reserved = self.books.reserve(order)?;
+        self.reservation(reserved)
     }
 
-    /// Sets aside what a stream can cost, and waits until that is on the disk.
-    pub fn reserve(&self, order: ReserveOrder) -> Result<Reservation, ChargeError> {
-        let reserved = self.queue.submit(move |books| books.reserve(&order))?.wait()?;
-        Ok(Reservation::new(self.queue.clone(), reserved))
+    /// Sets aside what a file costs, and waits until that is durable. What is settled is remembered for later parts.
+    pub fn reserve_download(&self, order: &DownloadOrder) -> Result<Reservation, ChargeError> {
+        let reserved = self.books.reserve_download(order)?;
+        self.reservation(reserved)
     }
 
-    /// What so many rows would cost now, and whether the account would be let in and could pay.
-    pub fn estimate(&self, account: &AccountHandle, rows: u64, spending: Spending, now: Moment) -> Estimate {
+    /// A reservation that does not become durable ends with the progress that nobody holds.
+    fn reservation(&self, reserved: Pending<state::Reserved>) -> Result<Reservation, ChargeError> {
+        Ok(Reservation::new(Arc::clone(&self.books), reserved.durable()?))
+    }
+
+    /// What so many rows would cost now, and whether the account would be let in with the key and could pay.
+    pub fn estimate(
+        &self,
+        account: &AccountHandle,
+        key: Option<&KeyHandle>,
+        rows: u64,
+        spending: Spending,
+        now: Moment,
+    ) -> Result<Estimate, ChargeError> {
         let purse = account.purse();
         let payment = match spending {
             Spending::Download => purse.pay_credits(rows),
-            _ => purse.afford_anything(spending, now).and_then(|()| purse.pay_query(rows, now)),
+            _ => purse.afford_anything(spending, now).and_then(|_| purse.pay_query(rows, now)),
         };
         let credits_required = match payment {
             Ok(Payment::FreeQuery(_)) => 0,
             _ => rows,
         };
-        Estimate { credits_required, credits_available: purse.balance, affordable: payment.is_ok() }
+        let caps = self.caps(account, key, now)?;
+        let is_within =
+            caps.iter().all(|standing| credits_required <= standing.cap.saturating_sub(standing.spent));
+        let affordable = payment.is_ok() && is_within;
+        Ok(Estimate { credits_required, credits_available: purse.balance, affordable })
     }
 }
 
 impl Drop for Ledger {
+    /// Reservations that are still held do not keep the books open.
     fn drop(&mut self) {
         self.shutdown();
     }
-}
-
-fn open_watermark(path: &Path) -> Result<(Watermark, u64), OpenError> {
-    Watermark::open(path).map_err(|error| {
-        let path = Watermark::path(path);
-        let detail = error.to_string();
-        match error.kind() {
-            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => {
-                StoreError::Damaged { path, detail }
-            }
-            _ => StoreError::Io { path, action: "opening", detail },
-        }
-        .into()
-    })
 }

@@ -6,13 +6,23 @@ use std::sync::Arc;
 
 use super::Ledger;
 use super::api_key::{KEY_RANDOM_BYTES, PlainKey};
-use super::books::{Credit, NewKey, Removal};
 use super::counter::CounterNote;
 use super::directory::{AccountHandle, KeyHandle, KeyView};
 use super::error::ChargeError;
 use super::id::{AccountId, KeyId};
+use super::key_limits::KeyLimits;
 use super::relation::{Relation, Relations};
+use super::state::{Credit, NewKey, Removal};
 use crate::clock::Moment;
+
+/// How a payment provider knows a payment: no two are alike. The provider of the operator's own payments is `operator`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PaymentId {
+    /// Who took the payment.
+    pub provider: String,
+    /// What that one calls it, like the number of an invoice.
+    pub id: String,
+}
 
 /// Credits that were bought.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,8 +46,7 @@ pub struct CreatedKey {
 impl Ledger {
     /// Creates an account without credits.
     pub fn create_account(&self, name: &str, now: Moment) -> Result<AccountId, ChargeError> {
-        let name = name.to_owned();
-        self.queue.submit(move |books| books.create_account(&name, now))?.wait()
+        self.books.create_account(name, now)?.durable()
     }
 
     /// Every account, by id.
@@ -56,24 +65,24 @@ impl Ledger {
         at: Moment,
     ) -> Result<Purchase, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents, is_once: false, request_id, note, at };
-        self.queue.submit(move |books| books.purchase(&order))?.wait()
+        let order = Credit { account, credits, cents, payment: None, request_id, note, at };
+        self.books.purchase(&order)?.durable()
     }
 
-    /// Sells credits under a reference, like the number of an invoice: the same purchase of the same account is
-    /// entered once however often it is ordered, and another one under its reference is refused.
+    /// Sells credits for a payment: the same purchase of the same account is entered once however often it is ordered, and
+    /// another one for the same payment is refused, of whatever account.
     pub fn buy_once(
         &self,
         account: AccountId,
         credits: u64,
         cents: Option<u64>,
-        reference: &str,
+        payment: PaymentId,
         note: &str,
         at: Moment,
     ) -> Result<Purchase, ChargeError> {
-        let (request_id, note) = (reference.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents, is_once: true, request_id, note, at };
-        self.queue.submit(move |books| books.purchase(&order))?.wait()
+        let (request_id, note) = (payment.id.clone(), note.to_owned());
+        let order = Credit { account, credits, cents, payment: Some(payment), request_id, note, at };
+        self.books.purchase(&order)?.durable()
     }
 
     /// Gives credits to an account. Its plan stays as it is. Returns the balance.
@@ -86,11 +95,11 @@ impl Ledger {
         at: Moment,
     ) -> Result<u64, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents: None, is_once: false, request_id, note, at };
-        self.queue.submit(move |books| books.grant(&order))?.wait()
+        let order = Credit { account, credits, cents: None, payment: None, request_id, note, at };
+        self.books.grant(&order)?.durable()
     }
 
-    /// Creates a key from random bytes, which the caller takes from the operating system.
+    /// Creates a key without limits from random bytes, which the caller takes from the operating system.
     pub fn create_key(
         &self,
         account: AccountId,
@@ -98,14 +107,32 @@ impl Ledger {
         random: [u8; KEY_RANDOM_BYTES],
         now: Moment,
     ) -> Result<CreatedKey, ChargeError> {
+        self.create_limited_key(account, label, random, KeyLimits::default(), now)
+    }
+
+    /// Creates a key that may spend and read so much, until it ends.
+    pub fn create_limited_key(
+        &self,
+        account: AccountId,
+        label: &str,
+        random: [u8; KEY_RANDOM_BYTES],
+        limits: KeyLimits,
+        now: Moment,
+    ) -> Result<CreatedKey, ChargeError> {
         let (plain, new) = new_key(label, random);
-        let id = self.queue.submit(move |books| books.create_key(account, &new, now))?.wait()?;
+        let id = self.books.create_key(account, &NewKey { limits, ..new }, now)?.durable()?;
         self.created(plain, id)
+    }
+
+    /// Changes what a key may spend and read, and when it ends. What it has spent stays.
+    pub fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Result<KeyView, ChargeError> {
+        self.books.limit_key(id, limits, now)?.durable()?;
+        self.key_view(id)
     }
 
     /// Ends a key at once.
     pub fn revoke_key(&self, id: KeyId, now: Moment) -> Result<KeyView, ChargeError> {
-        self.queue.submit(move |books| books.revoke_key(id, now))?.wait()?;
+        self.books.revoke_key(id, now)?.durable()?;
         self.key_view(id)
     }
 
@@ -119,8 +146,7 @@ impl Ledger {
         now: Moment,
     ) -> Result<CreatedKey, ChargeError> {
         let (plain, new) = new_key(label, random);
-        let created =
-            self.queue.submit(move |books| books.rotate_key(id, &new, grace_seconds, now))?.wait()?;
+        let created = self.books.rotate_key(id, &new, grace_seconds, now)?.durable()?;
         self.created(plain, created)
     }
 
@@ -142,7 +168,7 @@ impl Ledger {
 
     /// Enters a relation, or changes the one of the same datasets and type. Says whether there was one.
     pub fn add_relation(&self, relation: Relation) -> Result<bool, ChargeError> {
-        self.queue.submit(move |books| books.add_relation(relation))?.wait()
+        self.books.add_relation(relation)?.durable()
     }
 
     /// Removes the relations from one dataset to another, or only the one of a type. Returns what was removed.
@@ -155,12 +181,12 @@ impl Ledger {
     ) -> Result<Vec<Relation>, ChargeError> {
         let relation_type = relation_type.map(ToOwned::to_owned);
         let removal = Removal { from: from.to_owned(), to: to.to_owned(), relation_type };
-        self.queue.submit(move |books| books.remove_relations(&removal, now))?.wait()
+        self.books.remove_relations(&removal, now)?.durable()
     }
 
     /// Hands in day counters to be kept. Nobody waits for it.
-    pub fn note_counters(&self, notes: Vec<CounterNote>) -> Result<(), ChargeError> {
-        self.queue.submit_lazy(move |books| books.note_counters(&notes))
+    pub fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
+        self.books.note_counters(notes)
     }
 
     /// Hands in when keys were last used, as far as that is not kept yet. Nobody waits for it.
@@ -171,12 +197,12 @@ impl Ledger {
         if uses.is_empty() {
             return Ok(());
         }
-        self.queue.submit_lazy(move |books| books.note_uses(&uses))
+        self.books.note_key_uses(&uses)
     }
 
     /// The day counters that are kept.
     pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        self.queue.submit(super::books::Books::counters)?.wait()
+        self.books.counters()
     }
 
     fn created(&self, plain: PlainKey, id: KeyId) -> Result<CreatedKey, ChargeError> {
@@ -186,6 +212,7 @@ impl Ledger {
 
 fn new_key(label: &str, random: [u8; KEY_RANDOM_BYTES]) -> (PlainKey, NewKey) {
     let plain = PlainKey::from_random(random);
-    let new = NewKey { hash: plain.hash(), prefix: plain.shown_prefix(), label: label.to_owned() };
+    let (hash, prefix, label) = (plain.hash(), plain.shown_prefix(), label.to_owned());
+    let new = NewKey { hash, prefix, label, limits: KeyLimits::default() };
     (plain, new)
 }

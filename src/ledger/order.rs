@@ -5,7 +5,8 @@
 use sha2::{Digest, Sha256};
 
 use super::directory::AccountHandle;
-use super::id::AccountId;
+use super::id::{AccountId, KeyId};
+use super::key_limits::CapStanding;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::IDEMPOTENCY_KEY_BYTES_MAX;
 
@@ -27,6 +28,8 @@ pub enum Spending {
 pub struct ChargeOrder {
     /// Who pays.
     pub account: AccountHandle,
+    /// With which key.
+    pub key: Option<KeyId>,
     /// Rows of the answer.
     pub rows: u64,
     /// The slug of the dataset.
@@ -43,6 +46,8 @@ pub struct ChargeOrder {
 pub struct DownloadOrder {
     /// Who pays.
     pub account: AccountHandle,
+    /// With which key.
+    pub key: Option<KeyId>,
     /// Rows of the whole file.
     pub rows: u64,
     /// The slug of the dataset.
@@ -70,6 +75,8 @@ impl DownloadOrder {
 pub struct ReserveOrder {
     /// Who pays.
     pub account: AccountHandle,
+    /// With which key.
+    pub key: Option<KeyId>,
     /// The most rows that it can return.
     pub rows: u64,
     /// The slug of the dataset.
@@ -95,6 +102,8 @@ pub struct Receipt {
     pub free_queries_remaining: Option<u32>,
     /// Whether this was paid by an earlier request: the same idempotency key, or a part of a download.
     pub replayed: bool,
+    /// How the key stands to its caps on credits.
+    pub caps: Vec<CapStanding>,
     pub(super) undo: Undo,
 }
 
@@ -105,6 +114,7 @@ pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undo {
     pub(super) account: AccountId,
+    pub(super) key: Option<KeyId>,
     /// The entry that charged, or zero.
     pub(super) sequence: u64,
     pub(super) credits: u64,

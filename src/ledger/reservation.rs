@@ -5,18 +5,19 @@
 
 use std::sync::Arc;
 
-use super::books::Reserved;
+use super::books::Books;
 use super::error::{ChargeError, Unavailable};
 use super::hold::Progress;
 use super::id::ReservationId;
+use super::key_limits::CapStanding;
 use super::order::Receipt;
-use super::queue::Queue;
-use super::ticket::Ticket;
+use super::pending::Pending;
+use super::state::Reserved;
 use crate::clock::Moment;
 
 /// Credits that are set aside for a stream.
 pub struct Reservation {
-    queue: Queue,
+    books: Arc<dyn Books>,
     id: ReservationId,
     // Gone once the reservation is settled.
     progress: Option<Arc<Progress>>,
@@ -24,12 +25,27 @@ pub struct Reservation {
     remaining: u64,
     is_replayed: bool,
     paid_before: u64,
+    caps: Vec<CapStanding>,
 }
 
 impl Reservation {
-    pub(super) fn new(queue: Queue, reserved: Reserved) -> Reservation {
-        let Reserved { id, progress, credits, remaining, is_replayed, paid_before } = reserved;
-        Reservation { queue, id, progress: Some(progress), credits, remaining, is_replayed, paid_before }
+    pub(super) fn new(books: Arc<dyn Books>, reserved: Reserved) -> Reservation {
+        let Reserved { id, progress, credits, remaining, is_replayed, paid_before, caps } = reserved;
+        Reservation {
+            books,
+            id,
+            progress: Some(progress),
+            credits,
+            remaining,
+            is_replayed,
+            paid_before,
+            caps,
+        }
+    }
+
+    /// How the key stands to its caps on credits, with this reservation.
+    pub fn caps(&self) -> &[CapStanding] {
+        &self.caps
     }
 
     /// Credits that are set aside; zero on a free query.
@@ -68,28 +84,20 @@ impl Reservation {
 
     /// The stream ended as it should after so many rows, from the beginning of the answer: they are paid, the rest comes
     /// back.
-    pub fn settle(mut self, rows: u64, now: Moment) -> Result<Ticket<Receipt>, ChargeError> {
+    pub fn settle(mut self, rows: u64, now: Moment) -> Result<Pending<Receipt>, ChargeError> {
         let Some(progress) = self.progress.take() else { return Err(Unavailable::Stopped.into()) };
         progress.note(rows, now);
         progress.answer();
-        submit(&self.queue, self.id, progress)
+        self.books.settle(self.id, &progress)
     }
 }
 
 impl Drop for Reservation {
-    /// The stream broke off: what was delivered is paid. If the order does not get through, the ledger thread finds
-    /// out that nobody holds the reservation and settles it.
+    /// The stream broke off: what was delivered is paid. If the books are down, they find out later that nobody holds the
+    /// reservation, and settle it.
     fn drop(&mut self) {
         if let Some(progress) = self.progress.take() {
-            drop(submit(&self.queue, self.id, progress));
+            drop(self.books.settle(self.id, &progress));
         }
     }
-}
-
-fn submit(queue: &Queue, id: ReservationId, progress: Arc<Progress>) -> Result<Ticket<Receipt>, ChargeError> {
-    // The progress travels with the order: until the order is carried out, the reservation counts as held.
-    queue.submit(move |books| match books.settle(id, progress.outcome(), "")? {
-        Some(receipt) => Ok(receipt),
-        None => Err(Unavailable::Down.into()),
-    })
 }

@@ -3,6 +3,7 @@
 //! Knows the bytes of a line, and no store.
 
 use super::codec::{DecodeError, RecordReader, RecordWriter};
+use super::id::KeyId;
 use crate::clock::UtcDay;
 
 const RECORD: &str = "usage";
@@ -19,11 +20,13 @@ pub struct Usage {
     pub credits: u64,
 }
 
-/// The usage of a dataset on a day.
+/// The usage of a dataset with a key on a day.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageLine {
     /// The UTC day.
     pub day: UtcDay,
+    /// The key that was used, if one was.
+    pub key: Option<KeyId>,
     /// The slug of the dataset.
     pub dataset: String,
     /// Answers that were given.

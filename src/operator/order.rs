@@ -11,8 +11,8 @@ use super::answer::{
 use super::relation_answer::{RelationAdded, RelationLine, Relations};
 use crate::clock::Moment;
 use crate::ledger::{
-    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, Relation,
-    RelationKey,
+    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, PaymentId,
+    Relation, RelationKey,
 };
 use crate::limits::ledger::{RELATION_WEIGHT_DEFAULT, USAGE_DAYS_MAX};
 use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX, RELATIONS_PER_PAGE_MAX};
@@ -164,6 +164,9 @@ pub enum Order {
     },
 }
 
+/// The payment provider of purchases that the operator enters.
+const OPERATOR: &str = "operator";
+
 /// What an order needs beside itself.
 #[derive(Clone)]
 pub struct Context<'l> {
@@ -215,7 +218,11 @@ impl Order {
                 let id = find(ledger, account)?.id();
                 let bought = match reference.as_str() {
                     "" => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
-                    reference => ledger.buy_once(id, *credits, *cents, reference, note, now)?,
+                    reference => {
+                        let (provider, reference) = (OPERATOR.to_owned(), reference.to_owned());
+                        let payment = PaymentId { provider, id: reference };
+                        ledger.buy_once(id, *credits, *cents, payment, note, now)?
+                    }
                 };
                 Answer::Balance(Balance::bought(id, *credits, &bought))
             }

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use mercato::ledger::{
-    AccountHandle, ChargeError, ClaimKind, DownloadOrder, IdempotencyClaim, Ledger, Reservation, ReserveOrder,
+    AccountHandle, ChargeError, ClaimKind, DownloadOrder, IdempotencyClaim, Ledger, Pending, Reservation,
+    ReserveOrder,
 };
 use proptest::prelude::*;
 
@@ -17,7 +18,7 @@ fn begin(
     rows: u64,
     claim: Option<IdempotencyClaim>,
 ) -> Reservation {
-    ledger.reserve(ReserveOrder { claim, ..stream(account, rows, noon()) }).unwrap()
+    ledger.reserve(&ReserveOrder { claim, ..stream(account, rows, noon()) }).unwrap()
 }
 
 /// Breaks off after so many rows.
@@ -47,11 +48,11 @@ fn a_stream_that_is_asked_for_again_pays_what_it_did_not_pay_before() {
     leave(&ledger, second, 20);
     assert_eq!(account.credits(), 970, "fewer rows than were paid");
     let third = begin(&ledger, &account, 100, claim);
-    assert_eq!(third.settle(80, noon()).unwrap().wait().unwrap().charged, 50);
+    assert_eq!(third.settle(80, noon()).and_then(Pending::durable).unwrap().charged, 50);
     assert_eq!(account.credits(), 920);
     let whole = begin(&ledger, &account, 100, claim);
     assert_eq!((whole.reserved(), whole.is_replayed()), (0, true), "it ended after 80 rows");
-    assert_eq!(whole.settle(80, noon()).unwrap().wait().unwrap().charged, 0);
+    assert_eq!(whole.settle(80, noon()).and_then(Pending::durable).unwrap().charged, 0);
     assert_eq!(account.credits(), 920);
 }
 
@@ -73,7 +74,7 @@ proptest! {
             prop_assert_eq!(reservation.reserved(), if is_whole { 0 } else { 100 - paid });
             match how {
                 0 => leave(&ledger, reservation, rows),
-                1 => drop(reservation.settle(rows, noon()).unwrap().wait().unwrap()),
+                1 => drop(reservation.settle(rows, noon()).and_then(Pending::durable).unwrap()),
                 _ => {
                     reservation.delivered(rows, noon());
                     std::mem::forget(reservation);
@@ -111,7 +112,7 @@ fn what_was_paid_under_a_key_survives_restarts_and_kills_and_ends_after_a_day() 
     let wanted = claimed("k", "a").unwrap();
     let paid = |seconds| {
         let at = noon().plus_seconds(seconds);
-        ledger.paid_among(&handle, ClaimKind::Rows, vec![wanted], at).unwrap()
+        ledger.paid_among(&handle, ClaimKind::Rows, &[wanted], at).unwrap()
     };
     assert_eq!((paid(24 * HOUR - 1), paid(24 * HOUR)), (Some(0), None));
 }
@@ -125,15 +126,15 @@ fn a_key_stands_for_one_request_and_is_answered_once_at_a_time() {
     let order = |body| ReserveOrder { claim: claimed("k", body), ..stream(&account, 10, noon()) };
     let page = |body| {
         let order = mercato::ledger::ChargeOrder { claim: claimed("k", body), ..page(&account, 1, noon()) };
-        ledger.submit_charge(order).unwrap().wait()
+        ledger.charge(&order).and_then(Pending::durable)
     };
     let open = begin(&ledger, &account, 10, claim);
-    assert_eq!(refusal(ledger.reserve(order("a"))), ChargeError::IdempotencyInUse);
-    assert_eq!(refusal(ledger.reserve(order("b"))), ChargeError::IdempotencyMismatch);
+    assert_eq!(refusal(ledger.reserve(&order("a"))), ChargeError::IdempotencyInUse);
+    assert_eq!(refusal(ledger.reserve(&order("b"))), ChargeError::IdempotencyMismatch);
     assert_eq!(refusal(page("p")), ChargeError::IdempotencyMismatch);
     leave(&ledger, open, 0);
     assert_eq!(page("p").unwrap().charged, 1, "nothing was paid, so the key is free");
-    assert_eq!(refusal(ledger.reserve(order("a"))), ChargeError::IdempotencyMismatch);
+    assert_eq!(refusal(ledger.reserve(&order("a"))), ChargeError::IdempotencyMismatch);
     let other = customer(&ledger, 10);
     leave(&ledger, begin(&ledger, &other, 10, claim), 5);
     let again = begin(&ledger, &other, 10, claim);
@@ -154,7 +155,7 @@ fn a_replay_is_no_query_of_the_free_plan() {
     for _ in 0..3 {
         let again = begin(&ledger, &account, 500, claim);
         assert!(again.is_replayed());
-        assert_eq!(again.settle(500, noon()).unwrap().wait().unwrap().charged, 0);
+        assert_eq!(again.settle(500, noon()).and_then(Pending::durable).unwrap().charged, 0);
     }
     assert_eq!(left(), Some(99));
     for _ in 0..99 {
@@ -169,21 +170,24 @@ fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_an
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);
     let order = |key| DownloadOrder { claim: claimed(key, "csv"), ..download(&account, 1_000, noon()) };
-    let whole = |key| ledger.reserve_download(order(key)).unwrap();
-    let part = |key| ledger.submit_part(order(key)).unwrap().wait().unwrap().charged;
+    let whole = |key| ledger.reserve_download(&order(key)).unwrap();
+    let part = |key| ledger.sell_part(&order(key)).and_then(Pending::durable).unwrap().charged;
     leave(&ledger, whole("k"), 300);
     assert_eq!((part("k"), account.credits()), (700, 9_000), "the part pays the rest");
     let again = whole("k");
     assert_eq!((again.reserved(), again.is_replayed()), (0, true));
     assert_eq!(part("k"), 0, "also while the whole is on its way");
     drop(again);
-    assert_eq!(whole("k").settle(1_000, noon()).unwrap().wait().unwrap().charged, 0);
-    assert_eq!(whole("l").settle(1_000, noon()).unwrap().wait().unwrap().charged, 1_000);
-    let plain = ledger.reserve_download(download(&account, 1_000, noon())).unwrap();
-    assert_eq!(plain.settle(1_000, noon()).unwrap().wait().unwrap().charged, 1_000);
+    assert_eq!(whole("k").settle(1_000, noon()).and_then(Pending::durable).unwrap().charged, 0);
+    assert_eq!(whole("l").settle(1_000, noon()).and_then(Pending::durable).unwrap().charged, 1_000);
+    let plain = ledger.reserve_download(&download(&account, 1_000, noon())).unwrap();
+    assert_eq!(plain.settle(1_000, noon()).and_then(Pending::durable).unwrap().charged, 1_000);
     assert_eq!((part("m"), whole("m").reserved()), (0, 1_000), "a part that cost nothing paid nothing");
     let other = DownloadOrder { claim: claimed("k", "json"), ..download(&account, 1_000, noon()) };
-    assert_eq!(refusal(ledger.submit_part(other).unwrap().wait()), ChargeError::IdempotencyMismatch);
+    assert_eq!(
+        refusal(ledger.sell_part(&other).and_then(Pending::durable)),
+        ChargeError::IdempotencyMismatch
+    );
     assert!(ledger.verify().unwrap().is_balanced());
 }
 
@@ -193,9 +197,9 @@ fn a_part_that_is_refunded_pays_under_its_key_no_more() {
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
     let order = || DownloadOrder { claim: claimed("k", "csv"), ..download(&account, 1_000, noon()) };
-    let receipt = ledger.submit_part(order()).unwrap().wait().unwrap();
-    ledger.submit_refund(receipt, noon()).unwrap().wait().unwrap();
-    let whole = ledger.reserve_download(order()).unwrap();
+    let receipt = ledger.sell_part(&order()).and_then(Pending::durable).unwrap();
+    ledger.refund(receipt, noon()).and_then(Pending::durable).unwrap();
+    let whole = ledger.reserve_download(&order()).unwrap();
     assert_eq!((whole.reserved(), whole.is_replayed()), (1_000, false));
 }
 
@@ -207,16 +211,22 @@ fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
     let at = |hours: i64| noon().plus_seconds(hours * HOUR);
     let rows = |hours| {
         let order = ReserveOrder { claim: claimed("s", "a"), ..stream(&account, 100, at(hours)) };
-        ledger.reserve(order).unwrap().settle(100, at(hours)).unwrap().wait().unwrap().charged
+        ledger.reserve(&order).unwrap().settle(100, at(hours)).and_then(Pending::durable).unwrap().charged
     };
     assert_eq!((rows(0), rows(23), rows(24), rows(47), rows(48)), (100, 0, 100, 0, 100));
     let file = |hours| {
         let order = DownloadOrder { claim: claimed("f", "csv"), ..download(&account, 1_000, at(hours)) };
-        ledger.reserve_download(order).unwrap().settle(1_000, at(hours)).unwrap().wait().unwrap().charged
+        ledger
+            .reserve_download(&order)
+            .unwrap()
+            .settle(1_000, at(hours))
+            .and_then(Pending::durable)
+            .unwrap()
+            .charged
     };
     let part = |hours| {
         let order = download(&account, 1_000, at(hours));
-        ledger.submit_part(order).unwrap().wait().unwrap().charged
+        ledger.sell_part(&order).and_then(Pending::durable).unwrap().charged
     };
     assert_eq!((file(0), file(23), part(23), part(24)), (1_000, 0, 0, 1_000));
 }
@@ -239,8 +249,9 @@ fn an_answer_that_breaks_off_by_our_own_fault_costs_nothing_and_changes_nothing_
     assert_eq!(again.reserved(), 70);
     waive(again);
     assert_eq!((account.credits(), begin(&ledger, &account, 100, claim).reserved()), (9_970, 70));
-    let whole = ledger.reserve_download(download(&account, 1_000, noon())).unwrap();
-    let part = || ledger.submit_part(download(&account, 1_000, noon())).unwrap().wait().unwrap().charged;
+    let whole = ledger.reserve_download(&download(&account, 1_000, noon())).unwrap();
+    let part =
+        || ledger.sell_part(&download(&account, 1_000, noon())).and_then(Pending::durable).unwrap().charged;
     assert_eq!(part(), 0, "the whole is on its way");
     let before = account.credits();
     waive(whole);
@@ -257,7 +268,7 @@ fn fastest_lookup(ledger: &Ledger, account: &AccountHandle) -> Duration {
     let round = |_| {
         let began = Instant::now();
         for _ in 0..10 {
-            ledger.paid_among(account, ClaimKind::Rows, vec![wanted], noon()).unwrap();
+            ledger.paid_among(account, ClaimKind::Rows, &[wanted], noon()).unwrap();
         }
         began.elapsed()
     };

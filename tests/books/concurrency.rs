@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mercato::ledger::{ChargeError, ChargeOrder};
+use mercato::ledger::{ChargeError, ChargeOrder, Pending};
 
 use crate::desk::{Desk, charge, claimed, customer, noon, page, stream};
 
@@ -51,8 +51,8 @@ fn pages_and_streams_of_many_clients_share_one_balance() {
                         let Ok(receipt) = charge(ledger, account, 3, now) else { continue };
                         sold.fetch_add(receipt.charged, Ordering::Relaxed);
                     } else {
-                        let Ok(reservation) = ledger.reserve(stream(account, 10, now)) else { continue };
-                        let receipt = reservation.settle(turn % 11, now).unwrap().wait().unwrap();
+                        let Ok(reservation) = ledger.reserve(&stream(account, 10, now)) else { continue };
+                        let receipt = reservation.settle(turn % 11, now).and_then(Pending::durable).unwrap();
                         sold.fetch_add(receipt.charged, Ordering::Relaxed);
                     }
                 }
@@ -74,7 +74,7 @@ fn a_request_that_is_sent_many_times_at_once_is_paid_once() {
             let order = ChargeOrder { claim: claimed("same", "{}"), ..page(&account, 10, now) };
             let (ledger, charged) = (&ledger, &charged);
             scope.spawn(move || {
-                let receipt = ledger.submit_charge(order).unwrap().wait().unwrap();
+                let receipt = ledger.charge(&order).and_then(Pending::durable).unwrap();
                 charged.fetch_add(receipt.charged, Ordering::Relaxed);
             });
         }

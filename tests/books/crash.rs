@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{AccountId, ChargeDurability, EntryKind, Ledger, LedgerOptions};
+use mercato::ledger::{AccountId, ChargeDurability, EntryKind, Ledger, LedgerOptions, Pending};
 
 use crate::desk::{Desk, handle, page, stream};
 
@@ -135,7 +135,7 @@ fn sell(ledger: &Ledger, round: u64, count: &AtomicU64) {
         let request_id = format!("page-{round}-{number}");
         let order = page(&account, number % 50 + 1, SystemClock.now());
         let order = mercato::ledger::ChargeOrder { request_id: request_id.clone(), ..order };
-        let receipt = ledger.submit_charge(order).unwrap().wait().unwrap();
+        let receipt = ledger.charge(&order).and_then(Pending::durable).unwrap();
         tell(&request_id, receipt.charged);
     }
 }
@@ -147,12 +147,12 @@ fn run_streams(ledger: &Ledger, round: u64, count: &AtomicU64) {
         let request_id = format!("stream-{round}-{number}");
         let order = stream(&account, 5_000, SystemClock.now());
         let order = mercato::ledger::ReserveOrder { request_id: request_id.clone(), ..order };
-        let reservation = ledger.reserve(order).unwrap();
+        let reservation = ledger.reserve(&order).unwrap();
         for rows in 0..number % 40 {
             reservation.delivered(rows, SystemClock.now());
             std::thread::sleep(Duration::from_micros(100));
         }
-        let receipt = reservation.settle(number % 40, SystemClock.now()).unwrap().wait().unwrap();
+        let receipt = reservation.settle(number % 40, SystemClock.now()).and_then(Pending::durable).unwrap();
         tell(&request_id, receipt.charged);
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
     AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeOrder, DownloadOrder, IdempotencyClaim,
-    Ledger, LedgerOptions, OpenError, Receipt, ReserveOrder,
+    Ledger, LedgerOptions, OpenError, Pending, Receipt, ReserveOrder,
 };
 use tempfile::TempDir;
 
@@ -53,7 +53,7 @@ pub fn handle(ledger: &Ledger, id: AccountId) -> AccountHandle {
 
 pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeOrder {
     let (dataset, request_id) = ("orders".to_owned(), "request".to_owned());
-    ChargeOrder { account: account.clone(), rows, dataset, request_id, claim: None, at }
+    ChargeOrder { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
 }
 
 pub fn claimed(key: &str, body: &str) -> Option<IdempotencyClaim> {
@@ -66,17 +66,18 @@ pub fn charge(
     rows: u64,
     at: Moment,
 ) -> Result<Receipt, ChargeError> {
-    ledger.submit_charge(page(account, rows, at))?.wait()
+    ledger.charge(&page(account, rows, at)).and_then(Pending::durable)
 }
 
 pub fn stream(account: &AccountHandle, rows: u64, at: Moment) -> ReserveOrder {
     let (dataset, request_id) = ("orders".to_owned(), "stream".to_owned());
-    ReserveOrder { account: account.clone(), rows, dataset, request_id, claim: None, at }
+    ReserveOrder { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
 }
 
 pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadOrder {
     DownloadOrder {
         account: account.clone(),
+        key: None,
         rows,
         dataset: "orders".to_owned(),
         version: "1.0.0".to_owned(),

@@ -59,13 +59,12 @@ fn sell_until_down(ledger: &Ledger, account: &mercato::ledger::AccountHandle) ->
     let mut sold = 0;
     let end = Instant::now() + Duration::from_secs(60);
     while Instant::now() < end {
-        let tickets: Vec<_> = (0..64)
-            .filter_map(|_| ledger.submit_charge(crate::desk::page(account, 1, noon())).ok())
-            .collect();
+        let tickets: Vec<_> =
+            (0..64).filter_map(|_| ledger.charge(&crate::desk::page(account, 1, noon())).ok()).collect();
         let is_down = tickets.is_empty();
         sold += tickets
             .into_iter()
-            .filter_map(|ticket| ticket.wait().ok())
+            .filter_map(|ticket| ticket.durable().ok())
             .map(|receipt| receipt.charged)
             .sum::<u64>();
         if is_down {

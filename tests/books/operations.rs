@@ -1,7 +1,7 @@
 //! What buying, querying, streaming and downloading does to an account.
 
 use mercato::clock::{Moment, UtcDay};
-use mercato::ledger::{AccountHandle, ChargeError, EntryKind, Ledger, Plan, Spending};
+use mercato::ledger::{AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending};
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
 
@@ -39,13 +39,17 @@ fn a_purchase_records_its_price_and_makes_the_account_prepaid() {
     assert_eq!(entries[1].request_id, "order-1");
 }
 
+fn invoice(id: &str) -> PaymentId {
+    PaymentId { provider: "bank".to_owned(), id: id.to_owned() }
+}
+
 #[test]
-fn a_purchase_with_a_reference_is_entered_once() {
+fn a_payment_is_entered_once_for_one_account() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (account, other) = (customer(&ledger, 0), customer(&ledger, 0));
     let buy = |ledger: &Ledger, credits| {
-        ledger.buy_once(account.id(), credits, None, "INV-7", "", now.plus_seconds(HOUR))
+        ledger.buy_once(account.id(), credits, None, invoice("INV-7"), "", now.plus_seconds(HOUR))
     };
     let first = buy(&ledger, 1_000).unwrap();
     assert_eq!((first.balance, first.is_replayed), (1_000, false));
@@ -54,7 +58,8 @@ fn a_purchase_with_a_reference_is_entered_once() {
     assert_eq!((again.balance, again.cents, again.is_replayed), (990, 500, true));
     let refused = buy(&ledger, 2_000).unwrap_err();
     assert!(refused.to_string().contains("INV-7"), "{refused}");
-    assert_eq!(ledger.buy_once(other.id(), 5, None, "INV-7", "", now).unwrap().balance, 5);
+    let refused = ledger.buy_once(other.id(), 5, None, invoice("INV-7"), "", now);
+    assert!(refused.unwrap_err().to_string().contains("INV-7"), "a payment is entered for one account");
     drop(ledger);
     assert!(buy(&desk.open(), 1_000).unwrap().is_replayed);
 }
@@ -71,7 +76,10 @@ fn the_free_plan_ends_after_a_hundred_queries_and_begins_anew_with_the_month() {
     let resets_at = UtcDay::from_civil(2026, 12, 1).start();
     let exhausted = ChargeError::FreePlanExhausted { allowance: 100, resets_at };
     assert_eq!(charge(&ledger, &account, 1, now).unwrap_err(), exhausted);
-    assert_eq!(ledger.can_afford_anything(&account, Spending::Query, None, now), Err(exhausted.clone()));
+    assert_eq!(
+        ledger.can_afford_anything(&account, None, Spending::Query, None, now),
+        Err(exhausted.clone())
+    );
     drop(ledger);
     let ledger = desk.open();
     let account = ledger.account(account.id()).unwrap();
@@ -88,17 +96,17 @@ fn a_free_account_streams_ten_thousand_rows_at_most_and_downloads_nothing() {
     let account = customer(&ledger, 0);
     let too_many = ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 };
     let wanted = Spending::Stream { limit: 10_001 };
-    assert_eq!(ledger.can_afford_anything(&account, wanted, None, now), Err(too_many));
+    assert_eq!(ledger.can_afford_anything(&account, None, wanted, None, now), Err(too_many));
     let no_credits = ChargeError::InsufficientCredits { required: 1, available: 0 };
-    assert_eq!(ledger.can_afford_anything(&account, Spending::Download, None, now), Err(no_credits));
-    let reservation = ledger.reserve(stream(&account, 10_000, now)).unwrap();
-    let receipt = reservation.settle(0, now).unwrap().wait().unwrap();
+    assert_eq!(ledger.can_afford_anything(&account, None, Spending::Download, None, now), Err(no_credits));
+    let reservation = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
+    let receipt = reservation.settle(0, now).and_then(Pending::durable).unwrap();
     assert_eq!(
         (receipt.charged, receipt.free_queries_remaining),
         (0, Some(99)),
         "an empty answer is an answer"
     );
-    let broken = ledger.reserve(stream(&account, 10_000, now)).unwrap();
+    let broken = ledger.reserve(&stream(&account, 10_000, now)).unwrap();
     drop(broken);
     assert_eq!(ledger.verify().unwrap().open_reservations, 0);
     assert_eq!(ledger.account_view(&account, now).free_queries_remaining, Some(99), "no row, no query");
@@ -109,13 +117,13 @@ fn a_stream_holds_back_what_it_can_cost_and_gives_the_rest_back() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
-    let reservation = ledger.reserve(stream(&account, 80, now)).unwrap();
+    let reservation = ledger.reserve(&stream(&account, 80, now)).unwrap();
     assert_eq!((reservation.reserved(), reservation.remaining(), account.credits()), (80, 20, 20));
     let refused = ChargeError::InsufficientCredits { required: 21, available: 20 };
     assert_eq!(charge(&ledger, &account, 21, now).unwrap_err(), refused);
-    let receipt = reservation.settle(50, now).unwrap().wait().unwrap();
+    let receipt = reservation.settle(50, now).and_then(Pending::durable).unwrap();
     assert_eq!((receipt.charged, receipt.remaining, account.reserved()), (50, 50, 0));
-    let left = ledger.reserve(stream(&account, 50, now)).unwrap();
+    let left = ledger.reserve(&stream(&account, 50, now)).unwrap();
     left.delivered(7, now);
     drop(left);
     assert!(ledger.verify().unwrap().is_balanced());
@@ -127,7 +135,7 @@ fn a_stop_settles_open_reservations_to_what_was_delivered() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
-    let reservation = ledger.reserve(stream(&account, 60, now)).unwrap();
+    let reservation = ledger.reserve(&stream(&account, 60, now)).unwrap();
     reservation.delivered(25, now);
     std::mem::forget(reservation);
     drop(ledger);
@@ -147,20 +155,21 @@ fn the_same_idempotency_key_pays_once_and_another_body_is_refused() {
         order.claim = claimed("k-1", body);
         order
     };
-    let first = ledger.submit_charge(order("{}", now)).unwrap().wait().unwrap();
+    let first = ledger.charge(&order("{}", now)).and_then(Pending::durable).unwrap();
     assert_eq!((first.charged, first.replayed), (10, false));
-    ledger.can_afford_anything(&account, Spending::Query, claimed("k-1", "{}").as_ref(), now).unwrap();
-    let again = ledger.submit_charge(order("{}", now)).unwrap().wait().unwrap();
+    ledger.can_afford_anything(&account, None, Spending::Query, claimed("k-1", "{}").as_ref(), now).unwrap();
+    let again = ledger.charge(&order("{}", now)).and_then(Pending::durable).unwrap();
     assert_eq!((again.charged, again.remaining, again.replayed), (0, 0, true));
-    let other = ledger.submit_charge(order("{\"limit\":5}", now)).unwrap().wait();
+    let other = ledger.charge(&order("{\"limit\":5}", now)).and_then(Pending::durable);
     assert_eq!(other.unwrap_err(), ChargeError::IdempotencyMismatch);
-    let other = ledger.can_afford_anything(&account, Spending::Query, claimed("k-1", "x").as_ref(), now);
+    let other =
+        ledger.can_afford_anything(&account, None, Spending::Query, claimed("k-1", "x").as_ref(), now);
     assert_eq!(other, Err(ChargeError::IdempotencyMismatch));
     drop(ledger);
     let ledger = desk.open();
     let almost = now.plus_seconds(24 * HOUR - 1);
-    assert!(ledger.submit_charge(order("{}", almost)).unwrap().wait().unwrap().replayed);
-    let after = ledger.submit_charge(order("{}", now.plus_seconds(24 * HOUR))).unwrap().wait();
+    assert!(ledger.charge(&order("{}", almost)).and_then(Pending::durable).unwrap().replayed);
+    let after = ledger.charge(&order("{}", now.plus_seconds(24 * HOUR))).and_then(Pending::durable);
     assert!(matches!(after, Err(ChargeError::InsufficientCredits { .. })));
 }
 
@@ -171,24 +180,24 @@ fn an_answer_that_failed_costs_nothing_and_frees_its_idempotency_key() {
     let account = customer(&ledger, 10);
     let mut order = page(&account, 10, now);
     order.claim = claimed("k", "{}");
-    let receipt = ledger.submit_charge(order).unwrap().wait().unwrap();
-    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    let receipt = ledger.charge(&order).and_then(Pending::durable).unwrap();
+    ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
     assert_eq!(account.credits(), 10);
     let mut order = page(&account, 10, now);
     order.claim = claimed("k", "{}");
-    assert_eq!(ledger.submit_charge(order).unwrap().wait().unwrap().charged, 10);
+    assert_eq!(ledger.charge(&order).and_then(Pending::durable).unwrap().charged, 10);
     let free = customer(&ledger, 0);
     let receipt = charge(&ledger, &free, 5, now).unwrap();
-    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
     assert_eq!(ledger.account_view(&free, now).free_queries_remaining, Some(100));
     assert!(ledger.verify().unwrap().is_balanced());
 }
 
 /// A whole file that is delivered up to so many rows.
 fn whole(ledger: &Ledger, account: &AccountHandle, rows: u64, at: Moment) -> u64 {
-    let reservation = ledger.reserve_download(download(account, 100, at)).unwrap();
+    let reservation = ledger.reserve_download(&download(account, 100, at)).unwrap();
     if rows == 100 {
-        return reservation.settle(rows, at).unwrap().wait().unwrap().charged;
+        return reservation.settle(rows, at).and_then(Pending::durable).unwrap().charged;
     }
     let before = account.credits() + reservation.reserved();
     reservation.delivered(rows, at);
@@ -199,7 +208,7 @@ fn whole(ledger: &Ledger, account: &AccountHandle, rows: u64, at: Moment) -> u64
 }
 
 fn part(ledger: &Ledger, account: &AccountHandle, at: Moment) -> Result<u64, ChargeError> {
-    ledger.submit_part(download(account, 100, at)).unwrap().wait().map(|receipt| receipt.charged)
+    ledger.sell_part(&download(account, 100, at)).and_then(Pending::durable).map(|receipt| receipt.charged)
 }
 
 #[test]
@@ -228,9 +237,9 @@ fn a_download_that_breaks_off_costs_what_was_written_and_its_rest_is_paid_once()
     drop(ledger);
     let ledger = desk.open();
     let account = ledger.account(account.id()).unwrap();
-    let receipt = ledger.submit_part(download(&account, 100, now)).unwrap().wait().unwrap();
+    let receipt = ledger.sell_part(&download(&account, 100, now)).and_then(Pending::durable).unwrap();
     assert_eq!(receipt.charged, 70);
-    ledger.submit_refund(receipt, now).unwrap().wait().unwrap();
+    ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
     assert_eq!(part(&ledger, &account, now), Ok(70), "what was refunded is unpaid again, and nothing else");
     assert_eq!(part(&ledger, &account, now), Ok(0));
     assert_eq!(whole(&ledger, &account, 10, now), 10, "a new download");
@@ -244,7 +253,7 @@ fn parts_read_while_the_whole_is_on_its_way_make_it_paid_in_full() {
         let (desk, now) = (Desk::new(), noon());
         let ledger = desk.open();
         let account = customer(&ledger, 1_000);
-        let reservation = ledger.reserve_download(download(&account, 100, now)).unwrap();
+        let reservation = ledger.reserve_download(&download(&account, 100, now)).unwrap();
         reservation.delivered(20, now);
         assert_eq!(part(&ledger, &account, now), Ok(0));
         if ends_by_crash {
@@ -266,12 +275,13 @@ fn an_estimate_says_what_rows_would_cost() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (paying, free) = (customer(&ledger, 10), customer(&ledger, 0));
-    let estimate = ledger.estimate(&paying, 11, Spending::Query, now);
+    let estimate = ledger.estimate(&paying, None, 11, Spending::Query, now).unwrap();
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (11, 10, false));
-    let estimate = ledger.estimate(&free, 10_000, Spending::Query, now);
+    let estimate = ledger.estimate(&free, None, 10_000, Spending::Query, now).unwrap();
     assert_eq!((estimate.credits_required, estimate.credits_available, estimate.affordable), (0, 0, true));
-    assert!(!ledger.estimate(&free, 10_001, Spending::Query, now).affordable);
-    let affordable = |account, rows, spending| ledger.estimate(account, rows, spending, now).affordable;
+    assert!(!ledger.estimate(&free, None, 10_001, Spending::Query, now).unwrap().affordable);
+    let affordable =
+        |account, rows, spending| ledger.estimate(account, None, rows, spending, now).unwrap().affordable;
     assert!(!affordable(&free, 1, Spending::Download), "free queries do not pay for downloads");
     assert!(affordable(&paying, 10, Spending::Download) && !affordable(&paying, 11, Spending::Download));
     assert!(affordable(&paying, 10, Spending::Stream { limit: 1_000_000 }));
@@ -291,7 +301,7 @@ fn usage_is_told_by_day_and_dataset() {
     charge(&ledger, &account, 8, now).unwrap();
     let mut other = page(&account, 1, now);
     other.dataset = "lineitem".to_owned();
-    ledger.submit_charge(other).unwrap().wait().unwrap();
+    ledger.charge(&other).and_then(Pending::durable).unwrap();
     charge(&ledger, &account, 9, now.plus_seconds(-40 * 86_400)).unwrap();
     let tell = |ledger: &Ledger| {
         let lines = ledger.usage(account.id(), 30, now).unwrap();
@@ -322,7 +332,8 @@ fn a_backup_of_books_in_use_restores_to_the_same_books() {
     assert_eq!((back.records, back.last_sequence), (summary.records, summary.last_sequence));
     let options = mercato::ledger::LedgerOptions::default();
     let copy = Ledger::open(&restored, options, now).unwrap();
-    let expected = 10_000 - (summary.last_sequence - 1);
+    // The first two records are the account and its purchase.
+    let expected = 10_000 - (summary.last_sequence - 2);
     assert_eq!(copy.account(account.id()).unwrap().credits(), expected);
     assert!(copy.verify().unwrap().is_balanced());
     assert!(mercato::ledger::restore(&summary.path, &desk.path()).is_err(), "books are never overwritten");

@@ -5,7 +5,7 @@
 use mercato::clock::Moment;
 use mercato::ledger::{
     AccountHandle, AccountId, ChargeError, ClaimKind, CreatedKey, DownloadOrder, EntryKind, IdempotencyClaim,
-    Ledger, Receipt, Reservation, ReserveOrder,
+    Ledger, Pending, Receipt, Reservation, ReserveOrder,
 };
 
 use crate::desk::{Desk, claimed, download, handle, noon, page, stream};
@@ -157,7 +157,7 @@ impl World {
             Step::Settle { which, rows } => {
                 let Some(open) = take_one(&mut self.open, which) else { return };
                 self.model.settle(&open.held, End::Whole(rows), self.now);
-                open.reservation.settle(rows, self.now).unwrap().wait().unwrap();
+                open.reservation.settle(rows, self.now).and_then(Pending::durable).unwrap();
             }
             Step::Abandon { which, rows } => {
                 let Some(open) = take_one(&mut self.open, which) else { return };
@@ -220,7 +220,7 @@ impl World {
     fn charge(&mut self, account: u64, rows: u64, claim: Option<&Claim>) {
         let mut order = page(&self.handle(account), rows, self.now);
         order.claim = wire(claim);
-        let result = self.ledger().submit_charge(order).unwrap().wait();
+        let result = self.ledger().charge(&order).and_then(Pending::durable);
         let expected = match self.claimed(account, claim, ClaimKind::Rows) {
             Ok(Some(_)) => {
                 assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
@@ -247,7 +247,7 @@ impl World {
     fn reserve(&mut self, account: u64, rows: u64, claim: Option<Claim>) {
         let order =
             ReserveOrder { claim: wire(claim.as_ref()), ..stream(&self.handle(account), rows, self.now) };
-        let result = self.ledger().reserve(order);
+        let result = self.ledger().reserve(&order);
         let price = self.model.price(account, rows, self.now);
         self.begin(account, rows, claim, price, None, result);
     }
@@ -255,7 +255,7 @@ impl World {
     fn download(&mut self, account: u64, rows: u64, claim: Option<Claim>) {
         let order =
             DownloadOrder { claim: wire(claim.as_ref()), ..download(&self.handle(account), rows, self.now) };
-        let result = self.ledger().reserve_download(order);
+        let result = self.ledger().reserve_download(&order);
         let price = self.model.price_in_credits(account, rows);
         self.begin(account, rows, claim, price, Some(false), result);
     }
@@ -291,7 +291,7 @@ impl World {
 
     fn part(&mut self, account: u64, rows: u64, claim: Option<&Claim>) {
         let order = DownloadOrder { claim: wire(claim), ..download(&self.handle(account), rows, self.now) };
-        let result = self.ledger().submit_part(order).unwrap().wait();
+        let result = self.ledger().sell_part(&order).and_then(Pending::durable);
         if let Err(reason) = self.claimed(account, claim, ClaimKind::File) {
             assert_eq!(reason, name(&result.unwrap_err()));
             return;
@@ -328,7 +328,7 @@ impl World {
 
     fn refund(&mut self, which: usize) {
         let Some(sold) = take_one(&mut self.sold, which) else { return };
-        self.ledger().submit_refund(sold.receipt, self.now).unwrap().wait().unwrap();
+        self.ledger().refund(sold.receipt, self.now).and_then(Pending::durable).unwrap();
         self.model.give_back(sold.account, &sold.paid);
         for forget in sold.forget {
             match forget {
@@ -433,8 +433,8 @@ impl World {
             for (what, request) in requests.flat_map(|what| (0..REQUESTS).map(move |number| (what, number))) {
                 let claim = named(what, Some((key, request)));
                 for kind in [ClaimKind::Rows, ClaimKind::File] {
-                    let claims = wire(claim.as_ref()).into_iter().collect();
-                    let found = self.ledger().paid_among(&self.handle(id), kind, claims, self.now);
+                    let claims: Vec<_> = wire(claim.as_ref()).into_iter().collect();
+                    let found = self.ledger().paid_among(&self.handle(id), kind, &claims, self.now);
                     let expected = self.claimed(id, claim.as_ref(), kind).map(|paid| paid.map(|_| 0));
                     assert_eq!(found.map_err(|error| name(&error)), expected, "acc_{id} {claim:?}");
                 }

@@ -16,7 +16,7 @@ use crate::http::negotiation::choose;
 use crate::http::range::{self, Asked};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
-use crate::ledger::{ChargeError, DownloadOrder, IdempotencyClaim, Ticket};
+use crate::ledger::{ChargeError, DownloadOrder, IdempotencyClaim, Pending};
 use crate::render::{Document, Format, renderer_version};
 
 /// Paths of this file.
@@ -142,6 +142,7 @@ impl File<'_> {
         let version = self.version;
         let order = DownloadOrder {
             account: request.caller()?.account.clone(),
+            key: Some(request.caller()?.key.id()),
             rows: version.table.row_count().into(),
             dataset: self.slug.to_owned(),
             version: version.version.to_string(),
@@ -152,11 +153,11 @@ impl File<'_> {
         };
         let mut is_replayed = false;
         let (paid, charged, remaining) = if is_part {
-            let receipt = self.app.ledger.submit_part(order).and_then(Ticket::wait).map_err(not_paid)?;
+            let receipt = self.app.ledger.sell_part(&order).and_then(Pending::durable).map_err(not_paid)?;
             let (charged, remaining) = (receipt.charged, receipt.remaining);
             (Paid::InAdvance(receipt), charged, remaining)
         } else {
-            let reservation = self.app.ledger.reserve_download(order).map_err(not_paid)?;
+            let reservation = self.app.ledger.reserve_download(&order).map_err(not_paid)?;
             is_replayed = reservation.is_replayed();
             let (charged, remaining) = (reservation.reserved(), reservation.remaining());
             (Paid::AsItGoes(reservation), charged, remaining)

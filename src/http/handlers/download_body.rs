@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::long_work::{Break, LongWork};
 use crate::catalog::DatasetVersion;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
-use crate::ledger::{Receipt, Reservation, Ticket};
+use crate::ledger::{Pending, Receipt, Reservation};
 use crate::render::{Document, DocumentUnit, Format, Next, Progress, Units, Work};
 
 /// The end of a file that leaves only after it was settled.
@@ -99,8 +99,8 @@ fn broken_off(
             tracing::error!(request_id, reason, "a download broke off");
             app.catalog.quarantine(version, slug, reason, app.clock.now());
             // Nobody can read the rest, so what was paid for this part comes back.
-            let refunded = receipt.map(|receipt| app.ledger.submit_refund(receipt, app.clock.now()));
-            if let Some(Err(error)) = refunded.map(|submitted| submitted.and_then(Ticket::wait)) {
+            let refunded = receipt.map(|receipt| app.ledger.refund(receipt, app.clock.now()));
+            if let Some(Err(error)) = refunded.map(|refund| refund.and_then(Pending::durable)) {
                 tracing::error!(request_id, %error, "the charge of a failed download is not refunded");
             }
         }
@@ -185,8 +185,8 @@ impl Sending<'_, '_, '_, '_> {
     /// All rows are printed: a whole file is paid now, before its end is sent.
     fn settle(&mut self) -> Result<(), Break> {
         let Some(reservation) = self.reservation.take() else { return Ok(()) };
-        let ticket = reservation.settle(self.end.rows, self.app.clock.now());
-        let receipt = ticket.and_then(Ticket::wait).map_err(|error| Break::Books(error.to_string()))?;
+        let settled = reservation.settle(self.end.rows, self.app.clock.now());
+        let receipt = settled.and_then(Pending::durable).map_err(|error| Break::Books(error.to_string()))?;
         self.end.credits = receipt.charged;
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::dataset_answer::{damaged, find, no_parameters, verified};
 use super::dataset_version;
 use super::query::uncharged;
 use super::query_input::{Asked, not_planned};
+use crate::access::Caller;
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -54,8 +55,8 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             }
         }
     };
-    let account = &request.caller()?.account;
-    let estimate = app.ledger.estimate(account, rows, spending, request.now());
+    let Caller { account, key } = request.caller()?;
+    let estimate = app.ledger.estimate(account, Some(key), rows, spending, request.now())?;
     let response = Response::data(&EstimateData {
         rows,
         credits_required: estimate.credits_required,

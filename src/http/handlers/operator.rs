@@ -28,12 +28,12 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         out.single(name, help, kind, value);
     }
     let stats = app.ledger.stats();
-    let flushes = "mercato_ledger_flush_seconds";
-    out.family(flushes, "Time to bring a batch to the disk.", Kind::Histogram);
-    out.seconds(flushes, "", &stats.flush_micros);
-    let sizes = "mercato_ledger_batch_operations";
-    out.family(sizes, "Operations that were written together.", Kind::Histogram);
-    out.numbers(sizes, "", &stats.batch_sizes);
+    let syncs = "mercato_ledger_sync_seconds";
+    out.family(syncs, "Time of one sync of the log.", Kind::Histogram);
+    out.seconds(syncs, "", &stats.sync_micros);
+    let sizes = "mercato_ledger_sync_records";
+    out.family(sizes, "Records that one sync made durable.", Kind::Histogram);
+    out.numbers(sizes, "", &stats.group_sizes);
     let text = out.into_text();
     Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
 }
@@ -89,7 +89,7 @@ fn datasets(app: &App) -> [Gauge; 15] {
     ]
 }
 
-fn books(app: &App) -> [Gauge; 10] {
+fn books(app: &App) -> [Gauge; 8] {
     let books = app.ledger.stats();
     let serves = u64::from(app.ledger.health() == Health::Serving);
     let (addresses, address_bytes) = app.gate.tracked_addresses();
@@ -97,8 +97,6 @@ fn books(app: &App) -> [Gauge; 10] {
         ("mercato_ledger_serving", "1 while the books can be written.", serves),
         ("mercato_ledger_entries", "Entries in the books.", books.entries),
         ("mercato_ledger_operations_total", "Operations on the books since the start.", books.operations),
-        ("mercato_ledger_batches_total", "Batches in which they were written.", books.batches),
-        ("mercato_ledger_queue_depth", "Operations that wait for the books.", count(books.queue_depth)),
         ("mercato_ledger_open_reservations", "Streams that hold credits.", books.open_reservations),
         ("mercato_accounts", "Accounts.", count(books.accounts)),
         ("mercato_keys", "Keys, revoked ones included.", count(books.keys)),

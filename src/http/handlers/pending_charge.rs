@@ -1,4 +1,4 @@
-//! A charge that was submitted for an answer which is not finished yet.
+//! A charge for an answer which is not finished yet.
 //!
 //! If the answer fails on the way, also by a panic, the credits come back.
 
@@ -6,27 +6,26 @@ use std::sync::Arc;
 
 use crate::clock::Moment;
 use crate::http::errors::ApiError;
-use crate::ledger::{ChargeOrder, Ledger, Receipt, Ticket};
+use crate::ledger::{ChargeOrder, Ledger, Pending, Receipt};
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
 pub(super) struct PendingCharge {
     ledger: Arc<Ledger>,
-    ticket: Option<Ticket<Receipt>>,
+    receipt: Option<Pending<Receipt>>,
     at: Moment,
 }
 
 impl PendingCharge {
-    /// Submits the charge; it becomes durable while the answer is rendered.
-    pub(super) fn submit(ledger: &Arc<Ledger>, order: ChargeOrder) -> Result<Self, ApiError> {
-        let at = order.at;
-        let ticket = ledger.submit_charge(order)?;
-        Ok(Self { ledger: Arc::clone(ledger), ticket: Some(ticket), at })
+    /// Charges; the charge becomes durable while the answer is rendered, or in `complete`.
+    pub(super) fn submit(ledger: &Arc<Ledger>, order: &ChargeOrder) -> Result<Self, ApiError> {
+        let receipt = Some(ledger.charge(order)?);
+        Ok(Self { ledger: Arc::clone(ledger), receipt, at: order.at })
     }
 
-    /// Waits until the charge is on record.
+    /// Waits until the charge is durable.
     pub(super) fn complete(mut self) -> Result<Receipt, ApiError> {
-        match self.ticket.take() {
-            Some(ticket) => Ok(ticket.wait()?),
+        match self.receipt.take() {
+            Some(receipt) => Ok(receipt.durable()?),
             None => Err(ApiError::internal("a charge was completed twice")),
         }
     }
@@ -34,9 +33,9 @@ impl PendingCharge {
 
 impl Drop for PendingCharge {
     fn drop(&mut self) {
-        let Some(ticket) = self.ticket.take() else { return };
-        let refunded = ticket.wait().and_then(|receipt| self.ledger.submit_refund(receipt, self.at)?.wait());
-        if let Err(error) = refunded {
+        let Some(receipt) = self.receipt.take() else { return };
+        let refund = |receipt: Receipt| self.ledger.refund(receipt, self.at).and_then(Pending::durable);
+        if let Err(error) = receipt.durable().and_then(refund) {
             tracing::error!(%error, "the charge of a failed answer is not refunded");
         }
     }

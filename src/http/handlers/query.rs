@@ -5,6 +5,7 @@ use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
 use super::query_input::{Asked, Claimed, Wanted, claim, format, named_format, not_planned};
+use crate::access::Caller;
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::app::App;
 use crate::http::conditional::refuse_tags;
@@ -78,8 +79,8 @@ fn answer(
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    let account = request.caller()?.account.clone();
-    app.ledger.can_afford_anything(&account, Spending::Query, claim.as_ref(), request.now())?;
+    let Caller { account, key } = request.caller()?.clone();
+    app.ledger.can_afford_anything(&account, Some(&key), Spending::Query, claim.as_ref(), request.now())?;
     if request.method() == Method::Head {
         return Ok(described(format, &version).with_credits(0, account.credits()));
     }
@@ -87,13 +88,14 @@ fn answer(
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
     let order = ChargeOrder {
         account,
+        key: Some(key.id()),
         rows,
         dataset: dataset.slug().to_owned(),
         request_id: request.request_id().to_owned(),
         claim,
         at: request.now(),
     };
-    let pending = PendingCharge::submit(&app.ledger, order)?;
+    let pending = PendingCharge::submit(&app.ledger, &order)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
     let receipt = pending.complete()?;

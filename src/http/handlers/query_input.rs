@@ -203,7 +203,7 @@ pub(super) fn claim(
         Wanted::Page | Wanted::Stream => ClaimKind::Rows,
         Wanted::File(_) => ClaimKind::File,
     };
-    let paid = app.ledger.paid_among(account, kind, claims.clone(), now)?;
+    let paid = app.ledger.paid_among(account, kind, &claims, now)?;
     let place = paid.unwrap_or(0);
     let version = versions.swap_remove(place);
     if paid.is_some() {

@@ -15,7 +15,7 @@ use crate::catalog::DatasetVersion;
 use crate::http::response::Response;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::wire::standalone_envelope;
-use crate::ledger::{Reservation, Ticket};
+use crate::ledger::{Pending, Reservation};
 use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::UNIT_BYTES;
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
@@ -88,8 +88,10 @@ impl RowEvents {
     /// Settles all rows, then says so.
     fn finish(self, sink: &mut ChunkSink<'_>, passed: u64, next_cursor: Option<&str>) -> StreamEnd {
         let rows = sink.rows();
-        let receipt =
-            self.reservation.settle(passed.saturating_add(rows), self.app.clock.now()).and_then(Ticket::wait);
+        let receipt = self
+            .reservation
+            .settle(passed.saturating_add(rows), self.app.clock.now())
+            .and_then(Pending::durable);
         let receipt = match receipt {
             Ok(receipt) => receipt,
             Err(error) => {

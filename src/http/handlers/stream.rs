@@ -7,6 +7,7 @@ use super::query::uncharged;
 use super::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse};
 use super::row_stream::RowEvents;
 use super::stream_end::TRAILERS;
+use crate::access::Caller;
 use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::coding::{self, Coding};
@@ -66,21 +67,22 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let plan = query::plan(&asked, &version.table, dataset.slug())
         .map_err(|error| of_header(not_planned(error, broken)))?;
-    let account = request.caller()?.account.clone();
+    let Caller { account, key } = request.caller()?.clone();
     let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
     if !is_paid {
-        app.ledger.can_afford_anything(&account, spending, None, now)?;
+        app.ledger.can_afford_anything(&account, Some(&key), spending, None, now)?;
     }
     let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
     let most = plan.limit().min(total.unwrap_or(u64::MAX));
     // Whoever can pay for as much as there may be need not wait for a count.
-    let rows = if app.ledger.estimate(&account, most, spending, now).affordable {
+    let rows = if app.ledger.estimate(&account, Some(&key), most, spending, now)?.affordable {
         most
     } else {
         query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
     };
-    let reservation = app.ledger.reserve(ReserveOrder {
+    let reservation = app.ledger.reserve(&ReserveOrder {
         account,
+        key: Some(key.id()),
         rows,
         dataset: dataset.slug().to_owned(),
         request_id: request.request_id().to_owned(),

@@ -1,0 +1,100 @@
+//! What the service asks of its books. Everything above speaks to this trait; how and where books are kept stands behind it.
+//!
+//! An operation is carried out whole or refused and leaves no trace. A [`Pending`] outcome counts once it is durable. Every
+//! change of an account, a key or a relation is shown in the [`Directory`](super::directory::Directory) that the books were
+//! opened with.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::LedgerStats;
+use super::audit::AuditReport;
+use super::backup::{BackupError, BackupSummary};
+use super::counter::CounterNote;
+use super::entry::Entry;
+use super::error::ChargeError;
+use super::health::Health;
+use super::hold::Progress;
+use super::id::{AccountId, KeyId, ReservationId};
+use super::key_limits::{CapStanding, KeyLimits};
+use super::log::MovedSegment;
+use super::operator::Purchase;
+use super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
+use super::pending::Pending;
+use super::relation::Relation;
+use super::state::{Credit, NewKey, Removal, Reserved};
+use super::usage::UsageLine;
+use crate::clock::Moment;
+
+/// The outcome of an operation, or why it was refused.
+pub(super) type Outcome<T> = Result<Pending<T>, ChargeError>;
+
+/// Books.
+pub(super) trait Books: Send + Sync {
+    /// Sells the rows of a page.
+    fn charge(&self, order: &ChargeOrder) -> Outcome<Receipt>;
+    /// Sells a part of a file.
+    fn sell_part(&self, order: &DownloadOrder) -> Outcome<Receipt>;
+    /// Gives back what a receipt took.
+    fn refund(&self, receipt: &Receipt, at: Moment) -> Outcome<()>;
+    /// Holds back what a stream can cost.
+    fn reserve(&self, order: &ReserveOrder) -> Outcome<Reserved>;
+    /// Holds back what a file costs.
+    fn reserve_download(&self, order: &DownloadOrder) -> Outcome<Reserved>;
+    /// Ends a reservation as its progress says. A reservation whose progress nobody else holds is settled by and by.
+    fn settle(&self, id: ReservationId, progress: &Arc<Progress>) -> Outcome<Receipt>;
+    /// Which of these claims of one key has paid.
+    fn paid_among(
+        &self,
+        account: AccountId,
+        kind: ClaimKind,
+        claims: &[IdempotencyClaim],
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError>;
+    /// How a key stands to its caps on credits.
+    fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError>;
+
+    /// Creates an account without credits.
+    fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId>;
+    /// Enters a purchase.
+    fn purchase(&self, credit: &Credit) -> Outcome<Purchase>;
+    /// Gives credits; the outcome is the balance.
+    fn grant(&self, credit: &Credit) -> Outcome<u64>;
+    /// Creates a key.
+    fn create_key(&self, account: AccountId, new: &NewKey, now: Moment) -> Outcome<KeyId>;
+    /// Ends a key at once.
+    fn revoke_key(&self, id: KeyId, now: Moment) -> Outcome<()>;
+    /// Puts a new key in the place of another.
+    fn rotate_key(&self, id: KeyId, new: &NewKey, grace_seconds: u64, now: Moment) -> Outcome<KeyId>;
+    /// Changes what a key may spend and read, and when it ends.
+    fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Outcome<()>;
+    /// Enters or changes a relation; the outcome is whether there was one.
+    fn add_relation(&self, relation: Relation) -> Outcome<bool>;
+    /// Removes relations.
+    fn remove_relations(&self, removal: &Removal, now: Moment) -> Outcome<Vec<Relation>>;
+
+    /// Keeps counters of requests. They may be lost in a crash.
+    fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError>;
+    /// Keeps when keys were last used. It may be lost in a crash.
+    fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError>;
+    /// The counters that are kept.
+    fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
+
+    /// What an account read from a day on, by day, key and dataset.
+    fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError>;
+    /// At most `limit` entries from a sequence number on, and where to go on.
+    fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError>;
+    /// Adds up every entry and compares the sums with the accounts.
+    fn verify(&self) -> Result<AuditReport, ChargeError>;
+    /// Writes a backup into a folder.
+    fn backup(&self, folder: &Path, now: Moment) -> Result<BackupSummary, BackupError>;
+    /// Moves the oldest segments of the log into a folder.
+    fn archive(&self, to: &Path) -> Result<Vec<MovedSegment>, ChargeError>;
+
+    /// Whether the books can be written.
+    fn health(&self) -> Health;
+    /// Numbers for an operator's dashboard.
+    fn stats(&self) -> LedgerStats;
+    /// Makes everything durable and lets go of the files.
+    fn shutdown(&self);
+}

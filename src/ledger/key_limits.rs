@@ -1,0 +1,104 @@
+//! What a key may spend and read: caps on credits, the datasets that it is for, and its end.
+//!
+//! Knows its bytes, and no store.
+
+use std::sync::Arc;
+
+use super::codec::{DecodeError, RecordReader, RecordWriter};
+use super::key_record::{millis, moment};
+use crate::clock::Moment;
+use crate::limits::ledger::DATASETS_PER_KEY_MAX;
+
+/// What a key may spend and read. Nothing set means no limit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KeyLimits {
+    /// Credits a UTC day.
+    pub credits_per_day: Option<u64>,
+    /// Credits a UTC calendar month.
+    pub credits_per_month: Option<u64>,
+    /// When it ends.
+    pub expires_at: Option<Moment>,
+    /// The slugs of the datasets that it is for; none means all. At most `DATASETS_PER_KEY_MAX`.
+    pub datasets: Arc<[String]>,
+}
+
+/// Over which time a cap counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CapPeriod {
+    /// A UTC day.
+    Day,
+    /// A UTC calendar month.
+    Month,
+}
+
+impl CapPeriod {
+    /// The name in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            CapPeriod::Day => "day",
+            CapPeriod::Month => "month",
+        }
+    }
+
+    /// When the period of this moment ends.
+    pub fn end(self, at: Moment) -> Moment {
+        match self {
+            CapPeriod::Day => at.day().plus_days(1).start(),
+            CapPeriod::Month => at.month().end(),
+        }
+    }
+}
+
+/// How a key stands to one of its caps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CapStanding {
+    /// Over which time the cap counts.
+    pub period: CapPeriod,
+    /// Credits that may be spent in it.
+    pub cap: u64,
+    /// Credits that were spent in it, and those that open reservations hold.
+    pub spent: u64,
+    /// When it begins anew.
+    pub resets_at: Moment,
+}
+
+impl KeyLimits {
+    /// Whether the key is for this dataset.
+    pub fn allow(&self, dataset: &str) -> bool {
+        self.datasets.is_empty() || self.datasets.iter().any(|allowed| allowed == dataset)
+    }
+
+    /// Whether credits are capped.
+    pub const fn has_caps(&self) -> bool {
+        self.credits_per_day.is_some() || self.credits_per_month.is_some()
+    }
+
+    pub(super) fn encode(&self, record: RecordWriter) -> RecordWriter {
+        let record = put_cap(put_cap(record, self.credits_per_day), self.credits_per_month);
+        let record = record.i64(millis(self.expires_at));
+        let record = record.u64(self.datasets.len() as u64);
+        self.datasets.iter().fold(record, |record, dataset| record.text(dataset))
+    }
+
+    pub(super) fn decode(reader: &mut RecordReader<'_>) -> Result<KeyLimits, DecodeError> {
+        let credits_per_day = take_cap(reader)?;
+        let credits_per_month = take_cap(reader)?;
+        let expires_at = moment(reader.i64("expires_at")?);
+        let count = reader.u64("datasets")?;
+        if count > DATASETS_PER_KEY_MAX as u64 {
+            return Err(reader.meaningless("datasets", count));
+        }
+        let datasets = (0..count).map(|_| reader.text("dataset")).collect::<Result<_, _>>()?;
+        Ok(KeyLimits { credits_per_day, credits_per_month, expires_at, datasets })
+    }
+}
+
+fn put_cap(record: RecordWriter, cap: Option<u64>) -> RecordWriter {
+    record.byte(u8::from(cap.is_some())).u64(cap.unwrap_or(0))
+}
+
+fn take_cap(reader: &mut RecordReader<'_>) -> Result<Option<u64>, DecodeError> {
+    let is_set = reader.byte("cap")? != 0;
+    let cap = reader.u64("cap")?;
+    Ok(is_set.then_some(cap))
+}

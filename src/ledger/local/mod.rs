@@ -1,0 +1,312 @@
+//! The books of one process on its own disk: a log, the state in memory, and a checkpoint.
+//!
+//! ```text
+//! operation    lock; decide and change the state; append to the log; unlock
+//! durable      with `power`: wait for a sync of the log, which is shared with all that wait
+//! checkpoint   now and then: what changed since the last one, up to a sequence number that is synced
+//! ```
+//!
+//! After a failed write nothing is known: the log takes nothing more, charging is refused, and everything is read from the
+//! disk again, without what nobody was told of.
+
+mod lock;
+mod opening;
+mod reading;
+mod serving;
+mod upkeep;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::ChargeDurability;
+use super::checkpoint::StoreError;
+use super::directory::Directory;
+use super::error::{ChargeError, OpenError, Unavailable};
+use super::health::{Health, Status};
+use super::log::{Commits, Folder, Log, LogError, OpenOptions};
+use super::pending::{Durability, Pending};
+use super::state::{LiveStreams, State};
+use crate::clock::Moment;
+use crate::limits::ledger::{
+    BOOKS_WAIT_MILLIS_MAX, CHECKPOINT_RECORDS_MAX, RECOVERY_RETRY_MILLIS, UNWRITTEN_RECORDS_MAX,
+};
+use lock::Lock;
+use opening::{Opened, Opening};
+
+pub(super) use opening::{checkpoint_path, log_folder, log_path};
+pub use reading::inspect;
+
+/// Books on the disk of this machine.
+pub(super) struct LocalBooks {
+    shared: Arc<Shared>,
+    threads: std::sync::Mutex<Vec<JoinHandle<()>>>,
+}
+
+struct Shared {
+    path: PathBuf,
+    folder: Arc<dyn Folder>,
+    directory: Arc<Directory>,
+    durability: ChargeDurability,
+    core: Mutex<Core>,
+    /// Held while a checkpoint is written or read.
+    checkpointing: Mutex<()>,
+    status: Status,
+    itself: Weak<Shared>,
+    /// Something may have been appended since the last sync.
+    is_dirty: AtomicBool,
+    is_ending: AtomicBool,
+    syncer: OnceLock<Thread>,
+    checkpointer: OnceLock<Thread>,
+    /// Let go when the books are closed, also where an outcome is still waited for.
+    lock: Mutex<Option<Lock>>,
+}
+
+/// Whether there are books to work on.
+enum Core {
+    Up(Box<Open>),
+    /// The disk failed; this is what it takes to open them again.
+    Down(Down),
+    Closed,
+}
+
+struct Open {
+    state: State,
+    log: Log,
+    waiter: Arc<Waiter>,
+    payload: Vec<u8>,
+}
+
+/// What survives a failure.
+struct Down {
+    live: LiveStreams,
+    options: OpenOptions,
+    latest: Moment,
+    pause: Duration,
+    next_try: Instant,
+}
+
+/// Why an operation was not written.
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("a record of {0} bytes is too long")]
+    TooLong(usize),
+    #[error("an operation stopped in its middle")]
+    Panicked,
+}
+
+impl Open {
+    fn new(opened: Opened, shared: &Arc<Shared>) -> Open {
+        let waiter = Waiter { commits: opened.log.commits(), shared: Arc::clone(shared) };
+        Open { state: opened.state, log: opened.log, waiter: Arc::new(waiter), payload: Vec::new() }
+    }
+
+    /// Appends what the operation changed; gives the newest sequence number.
+    fn write(&mut self) -> Result<u64, WriteError> {
+        if let Some(batch) = self.state.take_batch()? {
+            self.payload.clear();
+            batch.changes().encode(&mut self.payload).map_err(WriteError::TooLong)?;
+            let last = self.log.append(batch.count, &self.payload)?;
+            self.state.appended(batch, last);
+        }
+        Ok(self.log.last_sequence())
+    }
+}
+
+impl Shared {
+    /// Carries an operation out, and appends what it changed to the log.
+    fn change<T>(
+        &self,
+        operation: impl FnOnce(&mut State) -> Result<T, ChargeError>,
+    ) -> Result<Pending<T>, ChargeError> {
+        let _inside = self.status.enter();
+        if self.status.health() != Health::Serving {
+            return Err(if self.is_ending() { Unavailable::Stopped } else { Unavailable::Down }.into());
+        }
+        let mut core = self.lock()?;
+        let open = match &mut *core {
+            Core::Up(open) if open.state.unwritten() < UNWRITTEN_RECORDS_MAX => open,
+            Core::Up(_) => return Err(Unavailable::Busy.into()),
+            Core::Down(_) => return Err(Unavailable::Down.into()),
+            Core::Closed => return Err(Unavailable::Stopped.into()),
+        };
+        let carried_out = catch_unwind(AssertUnwindSafe(|| {
+            let outcome = operation(&mut open.state);
+            open.write().map(|last| (outcome, last))
+        }));
+        let (outcome, last) = match carried_out.unwrap_or(Err(WriteError::Panicked)) {
+            Ok(written) => written,
+            Err(error) => {
+                self.fail(&mut core, &error);
+                return Err(Unavailable::Down.into());
+            }
+        };
+        self.status.entries.store(open.state.entries(), Ordering::Relaxed);
+        self.status.operations.fetch_add(1, Ordering::Relaxed);
+        self.status.open_reservations.store(open.state.open_reservations() as u64, Ordering::Relaxed);
+        let (waiter, is_full) = (Arc::clone(&open.waiter), open.state.unwritten() >= CHECKPOINT_RECORDS_MAX);
+        drop(core);
+        if !self.is_dirty.swap(true, Ordering::SeqCst) {
+            wake(&self.syncer);
+        }
+        if is_full {
+            wake(&self.checkpointer);
+        }
+        Ok(Pending::new(outcome?, waiter, last))
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, Core>, ChargeError> {
+        let core = self.core.try_lock_for(Duration::from_millis(BOOKS_WAIT_MILLIS_MAX));
+        core.ok_or_else(|| Unavailable::Stalled.into())
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending.load(Ordering::SeqCst)
+    }
+
+    /// Stops charging. Said once; what follows is silent until the books are back.
+    fn fail(&self, core: &mut Core, error: &WriteError) {
+        let Core::Up(open) = std::mem::replace(core, Core::Closed) else { return };
+        let reason = error.to_string();
+        tracing::error!(%reason, "the books cannot be written; charging stops until they can");
+        let commits = &open.waiter.commits;
+        commits.stop(&reason);
+        // What nobody was told of is cut when the books are opened again.
+        let acknowledged = match self.durability {
+            ChargeDurability::Process => open.log.last_sequence(),
+            ChargeDurability::Power => commits.synced(),
+        };
+        let next_at_least = open.log.next_sequence().max(open.state.next_sequence()) + 1;
+        let options = OpenOptions { keep_until: Some(acknowledged), next_at_least, ..OpenOptions::default() };
+        let pause = Duration::from_millis(RECOVERY_RETRY_MILLIS);
+        *core = Core::Down(Down {
+            live: open.state.live_streams(),
+            options,
+            latest: open.state.latest(),
+            pause,
+            next_try: Instant::now() + pause,
+        });
+        self.status.set_health(Health::Down { reason });
+        wake(&self.syncer);
+    }
+}
+
+/// Waits for the syncs of one opening of the log.
+struct Waiter {
+    commits: Arc<Commits>,
+    shared: Arc<Shared>,
+}
+
+impl Durability for Waiter {
+    fn sync(&self, up_to: u64) -> Result<(), ChargeError> {
+        match self.shared.durability {
+            ChargeDurability::Process => Ok(()),
+            ChargeDurability::Power => self.sync_log(up_to),
+        }
+    }
+}
+
+impl Waiter {
+    fn sync_log(&self, up_to: u64) -> Result<(), ChargeError> {
+        let _inside = self.shared.status.enter();
+        match self.commits.sync(up_to) {
+            Ok(None) => Ok(()),
+            Ok(Some(synced)) => {
+                self.shared.status.count_sync(synced.records, synced.elapsed);
+                Ok(())
+            }
+            Err(error) => {
+                self.note_failure(error.into());
+                Err(Unavailable::Down.into())
+            }
+        }
+    }
+
+    /// Stops charging, unless the books were opened again since.
+    fn note_failure(&self, error: WriteError) {
+        let mut core = self.shared.core.lock();
+        if let Core::Up(open) = &*core
+            && Arc::ptr_eq(&open.waiter.commits, &self.commits)
+        {
+            self.shared.fail(&mut core, &error);
+        }
+    }
+}
+
+fn wake(thread: &OnceLock<Thread>) {
+    if let Some(thread) = thread.get() {
+        thread.unpark();
+    }
+}
+
+impl LocalBooks {
+    /// Opens the books of a folder, which is created when it does not exist, and starts their threads.
+    pub(super) fn open(
+        path: &Path,
+        durability: ChargeDurability,
+        directory: Arc<Directory>,
+        now: Moment,
+    ) -> Result<LocalBooks, OpenError> {
+        let lock = lock::lock(path)?;
+        let books = LocalBooks::unattended(path, log_folder(path)?, lock, durability, directory, now)?;
+        let threads = upkeep::start(&books.shared)?;
+        *books.threads.lock().unwrap_or_else(PoisonError::into_inner) = threads;
+        Ok(books)
+    }
+
+    /// Opens books whose syncs and checkpoints somebody else sees to.
+    fn unattended(
+        path: &Path,
+        folder: Arc<dyn Folder>,
+        lock: Lock,
+        durability: ChargeDurability,
+        directory: Arc<Directory>,
+        now: Moment,
+    ) -> Result<LocalBooks, OpenError> {
+        let (options, live) = (OpenOptions::default(), LiveStreams::new());
+        let (files, shown) = (Arc::clone(&folder), Arc::clone(&directory));
+        let opening = Opening { path, folder: files, directory: shown, options, live: &live, now };
+        let opened = opening.open()?;
+        let shared = Arc::new_cyclic(|itself: &Weak<Shared>| Shared {
+            path: path.to_owned(),
+            folder,
+            directory,
+            durability,
+            core: Mutex::new(Core::Closed),
+            checkpointing: Mutex::new(()),
+            status: Status::new(),
+            is_dirty: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+            syncer: OnceLock::new(),
+            checkpointer: OnceLock::new(),
+            lock: Mutex::new(Some(lock)),
+            itself: itself.clone(),
+        });
+        let mut open = Open::new(opened, &shared);
+        open.state.settle_orphans(&live, now)?;
+        open.write()?;
+        open.waiter.commits.sync_all()?;
+        shared.status.entries.store(open.state.entries(), Ordering::Relaxed);
+        *shared.core.lock() = Core::Up(Box::new(open));
+        Ok(LocalBooks { shared, threads: std::sync::Mutex::default() })
+    }
+}
+
+impl From<WriteError> for OpenError {
+    fn from(error: WriteError) -> OpenError {
+        match error {
+            WriteError::Store(error) => error.into(),
+            WriteError::Log(error) => error.into(),
+            other => OpenError::Thread(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the books tell about themselves. Entries are read from the log, which goes on being written meanwhile.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::super::LedgerStats;
+use super::super::account::AccountRecord;
+use super::super::audit::{Audit, AuditReport};
+use super::super::checkpoint::Checkpoint;
+use super::super::directory::Directory;
+use super::super::entry::Entry;
+use super::super::error::{ChargeError, OpenError, Unavailable};
+use super::super::hold::HoldRecord;
+use super::super::log::{LogReader, OpenOptions};
+use super::super::state::{LiveStreams, Read, State, read_batch};
+use super::opening::{Opening, log_folder};
+use super::{Core, Shared, lock};
+use crate::clock::Moment;
+use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
+
+/// The books of one moment.
+pub(super) struct Snapshot {
+    pub(super) accounts: Vec<AccountRecord>,
+    pub(super) holds: Vec<HoldRecord>,
+    pub(super) log: LogReader,
+}
+
+impl Shared {
+    /// The log as it is now.
+    pub(super) fn log(&self) -> Result<LogReader, ChargeError> {
+        match &*self.lock()? {
+            Core::Up(open) => open.log.reader().map_err(unreadable),
+            Core::Down(_) | Core::Closed => Err(Unavailable::Down.into()),
+        }
+    }
+
+    /// The checkpoint and the log. Whoever reads the checkpoint keeps others from being written.
+    pub(super) fn files(&self) -> Result<(Arc<Checkpoint>, LogReader), ChargeError> {
+        match &*self.lock()? {
+            Core::Up(open) => Ok((open.state.checkpoint(), open.log.reader().map_err(unreadable)?)),
+            Core::Down(_) | Core::Closed => Err(Unavailable::Down.into()),
+        }
+    }
+
+    /// Numbers for an operator's dashboard.
+    pub(super) fn stats(&self) -> LedgerStats {
+        let (accounts, keys) = self.directory.counts();
+        LedgerStats {
+            entries: self.status.entries.load(Ordering::Relaxed),
+            operations: self.status.operations.load(Ordering::Relaxed),
+            open_reservations: self.status.open_reservations.load(Ordering::Relaxed),
+            accounts,
+            keys,
+            group_sizes: self.status.group_sizes.read(),
+            sync_micros: self.status.sync_micros.read(),
+        }
+    }
+
+    /// At most `limit` entries from a sequence number on, and where to go on.
+    pub(super) fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+        let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
+        let mut entries = Vec::new();
+        for batch in self.log()?.batches(first) {
+            let batch = batch.map_err(unreadable)?;
+            read_batch(&self.path, &batch, |record| {
+                if let Read::Entry(entry) = record
+                    && entry.sequence >= first
+                {
+                    entries.push(entry);
+                }
+            })
+            .map_err(unreadable)?;
+            if entries.len() >= limit {
+                entries.truncate(limit);
+                let next = entries.last().map(|entry| entry.sequence + 1);
+                return Ok((entries, next));
+            }
+        }
+        Ok((entries, None))
+    }
+
+    /// Adds up every entry that the log holds.
+    pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
+        let snapshot = match &*self.lock()? {
+            Core::Up(open) => snapshot(&open.state, open.log.reader().map_err(unreadable)?),
+            Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
+        };
+        snapshot.audit(&self.path).map_err(unreadable)
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> ChargeError {
+    tracing::error!(%error, "the log of the books cannot be read");
+    Unavailable::Down.into()
+}
+
+fn snapshot(state: &State, log: LogReader) -> Snapshot {
+    Snapshot { accounts: state.accounts().cloned().collect(), holds: state.holds().cloned().collect(), log }
+}
+
+impl Snapshot {
+    fn audit(&self, path: &Path) -> Result<AuditReport, OpenError> {
+        let first = self.log.first_sequence();
+        let mut audit = Audit::new(first);
+        for batch in self.log.batches(first) {
+            read_batch(path, &batch?, |record| {
+                if let Read::Entry(entry) = record {
+                    audit.add(&entry);
+                }
+            })?;
+        }
+        Ok(audit.finish(self.accounts.iter(), self.holds.iter()))
+    }
+}
+
+/// Adds up the books of a folder that no server has open, and reports what opening would refuse. Brings the checkpoint up to
+/// the end of the log, as every opening does, and settles nothing.
+pub fn inspect(path: &Path) -> Result<AuditReport, OpenError> {
+    let _lock = lock::lock(path)?;
+    let opening = Opening {
+        path,
+        folder: log_folder(path)?,
+        directory: Arc::<Directory>::default(),
+        options: OpenOptions::default(),
+        live: &LiveStreams::new(),
+        now: Moment::from_unix_millis(0),
+    };
+    let opened = opening.open()?;
+    snapshot(&opened.state, opened.log.reader()?).audit(path)
+}

@@ -1,0 +1,173 @@
+//! The operations of the books, each carried out by the state under the lock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::audit::AuditReport;
+use super::super::backup::{BackupError, BackupSummary};
+use super::super::books::{Books, Outcome};
+use super::super::counter::CounterNote;
+use super::super::entry::Entry;
+use super::super::error::{ChargeError, Unavailable};
+use super::super::health::Health;
+use super::super::hold::Progress;
+use super::super::id::{AccountId, KeyId, ReservationId};
+use super::super::key_limits::{CapStanding, KeyLimits};
+use super::super::log::{MovedSegment, archive};
+use super::super::operator::Purchase;
+use super::super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
+use super::super::pending::Pending;
+use super::super::relation::Relation;
+use super::super::state::{Credit, NewKey, Removal, Reserved};
+use super::super::usage::UsageLine;
+use super::super::{LedgerStats, backup};
+use super::{LocalBooks, log_path};
+use crate::clock::Moment;
+use crate::limits::ledger::{USAGE_DAYS_MAX, USAGE_LINES_MAX};
+
+impl Books for LocalBooks {
+    fn charge(&self, order: &ChargeOrder) -> Outcome<Receipt> {
+        self.shared.change(|state| state.charge(order))
+    }
+
+    fn sell_part(&self, order: &DownloadOrder) -> Outcome<Receipt> {
+        self.shared.change(|state| state.sell_part(order))
+    }
+
+    fn refund(&self, receipt: &Receipt, at: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.refund(receipt, at, "answer failed"))
+    }
+
+    fn reserve(&self, order: &ReserveOrder) -> Outcome<Reserved> {
+        self.shared.change(|state| state.reserve(order))
+    }
+
+    fn reserve_download(&self, order: &DownloadOrder) -> Outcome<Reserved> {
+        self.shared.change(|state| state.reserve_download(order))
+    }
+
+    fn settle(&self, id: ReservationId, progress: &Arc<Progress>) -> Outcome<Receipt> {
+        let settled = |receipt: Option<Receipt>| receipt.ok_or_else(|| ChargeError::from(Unavailable::Down));
+        self.shared.change(|state| state.settle(id, progress.outcome(), "").and_then(settled))
+    }
+
+    fn paid_among(
+        &self,
+        account: AccountId,
+        kind: ClaimKind,
+        claims: &[IdempotencyClaim],
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        let paid = self.shared.change(|state| state.paid_among(account, kind, claims, now));
+        paid.map(Pending::into_outcome)
+    }
+
+    fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {
+        self.shared.change(|state| state.caps(account, Some(key), now)).map(Pending::into_outcome)
+    }
+
+    fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId> {
+        self.shared.change(|state| state.create_account(name, now))
+    }
+
+    fn purchase(&self, credit: &Credit) -> Outcome<Purchase> {
+        self.shared.change(|state| state.purchase(credit))
+    }
+
+    fn grant(&self, credit: &Credit) -> Outcome<u64> {
+        self.shared.change(|state| state.grant(credit))
+    }
+
+    fn create_key(&self, account: AccountId, new: &NewKey, now: Moment) -> Outcome<KeyId> {
+        self.shared.change(|state| state.create_key(account, new, now))
+    }
+
+    fn revoke_key(&self, id: KeyId, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.revoke_key(id, now))
+    }
+
+    fn rotate_key(&self, id: KeyId, new: &NewKey, grace_seconds: u64, now: Moment) -> Outcome<KeyId> {
+        self.shared.change(|state| state.rotate_key(id, new, grace_seconds, now))
+    }
+
+    fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.limit_key(id, limits, now))
+    }
+
+    fn add_relation(&self, relation: Relation) -> Outcome<bool> {
+        self.shared.change(|state| state.add_relation(relation))
+    }
+
+    fn remove_relations(&self, removal: &Removal, now: Moment) -> Outcome<Vec<Relation>> {
+        self.shared.change(|state| state.remove_relations(removal, now))
+    }
+
+    fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
+        let noted = self.shared.change(|state| {
+            state.note_counters(notes);
+            Ok(())
+        });
+        noted.map(Pending::into_outcome)
+    }
+
+    fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
+        let noted = self.shared.change(|state| {
+            state.note_uses(uses);
+            Ok(())
+        });
+        noted.map(Pending::into_outcome)
+    }
+
+    fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
+        self.shared.change(super::State::counters).map(Pending::into_outcome)
+    }
+
+    fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
+        let days = i32::try_from(days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
+        let first = now.day().plus_days(1 - days);
+        let lines = self.shared.change(|state| state.usage_lines(account, first, USAGE_LINES_MAX));
+        lines.map(Pending::into_outcome)
+    }
+
+    fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
+        self.shared.entries(first, limit)
+    }
+
+    fn verify(&self) -> Result<AuditReport, ChargeError> {
+        self.shared.verify()
+    }
+
+    fn backup(&self, folder: &Path, now: Moment) -> Result<BackupSummary, BackupError> {
+        backup::write(folder, now, || {
+            let guard = self.shared.checkpointing.lock();
+            self.shared.write_checkpoint_alone();
+            let (checkpoint, log) = self.shared.files()?;
+            Ok((guard, checkpoint, log))
+        })
+    }
+
+    fn archive(&self, to: &Path) -> Result<Vec<MovedSegment>, ChargeError> {
+        let (checkpoint, _) = self.shared.files()?;
+        let below = checkpoint.sequence().map_err(|_| Unavailable::Down)?;
+        let moved = archive(&log_path(&self.shared.path), to, below);
+        moved.map_err(|error| ChargeError::Invalid { field: "archive", rule: error.to_string() })
+    }
+
+    fn health(&self) -> Health {
+        self.shared.status.health()
+    }
+
+    fn stats(&self) -> LedgerStats {
+        self.shared.stats()
+    }
+
+    fn shutdown(&self) {
+        self.end();
+    }
+}
+
+impl Drop for LocalBooks {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

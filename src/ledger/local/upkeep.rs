@@ -1,0 +1,221 @@
+//! What the books do on their own: sync, note how far streams are, leave out what has expired, write checkpoints, and open
+//! everything again after a failure.
+//!
+//! ```text
+//! syncer         after an operation, within 100 ms: sync       every 200 ms: progress of streams       down: open again
+//! checkpointer   every 5 s, or when much has changed: a checkpoint
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{OnceLock, PoisonError};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+use super::super::checkpoint::StoreError;
+use super::super::error::OpenError;
+use super::super::health::Health;
+use super::super::log::{LogError, OpenOptions};
+use super::opening::Opening;
+use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
+use crate::limits::ledger::{
+    CHECKPOINT_INTERVAL, PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS, RECOVERY_PAUSE_MAX,
+};
+
+// The sync itself takes time, so it begins before the promise ends.
+const SYNC_DELAY: Duration = Duration::from_millis(PROCESS_SYNC_MILLIS_MAX / 2);
+const PROGRESS_PAUSE: Duration = Duration::from_millis(PROGRESS_NOTE_MILLIS);
+const EXPIRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Starts the threads of the books.
+pub(super) fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<()>>, OpenError> {
+    let syncer = spawn(shared, "books-sync", Shared::keep_synced, |shared| &shared.syncer)?;
+    let checkpointer =
+        spawn(shared, "books-checkpoint", Shared::keep_checkpoints, |shared| &shared.checkpointer)?;
+    Ok(vec![syncer, checkpointer])
+}
+
+fn spawn(
+    shared: &Arc<Shared>,
+    name: &str,
+    work: fn(&Shared),
+    place: fn(&Shared) -> &OnceLock<Thread>,
+) -> Result<JoinHandle<()>, OpenError> {
+    let attended = Arc::clone(shared);
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || work(&attended));
+    let handle = spawned.map_err(|error| OpenError::Thread(error.to_string()))?;
+    place(shared).get_or_init(|| handle.thread().clone());
+    Ok(handle)
+}
+
+impl Shared {
+    fn keep_synced(&self) {
+        let (mut noted, mut expired) = (Instant::now(), Instant::now());
+        let mut dirty_since: Option<Instant> = None;
+        while !self.is_ending() {
+            self.try_to_recover();
+            if self.is_dirty.swap(false, Ordering::SeqCst) {
+                dirty_since.get_or_insert_with(Instant::now);
+            }
+            if dirty_since.is_some_and(|since| since.elapsed() >= SYNC_DELAY) {
+                dirty_since = None;
+                self.sync_now();
+            }
+            if noted.elapsed() >= PROGRESS_PAUSE {
+                noted = Instant::now();
+                let expires = expired.elapsed() >= EXPIRY_PAUSE;
+                if expires {
+                    expired = noted;
+                }
+                self.note(expires);
+            }
+            let until_note = PROGRESS_PAUSE.saturating_sub(noted.elapsed());
+            let until_sync = dirty_since.map(|since| SYNC_DELAY.saturating_sub(since.elapsed()));
+            thread::park_timeout(until_sync.unwrap_or(until_note).min(until_note));
+        }
+    }
+
+    fn sync_now(&self) {
+        let waiter = match &*self.core.lock() {
+            Core::Up(open) => Arc::clone(&open.waiter),
+            Core::Down(_) | Core::Closed => return,
+        };
+        // What goes wrong is noted on the way.
+        drop(waiter.sync_log(waiter.commits.appended()));
+    }
+
+    /// Notes how far streams are, and settles those that nobody stands behind any more. Does nothing while the books are
+    /// down.
+    fn note(&self, expires: bool) {
+        let synced = match &*self.core.lock() {
+            Core::Up(open) => open.waiter.commits.synced(),
+            Core::Down(_) | Core::Closed => return,
+        };
+        let noted = self.change(|state| {
+            state.synced(synced);
+            state.note_progress()?;
+            if expires { state.expire() } else { Ok(()) }
+        });
+        if let Err(error) = noted {
+            tracing::debug!(%error, "the progress of streams is not noted");
+        }
+    }
+
+    fn keep_checkpoints(&self) {
+        while !self.is_ending() {
+            thread::park_timeout(CHECKPOINT_INTERVAL);
+            if !self.is_ending() {
+                self.write_checkpoint();
+            }
+        }
+    }
+
+    /// Writes what changed since the last checkpoint. A failure stops charging: soon nothing else could be written either.
+    pub(super) fn write_checkpoint(&self) {
+        let _checkpointing = self.checkpointing.lock();
+        self.write_checkpoint_alone();
+    }
+
+    /// The caller keeps other checkpoints away.
+    pub(super) fn write_checkpoint_alone(&self) {
+        let (changes, checkpoint, waiter, sequence) = {
+            let mut core = self.core.lock();
+            let Core::Up(open) = &mut *core else { return };
+            if open.state.unwritten() == 0 {
+                return;
+            }
+            let Some((changes, checkpoint)) = open.state.seal() else { return };
+            (changes, checkpoint, Arc::clone(&open.waiter), open.log.last_sequence())
+        };
+        // The log first: the checkpoint may come to hold a part of what only the log holds whole.
+        if waiter.sync_log(sequence).is_err() {
+            return;
+        }
+        let written = checkpoint.write(&changes, sequence);
+        drop((changes, checkpoint));
+        match written {
+            Err(error) => waiter.note_failure(error.into()),
+            Ok(()) => {
+                if let Core::Up(open) = &mut *self.core.lock()
+                    && Arc::ptr_eq(&open.waiter, &waiter)
+                {
+                    open.state.release();
+                }
+            }
+        }
+    }
+
+    fn try_to_recover(&self) {
+        let mut core = self.core.lock();
+        let Core::Down(down) = &mut *core else { return };
+        if Instant::now() < down.next_try {
+            return;
+        }
+        match self.open_again(down) {
+            Ok(open) => {
+                *core = Core::Up(Box::new(open));
+                self.status.set_health(Health::Serving);
+                tracing::info!("the books can be written again");
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                self.status.set_health(match error {
+                    OpenError::Store(StoreError::Io { .. } | StoreError::Locked { .. })
+                    | OpenError::Log(LogError::Io { .. }) => Health::Down { reason },
+                    _ => Health::NeedsRestart { reason },
+                });
+                down.pause = (down.pause * 2).min(RECOVERY_PAUSE_MAX);
+                down.next_try = Instant::now() + down.pause;
+            }
+        }
+    }
+
+    /// Reads everything from the disk, and shows that it can be written.
+    fn open_again(&self, down: &Down) -> Result<Open, OpenError> {
+        let opening = Opening {
+            path: &self.path,
+            folder: Arc::clone(&self.folder),
+            directory: Arc::clone(&self.directory),
+            options: OpenOptions { ..down.options },
+            live: &down.live,
+            now: down.latest,
+        };
+        let Some(shared) = self.itself.upgrade() else { return Err(OpenError::Thread("ending".to_owned())) };
+        let mut open = Open::new(opening.open()?, &shared);
+        open.state.settle_orphans(&down.live, down.latest)?;
+        open.state.prove_writable();
+        open.write()?;
+        open.waiter.commits.sync_all()?;
+        Ok(open)
+    }
+
+    /// Notes the progress of streams for the last time and makes everything durable.
+    fn close(&self) {
+        self.note(false);
+        self.write_checkpoint();
+        let mut core = self.core.lock();
+        if let Core::Up(open) = &mut *core
+            && let Err(error) =
+                open.write().map(drop).and_then(|()| Ok(open.waiter.commits.sync_all().map(drop)?))
+        {
+            let error: WriteError = error;
+            tracing::error!(%error, "the books could not be synced at the end");
+        }
+        *core = Core::Closed;
+    }
+}
+
+impl LocalBooks {
+    /// Makes everything durable and lets go of the files.
+    pub(super) fn end(&self) {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.is_ending.store(true, Ordering::SeqCst);
+        wake(&self.shared.syncer);
+        wake(&self.shared.checkpointer);
+        for thread in threads {
+            drop(thread.join());
+        }
+        self.shared.close();
+        drop(self.shared.lock.lock().take());
+    }
+}

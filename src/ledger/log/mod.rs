@@ -1,0 +1,56 @@
+//! The log of the books: batches of records, appended to segments and never taken from the front again.
+//!
+//! ```text
+//! folder:  0000000001.log  0000000002.log  …      a batch lies in one segment; the last segment grows
+//! segment: header │ frame │ frame │ …
+//! header:  `MRCLOG01` │ number │ first │ chain │ previous length │ XXH3-64 of all before
+//! frame:   length (u32) │ checksum │ first │ last │ synced │ payload (length bytes)
+//! ```
+//!
+//! Integers are big-endian, eight bytes where nothing else is said. `first` and `last` number the records of a batch.
+//! They count up without a gap; only a new segment may begin at a higher number. The checksum covers the length and
+//! all that follows it, and is seeded with the segment's number, so that a frame counts in its own segment only. The
+//! chain folds all checksums since segment 1; each header records the chain and the length of what lies before it, so
+//! that segments which were moved away can still be verified.
+//!
+//! `synced` says how far the log was safe from a loss of power when the frame was appended. It tells a torn tail from
+//! damage (`verdict.rs`): an unreadable frame is damage when a frame behind it calls it synced. A frame whose end no
+//! later frame calls synced cannot be told from one that was never synced; who acknowledges records must remember
+//! the newest one elsewhere.
+//!
+//! One owner appends ([`Log`]), any number of threads make durable ([`Commits`]) and read ([`LogReader`]). The caller
+//! keeps other processes away from the folder. Knows bytes and numbers; knows no account and no credit.
+
+mod archive;
+mod commits;
+mod error;
+mod files;
+mod format;
+mod opening;
+mod reader;
+mod scan;
+mod segment;
+#[cfg(test)]
+pub mod simulated;
+#[cfg(test)]
+mod tests;
+mod verdict;
+mod writer;
+
+pub use archive::{MovedSegment, archive};
+pub use commits::Commits;
+pub use error::LogError;
+pub use files::{DiskFolder, Folder};
+pub use opening::OpenOptions;
+pub use reader::{Batch, LogReader};
+pub use segment::file_name as segment_name;
+pub use writer::Log;
+
+/// Length of a segment from which on the next one is begun.
+pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
+/// Length of the payload of one batch.
+pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Records of one batch.
+pub const BATCH_RECORDS_MAX: u64 = 1 << 24;
+/// What is read or copied in one step.
+const BUFFER_BYTES: usize = 256 * 1024;

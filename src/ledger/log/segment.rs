@@ -1,0 +1,147 @@
+//! The segments of a folder: their names, and what their headers say.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::{corrupt, io};
+use super::files::{Folder, LogFile, read_full_at};
+use super::format::{HEADER_BYTES, Header};
+use super::{BUFFER_BYTES, LogError};
+
+const SUFFIX: &str = ".log";
+
+/// One segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its number.
+    pub number: u64,
+    /// The number of its first record, or the one from which on it takes records.
+    pub first: u64,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// The name of the file of a segment.
+pub fn file_name(number: u64) -> String {
+    format!("{number:010}{SUFFIX}")
+}
+
+/// Nothing for a file that is no segment.
+pub(super) fn parse_name(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(SUFFIX)?.parse().ok()?;
+    (number >= 1 && file_name(number) == name).then_some(number)
+}
+
+/// Numbers of the segments in a folder, in order.
+pub(super) fn list_numbers(folder: &dyn Folder) -> Result<Vec<u64>, LogError> {
+    let names = folder.list().map_err(|error| io(&folder.describe(""), "listing the folder", &error))?;
+    let mut numbers: Vec<u64> = names.iter().filter_map(|name| parse_name(name)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A segment that is open.
+#[derive(Clone)]
+pub(super) struct SegmentFile {
+    pub(super) file: Arc<dyn LogFile>,
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+}
+
+impl SegmentFile {
+    pub(super) fn open(folder: &dyn Folder, number: u64, writable: bool) -> Result<SegmentFile, LogError> {
+        let name = file_name(number);
+        let path = folder.describe(&name);
+        let opened = folder.open(&name, writable).and_then(|file| Ok((file.len()?, file)));
+        match opened {
+            Ok((bytes, file)) => Ok(SegmentFile { file, path, bytes }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(LogError::Missing { path }),
+            Err(error) => Err(io(&path, "opening the segment", &error)),
+        }
+    }
+
+    /// Nothing when the segment does not begin with a whole and right header.
+    pub(super) fn read_header(&self, number: u64) -> Result<Option<Header>, LogError> {
+        let mut bytes = [0; HEADER_BYTES];
+        read_full_at(&*self.file, &mut bytes, 0).map_err(|error| self.unreadable(&error))?;
+        match Header::decode(&bytes) {
+            Some(header) if header.number != number => {
+                let (expected, found) =
+                    (format!("the header of segment {number}"), format!("that of {}", header.number));
+                Err(corrupt(&self.path, 0, expected, found))
+            }
+            header => Ok(header),
+        }
+    }
+
+    /// The header of a segment that must have one.
+    pub(super) fn header(&self, number: u64) -> Result<Header, LogError> {
+        self.read_header(number)?.ok_or_else(|| self.headless(number))
+    }
+
+    pub(super) fn headless(&self, number: u64) -> LogError {
+        corrupt(&self.path, 0, format!("the header of segment {number}"), "other bytes")
+    }
+
+    /// Whether the segment was only just being created: nothing is in it but at most a part of its header.
+    pub(super) fn is_unfinished(&self) -> Result<bool, LogError> {
+        if self.bytes <= HEADER_BYTES as u64 {
+            return Ok(true);
+        }
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut at = 0;
+        while at < self.bytes {
+            let count =
+                read_full_at(&*self.file, &mut buffer, at).map_err(|error| self.unreadable(&error))?;
+            if count == 0 {
+                break;
+            }
+            if buffer.iter().take(count).any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            at += count as u64;
+        }
+        Ok(true)
+    }
+
+    pub(super) fn unreadable(&self, error: &io::Error) -> LogError {
+        io(&self.path, "reading the segment", error)
+    }
+}
+
+/// Refuses a header that does not follow the one before it.
+pub(super) fn check_order(
+    previous: &Segment,
+    header: &Header,
+    segment: &SegmentFile,
+    previous_path: PathBuf,
+) -> Result<(), LogError> {
+    if header.first <= previous.first {
+        let expected = format!("a first record above {}", previous.first);
+        return Err(corrupt(&segment.path, 0, expected, header.first.to_string()));
+    }
+    if header.previous_length != previous.bytes {
+        let offset = header.previous_length.min(previous.bytes);
+        let (expected, found) =
+            (format!("a length of {} bytes", header.previous_length), format!("{}", previous.bytes));
+        return Err(LogError::Corrupt { path: previous_path, offset, expected, found });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_names_of_segments_are_taken() {
+        assert_eq!(parse_name(&file_name(1)), Some(1));
+        assert_eq!(parse_name(&file_name(u64::MAX)), Some(u64::MAX));
+        for name in
+            ["0000000000.log", "1.log", "0000000001.log.48.broken", "+000000001.log", "0000000001.log.part"]
+        {
+            assert_eq!(parse_name(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Damage of what was safe.
+
+use super::*;
+use crate::log::format::{HEADER_BYTES, Header, encode_frame};
+
+/// Where each frame lies: its segment, its range, its first number, and how far it calls the log synced.
+fn frames(files: &Files) -> Vec<(String, std::ops::Range<usize>, u64, u64)> {
+    let mut frames = Vec::new();
+    for (name, bytes) in files.iter().filter(|(name, _)| segment::parse_name(name).is_some()) {
+        let mut at = HEADER_BYTES;
+        while at < bytes.len() {
+            let head = format::FrameHead::decode(&bytes[at..]).unwrap();
+            frames.push((name.clone(), at..at + head.frame_bytes(), head.first, head.synced));
+            at += head.frame_bytes();
+        }
+    }
+    frames
+}
+
+/// Opens and reads a damaged log; nothing when it is refused.
+fn accepted(files: &Files) -> Option<Vec<Batch>> {
+    let disk = SimulatedDisk::with_files(files);
+    let found = open(&disk).and_then(|opened| read_from(&opened.log.reader()?, 1));
+    match found {
+        Ok(found) => Some(found),
+        Err(LogError::Corrupt { .. } | LogError::Missing { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Frames whose end nothing behind proves synced look torn when they are damaged: the log cannot know better. All others
+/// are refused, in each bit.
+#[test]
+fn a_changed_bit_is_refused_or_cuts_only_what_no_later_frame_calls_synced() {
+    let (disk, batches) = synced_log(20);
+    let files = disk.files();
+    let frames = frames(&files);
+    let last = last_name(&files);
+    let (mut refused, mut cut) = (0, 0);
+    for (name, bytes) in &files {
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = files.clone();
+            changed.get_mut(name).unwrap()[bit / 8] ^= 1 << (bit % 8);
+            let Some(found) = accepted(&changed) else {
+                refused += 1;
+                continue;
+            };
+            cut += 1;
+            assert_eq!(Some(found.as_slice()), batches.get(..found.len()), "{name} {bit}");
+            assert_eq!(*name, last, "{bit}");
+            let hit =
+                frames.iter().position(|(in_name, range, ..)| in_name == name && range.contains(&(bit / 8)));
+            let hit = hit.unwrap();
+            assert_eq!(found.len(), hit, "{name} {bit}");
+            assert!(frames[hit + 1..].iter().all(|(.., synced)| *synced < frames[hit].2), "{name} {bit}");
+        }
+    }
+    let last_frame = frames.last().unwrap().1.len();
+    assert_eq!(
+        cut,
+        last_frame * 8,
+        "only bits of the last frame pass for a torn tail; {refused} were refused"
+    );
+}
+
+#[test]
+fn a_cut_segment_is_refused_unless_it_is_the_last() {
+    let (disk, batches) = synced_log(20);
+    let files = disk.files();
+    for (name, bytes) in &files {
+        for length in 0..bytes.len() {
+            let mut changed = files.clone();
+            changed.get_mut(name).unwrap().truncate(length);
+            match accepted(&changed) {
+                Some(found) => assert!(*name == last_name(&files) && batches.starts_with(&found)),
+                None => assert!(*name != last_name(&files), "{length}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_segment_is_named_and_missing_old_ones_are_not_missed() {
+    let (disk, batches) = synced_log(20);
+    let files = disk.files();
+    let names: Vec<String> = files.keys().cloned().collect();
+    for name in &names[1..names.len() - 1] {
+        let mut changed = files.clone();
+        changed.remove(name);
+        let error = open(&SimulatedDisk::with_files(&changed)).err();
+        assert_eq!(error, Some(LogError::Missing { path: disk.describe(name) }));
+    }
+    let mut changed = files.clone();
+    changed.remove(&names[0]);
+    let log = open(&SimulatedDisk::with_files(&changed)).unwrap().log;
+    let reader = log.reader().unwrap();
+    assert_eq!(reader.first_sequence(), reader.segments().next().unwrap().first);
+    let later: Vec<Batch> =
+        batches.iter().filter(|batch| batch.first >= reader.first_sequence()).cloned().collect();
+    assert_eq!(read(&log), later);
+    assert!(later.len() < batches.len());
+}
+
+/// A segment of crafted frames with these numbers, one byte each.
+fn crafted(numbers: &[[u64; 3]]) -> (Files, Vec<std::ops::Range<usize>>) {
+    let mut bytes = Header { number: 1, first: 1, chain: 0, previous_length: 0 }.encode();
+    let mut ranges = Vec::new();
+    for numbers in numbers {
+        let mut frame = Vec::new();
+        encode_frame(1, *numbers, b"p", &mut frame);
+        ranges.push(bytes.len()..bytes.len() + frame.len());
+        bytes.extend(frame);
+    }
+    (Files::from([(segment::file_name(1), bytes)]), ranges)
+}
+
+#[test]
+fn rejects_a_gap_and_a_repetition() {
+    for numbers in [[[1, 2, 0], [4, 4, 0]], [[1, 2, 0], [2, 2, 0]], [[2, 2, 0], [3, 3, 0]]] {
+        let error = open(&SimulatedDisk::with_files(&crafted(&numbers).0)).err();
+        assert!(matches!(error, Some(LogError::Corrupt { .. })), "{numbers:?}: {error:?}");
+    }
+}
+
+#[test]
+fn a_hole_is_torn_or_damage_as_the_frames_behind_it_say() {
+    let hole_after = |numbers: &[[u64; 3]], hole: usize| {
+        let (mut files, ranges) = crafted(numbers);
+        files.get_mut(&segment::file_name(1)).unwrap()[ranges[hole].clone()].fill(0);
+        accepted(&files).map(|found| found.len())
+    };
+    // Nothing was synced: the disk may have written the third frame first.
+    assert_eq!(hole_after(&[[1, 1, 0], [2, 2, 0], [3, 3, 0]], 1), Some(1));
+    // The first was synced, the second was not.
+    assert_eq!(hole_after(&[[1, 1, 0], [2, 2, 1], [3, 3, 1]], 1), Some(1));
+    assert_eq!(hole_after(&[[1, 1, 0], [2, 2, 0], [3, 3, 1]], 0), None);
+    // The second was synced before the fourth was appended.
+    assert_eq!(hole_after(&[[1, 1, 0], [2, 2, 1], [3, 3, 1], [4, 4, 2]], 1), None);
+    assert_eq!(hole_after(&[[1, 1, 0], [2, 2, 1], [3, 3, 1], [4, 4, 2]], 2), Some(2));
+}
+
+#[test]
+fn a_refused_log_is_left_as_it_is() {
+    let (disk, _) = synced_log(20);
+    let mut files = disk.files();
+    let (last, _) = (last_name(&files), ());
+    files.get_mut(&last).unwrap()[60] ^= 1;
+    let disk = SimulatedDisk::with_files(&files);
+    let error = open(&disk).err().unwrap();
+    assert_eq!(disk.files(), files);
+    let text = error.to_string();
+    assert!(
+        text.contains(&last) && text.contains("at byte 48") && text.contains("mercato-tools restore"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_segment_under_another_name_and_one_of_another_log_are_refused() {
+    let (disk, _) = synced_log(20);
+    let files = disk.files();
+    let mut renamed = files.clone();
+    let second = renamed[&segment::file_name(2)].clone();
+    renamed.insert(segment::file_name(3), second);
+    assert_eq!(accepted(&renamed), None);
+    // Another log of the same shape, in which one batch has another payload.
+    let other = SimulatedDisk::default();
+    let mut log = open(&other).unwrap().log;
+    for place in 0..20 {
+        let payload = vec![u8::from(place == 1); place * 13 % 40];
+        log.append(1 + place as u64 % 3, &payload).unwrap();
+    }
+    for (name, bytes) in other.files() {
+        let mut mixed = files.clone();
+        mixed.insert(name.clone(), bytes);
+        assert!(name == last_name(&files) || accepted(&mixed).is_none(), "{name}");
+    }
+}

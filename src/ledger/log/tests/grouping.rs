@@ -1,0 +1,86 @@
+//! One sync for many.
+
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+
+/// Appends from many threads. Each looks at the disk when its sync returns.
+fn append_from_threads(segment_bytes: u64) -> (u64, u64) {
+    const THREADS: usize = 16;
+    const APPENDS: usize = 30;
+    let disk = SimulatedDisk::default();
+    let log = Log::open(disk.folder(), &OpenOptions { segment_bytes, ..OpenOptions::default() }).unwrap().log;
+    let (commits, log, start) = (log.commits(), Mutex::new(log), Barrier::new(THREADS));
+    disk.set_sync_time(Duration::from_millis(1));
+    let before = disk.syncs();
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                start.wait();
+                for length in 0..APPENDS {
+                    let mut guard = log.lock().unwrap();
+                    let last = append(&mut guard, 1, length).unwrap().last;
+                    let segment = guard.reader().unwrap().segments().last().unwrap();
+                    drop(guard);
+                    commits.sync(last).unwrap();
+                    assert!(commits.synced() >= last);
+                    let safe = disk.safe_files();
+                    assert!(safe[&segment::file_name(segment.number)].len() as u64 >= segment.bytes);
+                }
+            });
+        }
+    });
+    assert_eq!(read(&log.into_inner().unwrap()).len(), THREADS * APPENDS);
+    ((THREADS * APPENDS) as u64, disk.syncs() - before)
+}
+
+#[test]
+fn one_sync_serves_all_that_wait_and_nobody_returns_before_it() {
+    let (appends, syncs) = append_from_threads(SEGMENT_BYTES);
+    assert!(syncs * 2 < appends, "{syncs} syncs for {appends} appends");
+}
+
+#[test]
+fn nobody_returns_early_while_segments_change() {
+    append_from_threads(2_000);
+}
+
+#[test]
+fn a_failed_sync_is_told_to_all_that_wait_and_never_repeated() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    let last = append(&mut log, 8, 8).unwrap().last;
+    let commits = log.commits();
+    disk.set_sync_time(Duration::from_millis(20));
+    disk.fail(0, Fault::Nothing);
+    let before = disk.syncs();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let waiting: Vec<_> = (1..=last).map(|record| (record, scope.spawn(|| commits.sync_all()))).collect();
+        waiting.into_iter().map(|(_, thread)| thread.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(Result::is_err), "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| matches!(answer, Err(LogError::Io { .. }))).count(), 1);
+    assert_eq!((disk.syncs() - before, commits.synced()), (1, 0));
+}
+
+#[test]
+fn nothing_becomes_synced_after_a_failed_append() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    append(&mut log, 1, 8).unwrap();
+    let commits = log.commits();
+    disk.set_sync_time(Duration::from_millis(40));
+    thread::scope(|scope| {
+        let before = disk.syncs();
+        let syncing = scope.spawn(|| commits.sync_all());
+        while disk.syncs() == before {
+            thread::yield_now();
+        }
+        disk.fail(0, Fault::Half);
+        assert!(append(&mut log, 1, 8).is_err());
+        assert!(matches!(syncing.join().unwrap(), Err(LogError::Poisoned { .. })));
+    });
+    assert_eq!(commits.synced(), 0);
+}

@@ -1,0 +1,121 @@
+//! What a reader gives.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Parses all files from the front, and verifies nothing.
+fn read_naively(files: &Files) -> Vec<Batch> {
+    let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
+    let mut batches = Vec::new();
+    for bytes in files.values() {
+        let mut rest = &bytes[48..];
+        while !rest.is_empty() {
+            let end = 36 + u32::from_be_bytes(rest[..4].try_into().unwrap()) as usize;
+            let (first, last) = (number(&rest[12..20]), number(&rest[20..28]));
+            batches.push(Batch { first, last, payload: rest[36..end].to_vec() });
+            rest = &rest[end..];
+        }
+    }
+    batches
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn batches_are_those_that_a_naive_parser_finds(
+        lengths in prop::collection::vec((1_u64..5, 0_usize..200), 0..40),
+        skips in prop::collection::vec(0_usize..40, 0..3),
+        from in any::<prop::sample::Index>(),
+    ) {
+        let disk = SimulatedDisk::default();
+        let mut log = open(&disk).unwrap().log;
+        for (place, (count, length)) in lengths.iter().enumerate() {
+            if skips.contains(&place) {
+                let options = OpenOptions { next_at_least: log.next_sequence() + 5, ..options() };
+                log = Log::open(disk.folder(), &options).unwrap().log;
+            }
+            append(&mut log, *count, *length).unwrap();
+        }
+        let expected = read_naively(&disk.files());
+        prop_assert_eq!(expected.len(), lengths.len());
+        let reader = log.reader().unwrap();
+        prop_assert_eq!(&read_from(&reader, 0).unwrap(), &expected);
+        prop_assert_eq!(&read_from(&LogReader::over(&[disk.folder()]).unwrap(), 0).unwrap(), &expected);
+        let from = from.index(log.next_sequence() as usize + 2) as u64;
+        let later: Vec<Batch> = expected.into_iter().filter(|batch| batch.last >= from).collect();
+        prop_assert_eq!(read_from(&reader, from).unwrap(), later);
+    }
+
+    #[test]
+    fn any_bytes_are_opened_without_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0_usize..300, cut in 0_usize..300,
+    ) {
+        let (disk, _) = synced_log(6);
+        let mut files = disk.files();
+        let name = last_name(&files);
+        let file = files.get_mut(&name).unwrap();
+        file.truncate(cut);
+        file.resize(file.len().max(at), 0);
+        file.splice(at.min(file.len()).., bytes);
+        let disk = SimulatedDisk::with_files(&files);
+        if let Ok(opened) = open(&disk) {
+            read(&opened.log);
+        }
+    }
+}
+
+#[test]
+fn a_reader_ends_where_the_log_ended_when_it_was_taken() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    let mut expected = vec![append(&mut log, 1, 10).unwrap()];
+    let reader = log.reader().unwrap();
+    let mut batches = reader.batches(1);
+    for _ in 0..30 {
+        append(&mut log, 1, 30).unwrap();
+    }
+    assert_eq!(batches.next(), expected.pop().map(Ok));
+    assert_eq!(batches.next(), None);
+    assert_eq!((reader.last_sequence(), reader.segments().count()), (1, 1));
+}
+
+#[test]
+fn batches_longer_than_the_buffer_are_read() {
+    let disk = SimulatedDisk::default();
+    let mut log = Log::open(disk.folder(), &OpenOptions::default()).unwrap().log;
+    let lengths = [0, BUFFER_BYTES - 36, BUFFER_BYTES, 1, BUFFER_BYTES * 3 + 17, 5];
+    let expected: Vec<Batch> = lengths.iter().map(|length| append(&mut log, 1, *length).unwrap()).collect();
+    assert_eq!(read(&log), expected);
+    drop(log);
+    assert_eq!(read(&open(&disk).unwrap().log), expected);
+}
+
+#[test]
+fn a_segment_is_copied_up_to_the_end_that_the_reader_knows() {
+    let (disk, _) = synced_log(12);
+    let mut log = open(&disk).unwrap().log;
+    let (reader, files) = (log.reader().unwrap(), disk.files());
+    append(&mut log, 1, 1).unwrap();
+    let mut copies = Files::new();
+    for segment in reader.segments() {
+        let mut copy = Vec::new();
+        reader.copy_segment(segment.number, &mut copy).unwrap();
+        copies.insert(segment::file_name(segment.number), copy);
+    }
+    assert_eq!(copies, files);
+    assert!(matches!(reader.copy_segment(99, &mut Vec::new()), Err(LogError::Missing { .. })));
+}
+
+#[test]
+fn other_files_in_the_folder_are_left_alone() {
+    let (disk, batches) = synced_log(6);
+    let mut files = disk.files();
+    for name in ["lock", "0000000001.log.48.broken", "9.log", "0000000009.log.part"] {
+        files.insert(name.to_owned(), b"other".to_vec());
+    }
+    let disk = SimulatedDisk::with_files(&files);
+    assert_eq!(read(&open(&disk).unwrap().log), batches);
+    assert_eq!(disk.files(), files);
+}

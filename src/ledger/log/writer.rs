@@ -1,0 +1,133 @@
+//! Appends batches to the last segment, and begins the next one.
+
+use std::sync::Arc;
+
+use super::commits::Commits;
+use super::error::{LogError, io};
+use super::files::{Folder, LogFile};
+use super::format::{FRAME_HEAD_BYTES, HEADER_BYTES, Header, encode_frame, fold};
+use super::opening::{self, OpenOptions, Opened};
+use super::reader::LogReader;
+use super::segment::{Segment, SegmentFile, file_name, list_numbers};
+use super::verdict::Kept;
+use super::{BATCH_RECORDS_MAX, BUFFER_BYTES, PAYLOAD_BYTES_MAX};
+
+/// A log that takes batches. After a failed write or sync it takes nothing more and must be opened anew.
+pub struct Log {
+    folder: Arc<dyn Folder>,
+    segment_bytes: u64,
+    /// The segments before the last.
+    closed: Vec<Segment>,
+    last: Segment,
+    file: Arc<dyn LogFile>,
+    chain: u64,
+    next: u64,
+    commits: Arc<Commits>,
+    buffer: Vec<u8>,
+}
+
+impl Log {
+    /// Opens the log of a folder, which may be empty. What a crash left behind the last whole batch is saved beside
+    /// the segment and cut; a log that lost what was safe is refused as it is.
+    pub fn open(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Opened, LogError> {
+        opening::open(folder, options)
+    }
+
+    /// A log whose last segment is whole and synced.
+    pub(super) fn new(
+        folder: Arc<dyn Folder>,
+        segment_bytes: u64,
+        closed: Vec<Segment>,
+        (last, file, kept): (Segment, SegmentFile, Kept),
+    ) -> Log {
+        let commits = Commits::new(Arc::clone(&file.file), file.path, kept.next.saturating_sub(1));
+        let (chain, next) = (kept.chain, kept.next);
+        let (file, commits) = (file.file, Arc::new(commits));
+        Log { folder, segment_bytes, closed, last, file, chain, next, commits, buffer: Vec::new() }
+    }
+
+    /// The number that the next record gets.
+    pub fn next_sequence(&self) -> u64 {
+        self.next
+    }
+
+    /// The number before the next: that of the newest record, unless numbers were skipped behind it.
+    pub fn last_sequence(&self) -> u64 {
+        self.next.saturating_sub(1)
+    }
+
+    /// How far the log is synced, for any thread.
+    pub fn commits(&self) -> Arc<Commits> {
+        Arc::clone(&self.commits)
+    }
+
+    /// What is in the log now.
+    pub fn reader(&self) -> Result<LogReader, LogError> {
+        // Segments may have been moved away meanwhile.
+        let first = list_numbers(&*self.folder)?.first().copied().unwrap_or(self.last.number);
+        let closed = self.closed.iter().filter(|segment| segment.number >= first).copied();
+        let segments = closed.chain([self.last]);
+        Ok(LogReader::new(segments.map(|segment| (Arc::clone(&self.folder), segment)), self.last_sequence()))
+    }
+
+    /// Hands a batch of `count` records to the operating system, in one write, and returns the number of the last
+    /// one. It is safe from a loss of power after [`Commits::sync`].
+    pub fn append(&mut self, count: u64, payload: &[u8]) -> Result<u64, LogError> {
+        self.commits.refuse_poisoned()?;
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            return Err(LogError::TooLong { bytes: payload.len(), limit: PAYLOAD_BYTES_MAX });
+        }
+        let limit = BATCH_RECORDS_MAX.min(u64::MAX - self.next);
+        if count == 0 || count > limit {
+            return Err(LogError::Records { count, limit });
+        }
+        let end = self.last.bytes.saturating_add((FRAME_HEAD_BYTES + payload.len()) as u64);
+        if end > self.segment_bytes && self.last.bytes > HEADER_BYTES as u64 {
+            self.begin_segment(self.next)?;
+        }
+        let last = self.next.saturating_add(count - 1);
+        let numbers = [self.next, last, self.commits.synced()];
+        let checksum = encode_frame(self.last.number, numbers, payload, &mut self.buffer);
+        self.file.write_all_at(&self.buffer, self.last.bytes).map_err(|error| {
+            let path = self.folder.describe(&file_name(self.last.number));
+            self.commits.poison(io(&path, "appending to the segment", &error))
+        })?;
+        self.last.bytes = self.last.bytes.saturating_add(self.buffer.len() as u64);
+        self.chain = fold(self.chain, checksum);
+        self.next = last.saturating_add(1);
+        self.commits.note_appended(last);
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER_BYTES);
+        Ok(last)
+    }
+
+    /// Closes the last segment and begins the next one, whose records are numbered from `first` on.
+    pub(super) fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
+        self.commits.sync(self.last_sequence())?;
+        let number = self.last.number.saturating_add(1);
+        let header = Header { number, first, chain: self.chain, previous_length: self.last.bytes };
+        let created = create_segment(&*self.folder, &header).map_err(|error| self.commits.poison(error))?;
+        self.commits.switch(Arc::clone(&created.file), created.path, first.saturating_sub(1));
+        self.closed.push(self.last);
+        self.last = Segment { number, first, bytes: created.bytes };
+        (self.file, self.chain, self.next) = (created.file, header.chain_start(), first);
+        Ok(())
+    }
+}
+
+/// Creates a segment without frames, safe from a loss of power.
+pub(super) fn create_segment(folder: &dyn Folder, header: &Header) -> Result<SegmentFile, LogError> {
+    let name = file_name(header.number);
+    let path = folder.describe(&name);
+    let create = || {
+        let file = folder.create(&name)?;
+        file.write_all_at(&header.encode(), 0)?;
+        file.sync()?;
+        folder.sync()?;
+        Ok(file)
+    };
+    match create() {
+        Ok(file) => Ok(SegmentFile { file, path, bytes: HEADER_BYTES as u64 }),
+        Err(error) => Err(io(&path, "creating the segment", &error)),
+    }
+}

@@ -1,0 +1,211 @@
+//! Idempotency keys and what else is remembered of payments, until it expires.
+//!
+//! A key stands for one request of an account on one version. While that is answered, the open reservation holds the key;
+//! afterwards a record does, which is written together with the charge or the settlement. Of a stream or a download the record
+//! says how many rows are paid, from the beginning of the answer. An answer that is given again pays what goes beyond them, so
+//! all answers under one key together cost as much as the longest of them. Knows no format and no byte.
+
+use super::super::account::Payment;
+use super::super::claim::{Remembered, WHOLE};
+use super::super::error::ChargeError;
+use super::super::hold::{HeldClaim, HoldRecord, Outcome};
+use super::super::id::AccountId;
+use super::super::key_space;
+use super::super::order::{ClaimKind, DownloadOrder, IdempotencyClaim, Replaced, ReserveOrder};
+use super::State;
+use crate::clock::Moment;
+use crate::limits::ledger::IDEMPOTENCY_HOURS;
+
+/// Whether an idempotency key has paid already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in super::super) enum Claimed {
+    /// It is new.
+    No,
+    /// The same request has paid.
+    Yes,
+}
+
+/// What an answer begins with: the claim that it holds, what the rest of it is paid with, and whether it was paid before, in
+/// full or in part.
+pub(super) struct Begun {
+    pub(super) claim: Option<HeldClaim>,
+    pub(super) payment: Payment,
+    pub(super) is_replayed: bool,
+}
+
+impl State {
+    /// Whether this idempotency key has paid for this request; refused when it stands for another one, or for one that is
+    /// being answered.
+    pub(in super::super) fn claimed(
+        &mut self,
+        account: AccountId,
+        claim: &IdempotencyClaim,
+        now: Moment,
+    ) -> Result<Claimed, ChargeError> {
+        let paid = self.paid_among(account, ClaimKind::Rows, std::slice::from_ref(claim), now)?;
+        Ok(if paid.is_some() { Claimed::Yes } else { Claimed::No })
+    }
+
+    /// The place of the request that the key of these claims has paid for; refused when it has paid for none of them
+    /// but for another one, or when its rows are being answered.
+    pub(in super::super) fn paid_among(
+        &mut self,
+        account: AccountId,
+        kind: ClaimKind,
+        claims: &[IdempotencyClaim],
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        match (self.held_among(account, claims)?, kind) {
+            (None, _) => self.remembered_among(account, claims, now),
+            (Some(_), ClaimKind::Rows) => Err(ChargeError::IdempotencyInUse),
+            (held, ClaimKind::File) => Ok(held),
+        }
+    }
+
+    /// Begins an answer: at the `price` of a new one, or, under a key that was used for it, for what is not paid of it. An
+    /// answer that is given again is no further query of the free plan.
+    pub(super) fn begin_answer(
+        &mut self,
+        order: &ReserveOrder,
+        price: Result<Payment, ChargeError>,
+    ) -> Result<Begun, ChargeError> {
+        let Some(claim) = &order.claim else {
+            return Ok(Begun { claim: None, payment: price?, is_replayed: false });
+        };
+        let account = order.account.id();
+        let paid = match self.claimed(account, claim, order.at)? {
+            Claimed::No => None,
+            Claimed::Yes => Some(self.paid_rows(account, claim)?),
+        };
+        let payment = match paid {
+            None => price?,
+            Some(paid) => self.account(account)?.record.purse.pay_credits(order.rows.saturating_sub(paid))?,
+        };
+        let held = HeldClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
+        Ok(Begun { claim: Some(held), payment, is_replayed: paid.is_some() })
+    }
+
+    /// Remembers what is paid of an answer that has ended, for a day from the last payment.
+    pub(super) fn keep_claim(
+        &mut self,
+        record: &HoldRecord,
+        outcome: Outcome,
+        sold: u64,
+        is_promised: bool,
+    ) -> Result<(), ChargeError> {
+        let Some(HeldClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
+        if !outcome.is_answered && !is_promised {
+            return Ok(());
+        }
+        let is_free = matches!(record.payment, Payment::FreeQuery(_));
+        let is_all = outcome.is_whole || is_promised || is_free;
+        let rows = if is_all { WHOLE } else { paid_before.max(outcome.rows) };
+        let key = key_space::claim(record.account, &key);
+        let until = if paid_before == 0 || sold > 0 {
+            a_day_after(outcome.at)
+        } else {
+            let Some(before) = self.read_remembered(&key)? else { return Ok(()) };
+            before.until
+        };
+        self.keep(&key, Remembered { until, hash: body, paid_rows: Some(rows) });
+        Ok(())
+    }
+
+    /// Makes sure that the key of a part of a file stands for that file.
+    pub(super) fn check_part(&mut self, order: &DownloadOrder) -> Result<(), ChargeError> {
+        let Some(claim) = &order.claim else { return Ok(()) };
+        let claims = std::slice::from_ref(claim);
+        self.paid_among(order.account.id(), ClaimKind::File, claims, order.at).map(drop)
+    }
+
+    /// Remembers that so many rows of a file were paid for a part of it. Gives what undoes that.
+    pub(super) fn keep_part(
+        &mut self,
+        order: &DownloadOrder,
+        cost: u64,
+    ) -> Result<Option<Replaced>, ChargeError> {
+        let Some(claim) = &order.claim else { return Ok(None) };
+        let account = order.account.id();
+        let is_known = self.remembered_among(account, std::slice::from_ref(claim), order.at)?.is_some();
+        let before = if is_known { self.paid_rows(account, claim)? } else { 0 };
+        let paid = before.saturating_add(cost);
+        let key = key_space::claim(account, &claim.key);
+        let previous = self.get(&key)?;
+        let paid_rows = Some(if paid >= order.rows { WHOLE } else { paid });
+        self.keep(&key, Remembered { until: a_day_after(order.at), hash: claim.body, paid_rows });
+        Ok(Some((key, previous)))
+    }
+
+    /// The place of the request that is being answered under the key of these claims; refused when it is none of them.
+    fn held_among(
+        &self,
+        account: AccountId,
+        claims: &[IdempotencyClaim],
+    ) -> Result<Option<usize>, ChargeError> {
+        let Some(first) = claims.first() else { return Ok(None) };
+        let mut held = self.holds_of(account).filter_map(|record| record.claim);
+        match held.find(|held| held.key == first.key) {
+            None => Ok(None),
+            Some(held) => place_of(claims, &held.key, &held.body).map(Some),
+        }
+    }
+
+    fn remembered_among(
+        &mut self,
+        account: AccountId,
+        claims: &[IdempotencyClaim],
+        now: Moment,
+    ) -> Result<Option<usize>, ChargeError> {
+        let Some(first) = claims.first() else { return Ok(None) };
+        match self.remembered(&key_space::claim(account, &first.key), now)? {
+            None => Ok(None),
+            Some(body) => place_of(claims, &first.key, &body).map(Some),
+        }
+    }
+
+    /// Rows that are paid under a key that is remembered.
+    fn paid_rows(&mut self, account: AccountId, claim: &IdempotencyClaim) -> Result<u64, ChargeError> {
+        let remembered = self.read_remembered(&key_space::claim(account, &claim.key))?;
+        Ok(remembered.and_then(|remembered| remembered.paid_rows).unwrap_or(WHOLE))
+    }
+
+    /// Remembers a hash under a key.
+    pub(super) fn remember(&mut self, key: &[u8], hash: &[u8; 16], until: Moment) {
+        self.keep(key, Remembered { until, hash: *hash, paid_rows: None });
+    }
+
+    fn keep(&mut self, key: &[u8], remembered: Remembered) {
+        self.changes.put(key.to_vec(), remembered.encode());
+        self.changes.put(key_space::expiry(remembered.until, key), Vec::new());
+    }
+
+    /// Remembers again what was remembered under a key before.
+    pub(super) fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
+        let decoded = Remembered::decode(previous);
+        let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+        self.keep(key, remembered);
+        Ok(())
+    }
+
+    /// The hash that is remembered under a key, unless it has expired.
+    pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
+        let remembered = self.read_remembered(key)?.filter(|remembered| now < remembered.until);
+        Ok(remembered.map(|remembered| remembered.hash))
+    }
+
+    fn read_remembered(&mut self, key: &[u8]) -> Result<Option<Remembered>, ChargeError> {
+        let Some(bytes) = self.get(key)? else { return Ok(None) };
+        Remembered::decode(&bytes).map(Some).map_err(|error| self.fail_damaged(error.to_string()))
+    }
+}
+
+/// How long a key is remembered that paid at this moment.
+pub(super) fn a_day_after(payment: Moment) -> Moment {
+    payment.plus_seconds(IDEMPOTENCY_HOURS * 3_600)
+}
+
+/// Which of the claims a key stands for.
+fn place_of(claims: &[IdempotencyClaim], key: &[u8; 16], body: &[u8; 16]) -> Result<usize, ChargeError> {
+    let place = claims.iter().position(|claim| claim.key == *key && claim.body == *body);
+    place.ok_or(ChargeError::IdempotencyMismatch)
+}

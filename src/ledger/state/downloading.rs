@@ -1,0 +1,119 @@
+//! Selling files: whole ones, which are held back and settled as streams are, and parts of them.
+//!
+//! What was paid of a file is remembered for a day, so that nobody pays twice for a file that is read in pieces:
+//!
+//! ```text
+//! a whole file      holds back its price; settled by the rows that were written
+//!   complete        all is paid
+//!   broken off      the rows written are paid, the rest stays unpaid
+//! a part            pays what is unpaid: the rest, or everything if nothing is remembered; then parts are free
+//! a part while      is free, and the whole file will be paid in full, however it ends
+//! the whole runs
+//! ```
+//!
+//! Knows no format and no byte.
+
+use super::super::error::ChargeError;
+use super::super::hold::{HeldFile, HoldRecord};
+use super::super::id::AccountId;
+use super::super::key_space;
+use super::super::order::{DownloadOrder, Receipt, ReserveOrder};
+use super::State;
+use super::charging::Sale;
+use super::holding::Reserved;
+use crate::clock::Moment;
+use crate::limits::ledger::DOWNLOAD_GRANT_HOURS;
+
+impl State {
+    /// Holds back the price of a whole file.
+    pub(in super::super) fn reserve_download(
+        &mut self,
+        order: &DownloadOrder,
+    ) -> Result<Reserved, ChargeError> {
+        let price = self.account(order.account.id())?.record.purse.pay_credits(order.rows);
+        let hold = ReserveOrder {
+            account: order.account.clone(),
+            key: order.key,
+            rows: order.rows,
+            dataset: order.dataset.clone(),
+            request_id: order.request_id.clone(),
+            claim: order.claim,
+            at: order.at,
+        };
+        let begun = self.begin_answer(&hold, price)?;
+        self.hold(&hold, &begun, Some(HeldFile { hash: order.file(), is_promised: false }))
+    }
+
+    /// Sells a part of a file.
+    pub(in super::super) fn sell_part(&mut self, order: &DownloadOrder) -> Result<Receipt, ChargeError> {
+        let account = order.account.id();
+        let (hash, at) = (order.file(), order.at);
+        let sale = |rows| Sale {
+            account,
+            key: order.key,
+            rows,
+            dataset: &order.dataset,
+            request_id: &order.request_id,
+            at,
+        };
+        self.check_part(order)?;
+        let key = key_space::grant(account, &hash);
+        let known = self.unpaid(&key, at)?;
+        if known == Some(0) || self.promise(account, &hash) {
+            return self.sell(&sale(0), None);
+        }
+        let cost = known.map_or(order.rows, |unpaid| unpaid.min(order.rows));
+        let payment = self.account(account)?.record.purse.pay_credits(cost)?;
+        self.check_caps(account, order.key, cost, at)?;
+        let mut receipt = self.sell(&sale(cost), Some(payment))?;
+        let previous = if known.is_some() { self.get(&key)? } else { None };
+        self.remember(&key, &unpaid_mark(0), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        receipt.undo.remembered.push((key, previous));
+        receipt.undo.remembered.extend(self.keep_part(order, cost)?);
+        Ok(receipt)
+    }
+
+    /// Remembers what was just paid of a file, unless more of it is remembered already.
+    pub(super) fn note_paid(
+        &mut self,
+        account: AccountId,
+        hash: &[u8; 16],
+        paid: u64,
+        unpaid: u64,
+        at: Moment,
+    ) -> Result<(), ChargeError> {
+        let key = key_space::grant(account, hash);
+        let nothing_new = self.unpaid(&key, at)?.is_some_and(|known| known < unpaid);
+        if nothing_new || paid == 0 {
+            return Ok(());
+        }
+        self.remember(&key, &unpaid_mark(unpaid), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
+        Ok(())
+    }
+
+    /// Whether the whole file is on its way to this account; if so, it will be paid in full.
+    fn promise(&mut self, account: AccountId, hash: &[u8; 16]) -> bool {
+        let is_of_file = |record: &&HoldRecord| record.file.is_some_and(|file| file.hash == *hash);
+        let oldest = self.holds_of(account).find(is_of_file).map(|record| record.id);
+        let Some(hold) = oldest.and_then(|id| self.holds.get_mut(&id)) else { return false };
+        let record = &mut hold.record;
+        record.file = Some(HeldFile { hash: *hash, is_promised: true });
+        self.changes.put(key_space::reservation(record.id), record.encode());
+        true
+    }
+
+    /// Rows of a file that are not paid yet; nothing when no payment is remembered.
+    fn unpaid(&mut self, key: &[u8], now: Moment) -> Result<Option<u64>, ChargeError> {
+        let mark = self.remembered(key, now)?;
+        Ok(mark.and_then(|mark| mark.first_chunk().map(|unpaid| u64::from_be_bytes(*unpaid))))
+    }
+}
+
+/// What stands in the place of a hash in the record of a payment: unpaid rows, big-endian, then zeros.
+fn unpaid_mark(rows: u64) -> [u8; 16] {
+    let mut mark = [0; 16];
+    for (target, source) in mark.iter_mut().zip(rows.to_be_bytes()) {
+        *target = source;
+    }
+    mark
+}

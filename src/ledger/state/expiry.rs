@@ -1,0 +1,57 @@
+//! What has expired is left out of the checkpoint: idempotency claims, paid downloads and the request counters of past days.
+//!
+//! Nobody misses it, because whoever reads a record looks at its end; so nothing of this goes to the log. Entries never
+//! expire. Knows no clock: the latest moment that an operation brought along is the present.
+
+use super::super::changes::Changes;
+use super::super::claim::Remembered;
+use super::super::counter::CounterNote;
+use super::super::error::ChargeError;
+use super::super::key_space;
+use super::State;
+use crate::limits::ledger::EXPIRED_PER_ROUND_MAX;
+
+impl State {
+    /// Removes what has expired, at most `EXPIRED_PER_ROUND_MAX` records of each kind, with the next checkpoint.
+    pub(in super::super) fn expire(&mut self) -> Result<(), ChargeError> {
+        let mut gone = Changes::default();
+        for (expiry, _) in self.scan(key_space::EXPIRY, key_space::EXPIRY, EXPIRED_PER_ROUND_MAX)? {
+            let Some((until, key)) = key_space::split_expiry(&expiry) else {
+                return Err(self.fail_damaged("an expiry record without a moment".to_owned()));
+            };
+            if until > self.latest {
+                break;
+            }
+            // A later payment may have moved the end; then another expiry record stands for it.
+            if let Some(value) = self.get(key)? {
+                let decoded = Remembered::decode(&value);
+                let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+                if remembered.until <= until {
+                    gone.remove(key.to_vec());
+                }
+            }
+            gone.remove(expiry);
+        }
+        self.memtable.absorb(gone);
+        self.expire_counters()
+    }
+
+    /// Goes around all counters, a part at a time, and removes those of days before yesterday.
+    fn expire_counters(&mut self) -> Result<(), ChargeError> {
+        let from = std::mem::take(&mut self.counters_expired_until);
+        let page = self.scan(key_space::COUNTER, &from, EXPIRED_PER_ROUND_MAX)?;
+        let oldest_kept = self.latest.day().plus_days(-1);
+        let mut gone = Changes::default();
+        for (key, value) in &page {
+            let note = CounterNote::decode(key, value);
+            if note.map_err(|error| self.fail_damaged(error.to_string()))?.day < oldest_kept {
+                gone.remove(key.clone());
+            }
+        }
+        if let Some((last, _)) = page.last().filter(|_| page.len() == EXPIRED_PER_ROUND_MAX) {
+            self.counters_expired_until = [last.as_slice(), &[0]].concat();
+        }
+        self.memtable.absorb(gone);
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! Takes the state up: out of the checkpoint, brought up to the end of the log.
+//!
+//! Adds up the newest entries again and settles the reservations that no stream stands behind. Refuses what contradicts
+//! itself: a wrong balance is worse than no answer. Knows no thread.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::account::AccountRecord;
+use super::super::audit::Audit;
+use super::super::changes::{Changes, split};
+use super::super::checkpoint::Checkpoint;
+use super::super::codec::{DecodeError, RecordReader, RecordWriter};
+use super::super::directory::Directory;
+use super::super::entry::Entry;
+use super::super::error::OpenError;
+use super::super::hold::{HoldRecord, Outcome, Progress};
+use super::super::id::{AccountId, KeyId, ReservationId};
+use super::super::key_record::KeyRecord;
+use super::super::key_space;
+use super::super::log::{Batch, LogReader};
+use super::super::relation::{Relation, RelationKey};
+use super::memtable::Memtable;
+use super::spending::UsageCache;
+use super::{Account, Hold, State};
+use crate::clock::Moment;
+use crate::limits::ledger::{CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX};
+
+const FORMAT: &str = "ledger format";
+const FORMAT_VERSION: u8 = 2;
+
+/// The streams of this process whose reservations are open, when the books are taken up again while it runs.
+pub(in super::super) type LiveStreams = HashMap<ReservationId, Arc<Progress>>;
+
+/// What the state is taken up from.
+pub(in super::super) struct Loading<'l> {
+    pub(in super::super) path: &'l Path,
+    pub(in super::super) checkpoint: Checkpoint,
+    pub(in super::super) log: LogReader,
+    pub(in super::super) next_sequence: u64,
+    pub(in super::super) directory: Arc<Directory>,
+    pub(in super::super) live: &'l LiveStreams,
+    pub(in super::super) now: Moment,
+}
+
+impl Loading<'_> {
+    /// Takes the state up.
+    pub(in super::super) fn load(self) -> Result<State, OpenError> {
+        check_format(self.path, &self.checkpoint)?;
+        let (audit, entries) = self.replay()?;
+        let mut tables = Tables::read(self.path, &self.checkpoint, self.live)?;
+        let accounts = tables.accounts.values().map(|account| &account.record);
+        let report = audit.finish(accounts, tables.holds.values().map(|hold| &hold.record));
+        if let Some(finding) = report.differences.into_iter().next() {
+            return Err(contradiction(self.path, finding));
+        }
+        let keys = std::mem::take(&mut tables.keys);
+        let next = |greatest: Option<u64>| greatest.unwrap_or(0) + 1;
+        let mut state = State {
+            path: self.path.to_owned(),
+            directory: self.directory,
+            checkpoint: Arc::new(self.checkpoint),
+            memtable: Memtable::default(),
+            changes: Changes::default(),
+            next_sequence: self.next_sequence,
+            entries,
+            next_account: next(tables.accounts.keys().map(|id| id.number()).max()),
+            next_key: next(keys.iter().map(|key| key.id.number()).max()),
+            next_reservation: next(tables.holds.keys().map(|id| id.number()).max()),
+            changed_accounts: tables.accounts.keys().copied().collect(),
+            accounts: tables.accounts,
+            keys: HashMap::new(),
+            key_handles: HashSet::new(),
+            keys_of: HashMap::new(),
+            holds: tables.holds,
+            closed_holds: Vec::new(),
+            usage: UsageCache::new(self.now.day()),
+            changed_keys: HashSet::new(),
+            relations: tables.relations,
+            relations_changed: true,
+            relations_changed_at: tables.relations_changed_at,
+            latest: self.now,
+            counters_expired_until: Vec::new(),
+            failure: None,
+        };
+        for key in keys {
+            state.take_in_key(key);
+        }
+        let (accounts, keys) = (&state.accounts, &state.keys);
+        state.directory.keep_only(|id| accounts.contains_key(&id), |id| keys.contains_key(&id));
+        state.publish();
+        Ok(state)
+    }
+
+    /// Gives the checkpoint what the log holds behind it, and adds up the newest entries. Returns the sums, and how many
+    /// entries there are.
+    fn replay(&self) -> Result<(Audit, u64), OpenError> {
+        let (held, last) = (self.checkpoint.sequence()?, self.next_sequence - 1);
+        if held > last {
+            let (expected, found) = (held, last);
+            return Err(OpenError::Behind { directory: self.path.to_owned(), expected, found });
+        }
+        let present = self.log.first_sequence();
+        if present > held + 1 {
+            let finding = format!(
+                "the log begins at {present}, the checkpoint ends at {held}; put back the archived segments between them"
+            );
+            return Err(contradiction(self.path, finding));
+        }
+        let count = self.checkpoint.get(&key_space::entry_count())?;
+        let count = count.and_then(|value| value.try_into().ok()).map(u64::from_be_bytes);
+        let mut entries = if held == 0 { 0 } else { count.unwrap_or(0) };
+        let newest = last.saturating_sub(ENTRIES_CHECKED_AT_START_MAX) + 1;
+        let from = newest.min(held + 1).max(present);
+        let mut audit = Audit::new(from);
+        let mut waiting = Changes::default();
+        for batch in self.log.batches(from) {
+            let batch = batch?;
+            let is_new = batch.first > held;
+            read_batch(self.path, &batch, |change| match change {
+                Read::Entry(entry) => {
+                    entries += u64::from(is_new);
+                    audit.add(&entry);
+                }
+                Read::Record(key, value) if is_new => waiting.set(key, value),
+                Read::Record(..) => {}
+            })?;
+            if waiting.len() >= CHECKPOINT_RECORDS_MAX {
+                tracing::info!(sequence = batch.last, of = last, "replaying the log of the books");
+                self.write(std::mem::take(&mut waiting), batch.last, entries)?;
+            }
+        }
+        if held < last {
+            self.write(waiting, last, entries)?;
+        }
+        Ok((audit, entries))
+    }
+
+    fn write(&self, mut changes: Changes, sequence: u64, entries: u64) -> Result<(), OpenError> {
+        changes.put(key_space::entry_count(), entries.to_be_bytes().to_vec());
+        Ok(self.checkpoint.write(&changes, sequence)?)
+    }
+}
+
+impl State {
+    /// Settles the reservations that no live stream stands behind.
+    pub(in super::super) fn settle_orphans(
+        &mut self,
+        live: &LiveStreams,
+        now: Moment,
+    ) -> Result<(), OpenError> {
+        let orphans = self.holds.values().filter(|hold| !live.contains_key(&hold.record.id));
+        let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
+        orphans.sort_unstable();
+        for (id, rows) in orphans {
+            let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, is_waived: false, at: now };
+            if let Err(error) = self.settle(id, outcome, "left open by a stop") {
+                let damaged = self.failure.take();
+                return Err(damaged.map_or_else(|| contradiction(&self.path, error.to_string()), Into::into));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Tables {
+    accounts: HashMap<AccountId, Account>,
+    keys: Vec<KeyRecord>,
+    holds: HashMap<ReservationId, Hold>,
+    relations: BTreeMap<RelationKey, Relation>,
+    relations_changed_at: Option<Moment>,
+}
+
+impl Tables {
+    fn read(path: &Path, checkpoint: &Checkpoint, live: &LiveStreams) -> Result<Tables, OpenError> {
+        let mut accounts = HashMap::new();
+        for_each(path, checkpoint, key_space::ACCOUNT, |number, value| {
+            let record = AccountRecord::decode(AccountId::from_number(number), value)?;
+            accounts.insert(record.id, Account { record, reserved: 0, open: BTreeSet::new() });
+            Ok(())
+        })?;
+        let mut keys = Vec::new();
+        for_each(path, checkpoint, key_space::API_KEY, |number, value| {
+            keys.push(KeyRecord::decode(KeyId::from_number(number), value)?);
+            Ok(())
+        })?;
+        let mut holds = HashMap::new();
+        for_each(path, checkpoint, key_space::RESERVATION, |number, value| {
+            let record = HoldRecord::decode(ReservationId::from_number(number), value)?;
+            if let Some(account) = accounts.get_mut(&record.account) {
+                account.reserved += record.credits();
+                account.open.insert(record.id);
+            }
+            let progress = live.get(&record.id).cloned().unwrap_or_else(|| Progress::new(record.at));
+            holds.insert(record.id, Hold { record, progress });
+            Ok(())
+        })?;
+        let mut relations = BTreeMap::new();
+        for found in checkpoint.scan(key_space::RELATION, key_space::RELATION) {
+            let (key, value) = found?;
+            let relation = Relation::decode(&key, &value).map_err(|source| record_error(path, source))?;
+            relations.insert(relation.key.clone(), relation);
+        }
+        let changed_at = checkpoint.get(&key_space::relations_changed_at())?;
+        let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
+        let relations_changed_at = millis.map(Moment::from_unix_millis);
+        Ok(Tables { accounts, keys, holds, relations, relations_changed_at })
+    }
+}
+
+/// Makes sure that this program can read the records; a new checkpoint is marked with the present version.
+fn check_format(path: &Path, checkpoint: &Checkpoint) -> Result<(), OpenError> {
+    let key = key_space::format_version();
+    if let Some(value) = checkpoint.get(&key)? {
+        RecordReader::new(FORMAT, FORMAT_VERSION, &value).map_err(|source| record_error(path, source))?;
+        return Ok(());
+    }
+    if checkpoint.scan(&[], &[]).next().is_some() {
+        return Err(contradiction(path, "there are records, but the format version is missing".to_owned()));
+    }
+    let mut changes = Changes::default();
+    changes.put(key, RecordWriter::new(FORMAT_VERSION).finish());
+    Ok(checkpoint.write(&changes, 0)?)
+}
+
+/// What stands in a batch of the log.
+pub(in super::super) enum Read<'b> {
+    /// An entry.
+    Entry(Entry),
+    /// Another record: its key and its new value, or nothing when it goes.
+    Record(&'b [u8], Option<&'b [u8]>),
+}
+
+/// Reads a batch of the log, entries in their order.
+pub(in super::super) fn read_batch(
+    path: &Path,
+    batch: &Batch,
+    mut take: impl FnMut(Read<'_>),
+) -> Result<(), OpenError> {
+    let unreadable = || contradiction(path, format!("batch {} of the log cannot be read", batch.first));
+    for change in split(&batch.payload) {
+        let (key, value) = change.ok_or_else(unreadable)?;
+        if key.starts_with(key_space::ENTRY) {
+            let (number, value) = key_space::number(key).zip(value).ok_or_else(unreadable)?;
+            take(Read::Entry(Entry::decode(number, value).map_err(|source| record_error(path, source))?));
+        } else {
+            take(Read::Record(key, value));
+        }
+    }
+    Ok(())
+}
+
+fn for_each(
+    path: &Path,
+    checkpoint: &Checkpoint,
+    prefix: &[u8],
+    mut take: impl FnMut(u64, &[u8]) -> Result<(), DecodeError>,
+) -> Result<(), OpenError> {
+    for found in checkpoint.scan(prefix, prefix) {
+        let (key, value) = found?;
+        let number = key_space::number(&key);
+        let number = number.ok_or_else(|| contradiction(path, "a key that is not a number".to_owned()))?;
+        take(number, &value).map_err(|source| record_error(path, source))?;
+    }
+    Ok(())
+}
+
+fn record_error(path: &Path, source: DecodeError) -> OpenError {
+    OpenError::Record { directory: path.to_owned(), source }
+}
+
+fn contradiction(path: &Path, finding: String) -> OpenError {
+    OpenError::Unbalanced { directory: path.to_owned(), finding }
+}

@@ -1,0 +1,310 @@
+//! The state of the books in memory, and the decisions of every operation on it.
+//!
+//! One thread at a time has it. An operation first decides, then changes the tables and notes the records to write;
+//! whoever has the state appends them to the log. If that fails, the tables are worth nothing and are loaded anew. Knows no
+//! thread, no log and no clock.
+
+mod charging;
+mod claiming;
+mod downloading;
+mod expiry;
+mod holding;
+mod loading;
+mod memtable;
+mod operating;
+mod purchasing;
+mod relating;
+mod spending;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::account::AccountRecord;
+use super::changes::Changes;
+use super::checkpoint::{Checkpoint, Record, StoreError};
+use super::directory::Directory;
+use super::entry::{Entry, EntryKind};
+use super::error::{ChargeError, Unavailable};
+use super::hold::{HoldRecord, Progress};
+use super::id::{AccountId, KeyId, ReservationId};
+use super::key_record::KeyRecord;
+use super::key_space;
+use super::relation::{Relation, RelationKey, Relations};
+use crate::clock::Moment;
+use memtable::Memtable;
+use spending::UsageCache;
+
+pub(super) use holding::Reserved;
+pub(super) use loading::{LiveStreams, Loading, Read, read_batch};
+pub(super) use operating::NewKey;
+pub(super) use purchasing::Credit;
+pub(super) use relating::Removal;
+
+/// An account and what is held back of it.
+pub(super) struct Account {
+    pub(super) record: AccountRecord,
+    pub(super) reserved: u64,
+    /// Its open reservations.
+    pub(super) open: BTreeSet<ReservationId>,
+}
+
+/// An open reservation and the stream that it pays for.
+pub(super) struct Hold {
+    pub(super) record: HoldRecord,
+    pub(super) progress: Arc<Progress>,
+}
+
+/// What is true now.
+pub(super) struct State {
+    path: PathBuf,
+    directory: Arc<Directory>,
+    checkpoint: Arc<Checkpoint>,
+    memtable: Memtable,
+    /// What the present operation writes.
+    changes: Changes,
+    accounts: HashMap<AccountId, Account>,
+    keys: HashMap<KeyId, KeyRecord>,
+    key_handles: HashSet<u64>,
+    keys_of: HashMap<AccountId, usize>,
+    holds: HashMap<ReservationId, Hold>,
+    /// Settled by operations that may not be safe from a loss of power: the sequence number, and the reservation.
+    closed_holds: Vec<(u64, Hold)>,
+    usage: UsageCache,
+    changed_accounts: HashSet<AccountId>,
+    changed_keys: HashSet<KeyId>,
+    relations: BTreeMap<RelationKey, Relation>,
+    relations_changed: bool,
+    relations_changed_at: Option<Moment>,
+    next_sequence: u64,
+    entries: u64,
+    next_account: u64,
+    next_key: u64,
+    next_reservation: u64,
+    latest: Moment,
+    counters_expired_until: Vec<u8>,
+    failure: Option<StoreError>,
+}
+
+/// The parts of an entry that differ from kind to kind.
+#[derive(Default)]
+pub(super) struct EntryDetail<'t> {
+    pub(super) rows: u64,
+    pub(super) cents: u64,
+    pub(super) related: u64,
+    pub(super) request_id: &'t str,
+    pub(super) dataset: &'t str,
+    pub(super) note: &'t str,
+    pub(super) key: Option<KeyId>,
+}
+
+/// The records of an operation, ready for the log.
+pub(super) struct Batch {
+    /// Sequence numbers that it takes: one for each entry, and at least one.
+    pub(super) count: u64,
+    changes: Changes,
+}
+
+impl Batch {
+    pub(super) const fn changes(&self) -> &Changes {
+        &self.changes
+    }
+}
+
+impl State {
+    /// The checkpoint that the memtable stands above.
+    pub(super) fn checkpoint(&self) -> Arc<Checkpoint> {
+        Arc::clone(&self.checkpoint)
+    }
+
+    /// The number that the next record gets.
+    pub(super) const fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// The latest moment that an operation brought along.
+    pub(super) const fn latest(&self) -> Moment {
+        self.latest
+    }
+
+    /// Notes a record that changes nothing, so that writing it shows whether the books can be written.
+    pub(super) fn prove_writable(&mut self) {
+        let latest = self.latest.unix_millis().to_be_bytes().to_vec();
+        self.changes.put(key_space::recovered_at(), latest);
+    }
+
+    /// Entries in the books.
+    pub(super) const fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    pub(super) fn open_reservations(&self) -> usize {
+        self.holds.len()
+    }
+
+    pub(super) fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
+        self.accounts.get(&id).ok_or(ChargeError::UnknownAccount { account: id })
+    }
+
+    /// Every account, in no order.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = &AccountRecord> {
+        self.accounts.values().map(|account| &account.record)
+    }
+
+    pub(super) fn holds(&self) -> impl Iterator<Item = &HoldRecord> {
+        self.holds.values().map(|hold| &hold.record)
+    }
+
+    /// The open reservations of one account, the oldest first. Those of others cost nothing here.
+    fn holds_of(&self, account: AccountId) -> impl Iterator<Item = &HoldRecord> {
+        let open = self.accounts.get(&account).into_iter().flat_map(|account| &account.open);
+        open.filter_map(|id| self.holds.get(id)).map(|hold| &hold.record)
+    }
+
+    /// What the operation changed, to be appended to the log with `first` as its first sequence number; nothing when it
+    /// changed nothing. An operation that met a damaged record fails.
+    pub(super) fn take_batch(&mut self) -> Result<Option<Batch>, StoreError> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        for id in &self.changed_accounts {
+            if let Some(account) = self.accounts.get(id) {
+                self.changes.put(key_space::account(*id), account.record.encode());
+            }
+        }
+        for id in &self.changed_keys {
+            if let Some(key) = self.keys.get(id) {
+                self.changes.put(key_space::api_key(*id), key.encode());
+            }
+        }
+        if self.changes.is_empty() {
+            return Ok(None);
+        }
+        let changes = std::mem::take(&mut self.changes);
+        let entries = changes.from(key_space::ENTRY).take_while(|(key, _)| key.starts_with(key_space::ENTRY));
+        let entries = entries.count() as u64;
+        self.entries += entries;
+        Ok(Some(Batch { count: entries.max(1), changes }))
+    }
+
+    /// The batch is in the log up to this sequence number: shows it to everybody.
+    pub(super) fn appended(&mut self, batch: Batch, last: u64) {
+        self.next_sequence = last + 1;
+        let mut changes = batch.changes;
+        changes.drop_prefix(key_space::ENTRY);
+        self.memtable.absorb(changes);
+        self.publish();
+    }
+
+    fn publish(&mut self) {
+        for id in self.changed_accounts.drain() {
+            if let Some(account) = self.accounts.get(&id) {
+                self.directory.publish_account(&account.record, account.reserved);
+            }
+        }
+        for id in self.changed_keys.drain() {
+            if let Some(key) = self.keys.get(&id) {
+                self.directory.publish_key(key);
+            }
+        }
+        if std::mem::take(&mut self.relations_changed) {
+            let revision = self.directory.relations().revision().wrapping_add(1);
+            let shown = Relations::new(&self.relations, revision, self.relations_changed_at);
+            self.directory.publish_relations(shown);
+        }
+    }
+
+    /// What the next checkpoint takes up, as of the newest operation; nothing while the one before is being written.
+    pub(super) fn seal(&mut self) -> Option<(Arc<Changes>, Arc<Checkpoint>)> {
+        let mut count = Changes::default();
+        count.put(key_space::entry_count(), self.entries.to_be_bytes().to_vec());
+        self.memtable.absorb(count);
+        Some((self.memtable.seal()?, Arc::clone(&self.checkpoint)))
+    }
+
+    /// The checkpoint holds what was sealed.
+    pub(super) fn release(&mut self) {
+        self.memtable.release();
+    }
+
+    /// Records that wait for the next checkpoint.
+    pub(super) fn unwritten(&self) -> usize {
+        self.memtable.len()
+    }
+
+    /// Adds a line. The caller has made sure that the balance allows it.
+    fn append(
+        &mut self,
+        id: AccountId,
+        kind: EntryKind,
+        amount: i64,
+        at: Moment,
+        detail: &EntryDetail<'_>,
+    ) -> Result<u64, ChargeError> {
+        let sequence = self.next_sequence;
+        let account = self.accounts.get_mut(&id).ok_or(ChargeError::UnknownAccount { account: id })?;
+        let purse = &mut account.record.purse;
+        let Some(balance) = purse.balance.checked_add_signed(amount) else {
+            let required = amount.unsigned_abs();
+            return Err(ChargeError::InsufficientCredits { required, available: purse.balance });
+        };
+        purse.balance = balance;
+        account.record.last_sequence = sequence;
+        let entry = Entry {
+            sequence,
+            account: id,
+            key: detail.key,
+            kind,
+            amount,
+            balance,
+            at,
+            rows: detail.rows,
+            cents: detail.cents,
+            related: detail.related,
+            request_id: detail.request_id.to_owned(),
+            dataset: detail.dataset.to_owned(),
+            note: detail.note.to_owned(),
+        };
+        self.changes.put(key_space::entry(sequence), entry.encode());
+        self.changed_accounts.insert(id);
+        self.next_sequence += 1;
+        Ok(sequence)
+    }
+
+    /// The value under a key, as of now.
+    fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, ChargeError> {
+        match self.changes.get(key).or_else(|| self.memtable.get(key)) {
+            Some(changed) => Ok(changed.map(<[u8]>::to_vec)),
+            None => self.checkpoint.get(key).map_err(|error| self.fail(error)),
+        }
+    }
+
+    /// At most `limit` records from `from` on that begin with `prefix`, in the order of their keys.
+    fn scan(&mut self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Record>, ChargeError> {
+        let changed = self.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
+        let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
+        let stored = self.checkpoint.scan(prefix, from).take(limit.saturating_add(later.len()));
+        let mut merged = match stored.collect::<Result<BTreeMap<_, _>, _>>() {
+            Ok(stored) => stored,
+            Err(error) => return Err(self.fail(error)),
+        };
+        for (key, value) in later {
+            match value {
+                Some(value) => drop(merged.insert(key.to_vec(), value.to_vec())),
+                None => drop(merged.remove(key)),
+            }
+        }
+        Ok(merged.into_iter().take(limit).collect())
+    }
+
+    /// A record that cannot be read spoils the whole operation: nothing of it is written.
+    fn fail(&mut self, error: StoreError) -> ChargeError {
+        self.failure.get_or_insert(error);
+        Unavailable::Down.into()
+    }
+
+    fn fail_damaged(&mut self, detail: String) -> ChargeError {
+        let path = self.path.clone();
+        self.fail(StoreError::Damaged { path, detail })
+    }
+}
