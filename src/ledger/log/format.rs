@@ -5,7 +5,7 @@
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::{BATCH_RECORDS_MAX, PAYLOAD_BYTES_MAX};
+use super::PAYLOAD_BYTES_MAX;
 
 const MAGIC: [u8; 8] = *b"MRCLOG01";
 /// Length of a header.
@@ -90,7 +90,7 @@ impl FrameHead {
             [take(&mut rest)?, take(&mut rest)?, take(&mut rest)?, take(&mut rest)?];
         let is_plausible = length <= PAYLOAD_BYTES_MAX
             && synced < first
-            && last.checked_sub(first).is_some_and(|more| more < BATCH_RECORDS_MAX);
+            && last.checked_sub(first).is_some_and(|more| more < (FRAME_HEAD_BYTES + length) as u64);
         is_plausible.then_some(FrameHead { length, checksum, first, last, synced })
     }
 

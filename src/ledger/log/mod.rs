@@ -7,11 +7,11 @@
 //! frame:   length (u32) │ checksum │ first │ last │ synced │ payload (length bytes)
 //! ```
 //!
-//! Integers are big-endian, eight bytes where nothing else is said. `first` and `last` number the records of a batch.
-//! They count up without a gap; only a new segment may begin at a higher number. The checksum covers the length and
-//! all that follows it, and is seeded with the segment's number, so that a frame counts in its own segment only. The
-//! chain folds all checksums since segment 1; each header records the chain and the length of what lies before it, so
-//! that segments which were moved away can still be verified.
+//! Integers are big-endian, eight bytes where nothing else is said. `first` and `last` number the records of a batch,
+//! which has no more of them than its frame has bytes. The numbers count up without a gap; only a new segment may begin
+//! at a higher one. The checksum covers the length and all that follows it, and is seeded with the segment's number, so
+//! that a frame counts in its own segment only. The chain folds all checksums since segment 1; each header records the
+//! chain and the length of what lies before it, so that segments which were moved away can still be verified.
 //!
 //! `synced` says how far the log was safe from a loss of power when the frame was appended. It tells a torn tail from
 //! damage (`verdict.rs`): an unreadable frame is damage when a frame behind it calls it synced. A frame whose end no
@@ -50,7 +50,5 @@ pub use writer::Log;
 pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
 /// Length of the payload of one batch.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Records of one batch.
-pub const BATCH_RECORDS_MAX: u64 = 1 << 24;
 /// What is read or copied in one step.
 const BUFFER_BYTES: usize = 256 * 1024;

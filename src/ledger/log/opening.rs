@@ -109,8 +109,20 @@ fn look(folder: &dyn Folder, keep_until: Option<u64>) -> Result<Plan, LogError> 
     plan.closed = segments.iter().map(|(segment, _)| *segment).collect();
     if let Some(keep) = keep_until {
         cut_whole_segments(folder, keep, &segments, header.first, &mut plan)?;
+        refuse_loss(folder, keep, &plan)?;
     }
     Ok(plan)
+}
+
+/// Refuses a log that ends before what is to be kept.
+fn refuse_loss(folder: &dyn Folder, keep: u64, plan: &Plan) -> Result<(), LogError> {
+    match &plan.last {
+        Some((segment, kept)) if kept.next <= keep => {
+            let (path, ends) = (folder.describe(&file_name(segment.number)), kept.next.saturating_sub(1));
+            Err(corrupt(&path, kept.end, format!("records up to {keep}"), format!("the end after {ends}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the headers say, and the number of a last segment that was only just being created.

@@ -12,7 +12,7 @@ use super::files::{Folder, for_each_piece};
 use super::format::{HEADER_BYTES, Header, fold};
 use super::opening::refuse_damage;
 use super::scan::{Found, Frames};
-use super::segment::{Segment, SegmentFile, file_name, list_numbers};
+use super::segment::{Segment, SegmentFile, check_order, file_name, list_numbers};
 use super::verdict::inspect;
 
 type Located = (Arc<dyn Folder>, Segment);
@@ -62,6 +62,9 @@ impl LogReader {
                 None if newest == Some(number) && file.is_unfinished()? => break,
                 None => return Err(file.headless(number)),
             };
+            if let Some(((folder, previous), _)) = segments.last() {
+                check_order(previous, &header, &file, folder.describe(&file_name(previous.number)))?;
+            }
             let segment = Segment { number, first: header.first, bytes: file.bytes };
             segments.push(((Arc::clone(folder), segment), header));
         }

@@ -36,7 +36,8 @@ struct State {
     files: Vec<Content>,
     names: BTreeMap<String, usize>,
     safe_names: BTreeMap<String, usize>,
-    name_changes: Vec<NameChange>,
+    /// The file that a name was given; none when the name was removed.
+    name_changes: Vec<(String, Option<usize>)>,
     changes: Vec<(usize, Change)>,
     operations: u64,
     fault: Option<(u64, Fault)>,
@@ -52,19 +53,8 @@ struct Content {
 
 #[derive(Clone)]
 enum Change {
-    Write {
-        at: usize,
-        bytes: Vec<u8>,
-    },
+    Write { at: usize, bytes: Vec<u8> },
     SetLen(usize),
-    /// The length grows before the bytes are there.
-    Extend(usize),
-}
-
-#[derive(Clone)]
-enum NameChange {
-    Create(String, usize),
-    Remove(String),
 }
 
 impl SimulatedDisk {
@@ -140,7 +130,9 @@ impl SimulatedDisk {
             if let Some((inode, Change::Write { at, bytes })) = state.changes.get(whole) {
                 for cut in [1, FRAME_HEAD_BYTES, bytes.len() / 2, bytes.len().saturating_sub(1)] {
                     let begun = Change::Write { at: *at, bytes: bytes[..cut.min(bytes.len())].to_vec() };
-                    let torn = [(*inode, begun), (*inode, Change::Extend(at + bytes.len()))];
+                    // The length may grow before the bytes are there.
+                    let end = Change::Write { at: at + bytes.len(), bytes: Vec::new() };
+                    let torn = [(*inode, begun), (*inode, end)];
                     contents.insert(state.contents(0..whole, &torn[..1]));
                     contents.insert(state.contents(0..whole, &torn));
                 }
@@ -194,7 +186,6 @@ impl Change {
                 content[*at..end].copy_from_slice(bytes);
             }
             Change::SetLen(length) => content.resize(*length, 0),
-            Change::Extend(length) => content.resize(content.len().max(*length), 0),
         }
     }
 }
@@ -241,10 +232,10 @@ impl State {
 
     fn names_after(&self, count: usize) -> BTreeMap<String, usize> {
         let mut names = self.safe_names.clone();
-        for change in self.name_changes.iter().take(count) {
-            match change {
-                NameChange::Create(name, inode) => names.insert(name.clone(), *inode),
-                NameChange::Remove(name) => names.remove(name),
+        for (name, inode) in self.name_changes.iter().take(count) {
+            match inode {
+                Some(inode) => names.insert(name.clone(), *inode),
+                None => names.remove(name),
             };
         }
         names
@@ -268,7 +259,7 @@ impl Folder for SimulatedDisk {
         let inode = state.files.len();
         state.files.push(Content::default());
         state.names.insert(name.to_owned(), inode);
-        state.name_changes.push(NameChange::Create(name.to_owned(), inode));
+        state.name_changes.push((name.to_owned(), Some(inode)));
         told(fault)?;
         Ok(Arc::new(SimulatedFile { disk: self.clone(), inode, is_writable: true }))
     }
@@ -285,7 +276,7 @@ impl Folder for SimulatedDisk {
             return Err(failure());
         }
         state.names.remove(name).ok_or(io::ErrorKind::NotFound)?;
-        state.name_changes.push(NameChange::Remove(name.to_owned()));
+        state.name_changes.push((name.to_owned(), None));
         told(fault)
     }
 

@@ -12,10 +12,9 @@
 
 use std::collections::VecDeque;
 
-use super::BATCH_RECORDS_MAX;
 use super::error::{LogError, io};
 use super::files::read_full_at;
-use super::format::{FRAME_HEAD_BYTES, FrameHead, HEADER_BYTES, Header, fold};
+use super::format::{FrameHead, HEADER_BYTES, Header, fold};
 use super::scan::{Found, Frames};
 use super::segment::SegmentFile;
 
@@ -95,9 +94,9 @@ fn judge_tail(segment: &SegmentFile, number: u64, kept: &Kept) -> Result<Verdict
     for (offset, _) in tail.iter().enumerate().skip(1) {
         let bytes = tail.get(offset..).unwrap_or_default();
         let Some(head) = FrameHead::decode(bytes) else { continue };
-        // So few frames fit before it; a number that they cannot reach needs no checksum.
-        let frames_before = (offset / FRAME_HEAD_BYTES) as u64;
-        let is_near = head.first.saturating_sub(kept.next) <= frames_before.saturating_mul(BATCH_RECORDS_MAX);
+        // The frames before it have room for so many records; a number that they cannot reach needs no checksum,
+        // which could be one over megabytes at every byte.
+        let is_near = head.first.saturating_sub(kept.next) <= offset as u64;
         if is_near && head.synced >= kept.next && head.payload(number, bytes).is_some() {
             let at = kept.end.saturating_add(offset as u64);
             let found = format!(

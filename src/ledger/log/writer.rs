@@ -10,7 +10,7 @@ use super::opening::{self, OpenOptions, Opened};
 use super::reader::LogReader;
 use super::segment::{Segment, SegmentFile, file_name, list_numbers};
 use super::verdict::Kept;
-use super::{BATCH_RECORDS_MAX, BUFFER_BYTES, PAYLOAD_BYTES_MAX};
+use super::{BUFFER_BYTES, PAYLOAD_BYTES_MAX};
 
 /// A log that takes batches. After a failed write or sync it takes nothing more and must be opened anew.
 pub struct Log {
@@ -77,11 +77,12 @@ impl Log {
         if payload.len() > PAYLOAD_BYTES_MAX {
             return Err(LogError::TooLong { bytes: payload.len(), limit: PAYLOAD_BYTES_MAX });
         }
-        let limit = BATCH_RECORDS_MAX.min(u64::MAX - self.next);
+        let frame_bytes = (FRAME_HEAD_BYTES + payload.len()) as u64;
+        let limit = frame_bytes.min(u64::MAX - self.next);
         if count == 0 || count > limit {
             return Err(LogError::Records { count, limit });
         }
-        let end = self.last.bytes.saturating_add((FRAME_HEAD_BYTES + payload.len()) as u64);
+        let end = self.last.bytes.saturating_add(frame_bytes);
         if end > self.segment_bytes && self.last.bytes > HEADER_BYTES as u64 {
             self.begin_segment(self.next)?;
         }

@@ -199,7 +199,9 @@ fn another_tail_at_the_same_place_gets_a_name_of_its_own() {
     let whole = disk.files();
     let name = last_name(&whole);
     let mut files = whole.clone();
-    for (tail, expected) in [(b"one", 1), (b"two", 2), (b"one", 2), (b"two", 2)] {
+    for (tail, expected) in
+        [(&b"one!"[..], 1), (b"two!", 2), (b"one!", 2), (b"two!", 2), (b"one", 3), (b"one", 3)]
+    {
         files.insert(name.clone(), [whole[&name].as_slice(), tail].concat());
         let disk = SimulatedDisk::with_files(&files);
         open(&disk).unwrap();
@@ -215,6 +217,42 @@ fn a_torn_tail_before_a_segment_that_was_being_created_is_damage() {
     let last = last_name(&files);
     files.insert(segment::file_name(segment::parse_name(&last).unwrap() + 1), Vec::new());
     files.get_mut(&last).unwrap().pop();
-    let error = open(&SimulatedDisk::with_files(&files)).err();
-    assert!(matches!(error, Some(LogError::Corrupt { .. })), "{error:?}");
+    let disk = SimulatedDisk::with_files(&files);
+    for error in [open(&disk).err(), LogReader::over(&[disk.folder()]).err()] {
+        assert!(matches!(error, Some(LogError::Corrupt { .. })), "{error:?}");
+    }
+}
+
+/// All that was cut from the segments of `before` lies beside them.
+fn check_saved(before: &Files, after: &Files) {
+    for (name, bytes) in before {
+        let left = after.get(name).map_or(0, Vec::len);
+        assert!(left >= bytes.len() || after[&format!("{name}.{left}.broken")] == bytes[left..], "{name}");
+    }
+}
+
+#[test]
+fn a_cut_over_several_segments_may_be_interrupted_anywhere() {
+    let (disk, batches) = synced_log(24);
+    let files = disk.files();
+    let keep = batches[7].last;
+    let options = OpenOptions { keep_until: Some(keep), ..options() };
+    for fault in [Fault::Nothing, Fault::Half, Fault::All] {
+        for after in 0.. {
+            let disk = disk.fork();
+            disk.fail(after, fault);
+            let opened = Log::open(disk.folder(), &options);
+            if disk.take_fault() {
+                assert!(after > 8);
+                break;
+            }
+            assert!(opened.is_err());
+            for state in disk.crash_states() {
+                check_saved(&files, &state.files());
+                check_disk(&state, &batches, 8);
+            }
+            let log = Log::open(disk.folder(), &options).unwrap().log;
+            assert_eq!((read(&log), log.next_sequence()), (batches[..8].to_vec(), keep + 1));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Damage of what was safe.
 
+use super::super::format::{HEADER_BYTES, Header, encode_frame};
 use super::*;
-use crate::log::format::{HEADER_BYTES, Header, encode_frame};
 
 /// Where each frame lies: its segment, its range, its first number, and how far it calls the log synced.
 fn frames(files: &Files) -> Vec<(String, std::ops::Range<usize>, u64, u64)> {
@@ -114,6 +114,12 @@ fn crafted(numbers: &[[u64; 3]]) -> (Files, Vec<std::ops::Range<usize>>) {
     (Files::from([(segment::file_name(1), bytes)]), ranges)
 }
 
+fn chain_after(bytes: &[u8], ranges: &[std::ops::Range<usize>]) -> u64 {
+    ranges.iter().fold(Header::decode(bytes).unwrap().chain_start(), |chain, range| {
+        format::fold(chain, format::FrameHead::decode(&bytes[range.clone()]).unwrap().checksum)
+    })
+}
+
 #[test]
 fn rejects_a_gap_and_a_repetition() {
     for numbers in [[[1, 2, 0], [4, 4, 0]], [[1, 2, 0], [2, 2, 0]], [[2, 2, 0], [3, 3, 0]]] {
@@ -143,7 +149,7 @@ fn a_hole_is_torn_or_damage_as_the_frames_behind_it_say() {
 fn a_refused_log_is_left_as_it_is() {
     let (disk, _) = synced_log(20);
     let mut files = disk.files();
-    let (last, _) = (last_name(&files), ());
+    let last = last_name(&files);
     files.get_mut(&last).unwrap()[60] ^= 1;
     let disk = SimulatedDisk::with_files(&files);
     let error = open(&disk).err().unwrap();
@@ -175,4 +181,57 @@ fn a_segment_under_another_name_and_one_of_another_log_are_refused() {
         mixed.insert(name.clone(), bytes);
         assert!(name == last_name(&files) || accepted(&mixed).is_none(), "{name}");
     }
+}
+
+/// Opens the files, and reads them without opening. Both refuse.
+fn check_refused(files: &Files, what: &str) {
+    let disk = SimulatedDisk::with_files(files);
+    assert_eq!(accepted(files), None, "{what}");
+    let read = LogReader::over(&[disk.folder()]).and_then(|reader| read_from(&reader, 1));
+    assert!(matches!(read, Err(LogError::Corrupt { .. })), "{what}: {read:?}");
+}
+
+#[test]
+fn a_header_that_says_something_else_of_the_segments_before_is_refused() {
+    let (mut files, ranges) = crafted(&[[1, 2, 0], [3, 5, 0]]);
+    let first = &files[&segment::file_name(1)];
+    let chain = chain_after(first, &ranges);
+    let right = Header { number: 2, first: 6, chain, previous_length: first.len() as u64 };
+    let wrong = [
+        ("number", Header { number: 3, ..right }),
+        ("first of the one before", Header { first: 1, ..right }),
+        ("first within the one before", Header { first: 5, ..right }),
+        ("chain", Header { chain: chain ^ 1, ..right }),
+        ("longer", Header { previous_length: right.previous_length + 1, ..right }),
+        ("shorter", Header { previous_length: right.previous_length - 1, ..right }),
+    ];
+    for (what, header) in wrong {
+        files.insert(segment::file_name(2), header.encode());
+        check_refused(&files, what);
+    }
+    for header in [right, Header { first: 60, ..right }] {
+        files.insert(segment::file_name(2), header.encode());
+        assert_eq!(accepted(&files).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_gap_in_a_closed_segment_is_refused() {
+    let (mut files, ranges) = crafted(&[[1, 2, 0], [4, 4, 0]]);
+    let first = &files[&segment::file_name(1)];
+    let chain = chain_after(first, &ranges);
+    let next = Header { number: 2, first: 5, chain, previous_length: first.len() as u64 };
+    files.insert(segment::file_name(2), next.encode());
+    check_refused(&files, "gap");
+    let reader = LogReader::over(&[SimulatedDisk::with_files(&files).folder()]).unwrap();
+    let found: Vec<bool> = reader.batches(1).map(|batch| batch.is_ok()).collect();
+    assert_eq!(found, [true, false], "after an error there is no more");
+}
+
+/// The bound on numbers that spares checksums must not hide a frame full of records.
+#[test]
+fn damage_is_found_behind_frames_with_as_many_records_as_they_may_have() {
+    let (mut files, ranges) = crafted(&[[1, 37, 0], [38, 74, 0], [75, 75, 37]]);
+    files.get_mut(&segment::file_name(1)).unwrap()[ranges[0].start] ^= 1;
+    assert_eq!(accepted(&files), None);
 }

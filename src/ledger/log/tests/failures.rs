@@ -10,7 +10,7 @@ fn use_until_failure(log: &mut Log) -> (Vec<Batch>, Option<LogError>) {
         batches.push(next_batch(log, count, length));
         let mut done = append(log, count, length).map(|_| ());
         if place % 3 == 2 {
-            done = done.and_then(|()| log.commits().sync_all());
+            done = done.and_then(|()| log.commits().sync_all().map(drop));
         }
         if done.is_err() {
             return (batches, done.err());
@@ -55,7 +55,7 @@ fn check_poisoned(log: &mut Log) {
     let commits = log.commits();
     let synced = commits.synced();
     assert!(matches!(log.append(1, b"more"), Err(LogError::Poisoned { .. })));
-    assert_eq!(commits.sync(synced), Ok(()));
+    assert_eq!(commits.sync(synced), Ok(None));
     if commits.appended() > synced {
         assert!(matches!(commits.sync_all(), Err(LogError::Poisoned { .. })));
         assert_eq!(commits.synced(), synced);
@@ -102,12 +102,26 @@ fn a_batch_that_is_too_long_or_has_no_records_writes_nothing() {
     let before = disk.files();
     let (bytes, limit) = (PAYLOAD_BYTES_MAX + 1, PAYLOAD_BYTES_MAX);
     assert_eq!(log.append(1, &vec![0; bytes]), Err(LogError::TooLong { bytes, limit }));
-    for count in [0, BATCH_RECORDS_MAX + 1, u64::MAX] {
-        assert_eq!(log.append(count, b""), Err(LogError::Records { count, limit: BATCH_RECORDS_MAX }));
+    for count in [0, 39, u64::MAX] {
+        assert_eq!(log.append(count, b"12"), Err(LogError::Records { count, limit: 38 }));
     }
     assert_eq!(disk.files(), before);
-    assert_eq!(log.append(BATCH_RECORDS_MAX, &vec![7; limit]), Ok(BATCH_RECORDS_MAX));
-    assert_eq!(read(&log).len(), 1);
+    assert_eq!(log.append(38, b"12"), Ok(38));
+    assert_eq!(log.append(1, &vec![7; limit]), Ok(39));
+    assert_eq!(read(&log).len(), 2);
+}
+
+#[test]
+fn a_batch_longer_than_a_segment_gets_one_of_its_own() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    let lengths = [5_000, 10, 20, 5_000];
+    let batches: Vec<Batch> = lengths.iter().map(|length| append(&mut log, 1, *length).unwrap()).collect();
+    assert_eq!(
+        log.reader().unwrap().segments().map(|segment| segment.first).collect::<Vec<u64>>(),
+        [1, 2, 4]
+    );
+    assert_eq!(read(&log), batches);
 }
 
 #[test]
@@ -128,5 +142,5 @@ fn a_record_that_was_not_appended_is_not_synced() {
     let mut log = open(&disk).unwrap().log;
     append(&mut log, 2, 5).unwrap();
     assert_eq!(log.commits().sync(3), Err(LogError::NotAppended { asked: 3, appended: 2 }));
-    assert_eq!(log.commits().sync(2), Ok(()));
+    assert!(log.commits().sync(2).is_ok());
 }

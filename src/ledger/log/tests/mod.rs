@@ -1,5 +1,7 @@
 //! What the log promises, over a simulated and over a real disk.
 
+use super::opening::Opened;
+use super::segment::Segment;
 use super::simulated::{Fault, Files, SimulatedDisk};
 use super::*;
 
@@ -9,7 +11,6 @@ mod damage;
 mod failures;
 mod grouping;
 mod reading;
-mod speed;
 
 /// So small that a few batches fill a segment.
 const SMALL_SEGMENT_BYTES: u64 = 300;
