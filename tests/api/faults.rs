@@ -343,13 +343,9 @@ fn books_that_cannot_be_read_end_the_program_with_one_line() {
     let account = ledger.create_account("tester", now()).unwrap();
     ledger.buy(account, 1_000, None, "", "", now()).unwrap();
     drop(ledger);
-    let store = data.ledger().join("db");
-    let length = fs::metadata(&store).unwrap().len();
-    fs::File::options().write(true).open(&store).unwrap().set_len(length / 4096).unwrap();
-    // They still hold everything, and would make up for what is lost.
-    for journal in ["journal", "journal-2"] {
-        fs::remove_file(data.ledger().join(journal)).unwrap();
-    }
+    let segment = data.ledger().join("log").join("0000000001.log");
+    let length = fs::metadata(&segment).unwrap().len();
+    fs::File::options().write(true).open(&segment).unwrap().set_len(length / 2).unwrap();
     let mut serve = Command::new(env!("CARGO_BIN_EXE_mercato"));
     serve.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(folder.path());
     let output = serve.output().unwrap();

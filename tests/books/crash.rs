@@ -1,4 +1,5 @@
-//! A child process sells and streams from many threads and is killed at a random moment, again and again.
+//! A child process sells, streams, sells files and changes keys from many threads and is killed at a random moment, again and
+//! again.
 //!
 //! What it acknowledged it tells over a pipe, after the acknowledgement. After each kill: everything acknowledged is
 //! in the books once, nothing is there twice, no reservation is open, every balance is the sum of its entries.
@@ -11,14 +12,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mercato::clock::{Clock, SystemClock};
-use mercato::ledger::{AccountId, ChargeDurability, EntryKind, Ledger, LedgerOptions, Pending};
+use mercato::ledger::{
+    AccountId, ChargeDurability, DownloadOrder, EntryKind, KeyId, Ledger, LedgerOptions, Pending,
+};
 
-use crate::desk::{Desk, handle, page, stream};
+use crate::desk::{Desk, download, handle, page, stream};
 
 const CHILD_FOLDER: &str = "MERCATO_CRASH_FOLDER";
 const CHILD_ROUND: &str = "MERCATO_CRASH_ROUND";
 const SELLERS: u64 = 6;
 const STREAMERS: u64 = 3;
+const DOWNLOADERS: u64 = 2;
 const CREDITS: u64 = 1_000_000_000;
 
 #[test]
@@ -28,6 +32,7 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_process_is_killed() {
     let ledger = desk.open();
     let account = ledger.create_account("crash", SystemClock.now()).unwrap();
     ledger.buy(account, CREDITS, None, "", "", SystemClock.now()).unwrap();
+    ledger.create_account("keys", SystemClock.now()).unwrap();
     drop(ledger);
     let mut random = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64 | 1;
     println!("seed {random}");
@@ -104,6 +109,15 @@ fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<
         next = following;
     }
     for (request, rows) in told {
+        if let Some(key) = request.strip_prefix("key-") {
+            ledger.key_view(KeyId::from_number(key.parse().unwrap())).unwrap();
+            continue;
+        }
+        if let Some(key) = request.strip_prefix("revoked-") {
+            let view = ledger.key_view(KeyId::from_number(key.parse().unwrap())).unwrap();
+            assert!(view.revoked_at.is_some(), "{request} was acknowledged");
+            continue;
+        }
         assert_eq!(sold.get(request), Some(rows), "{request} was acknowledged");
     }
     assert_eq!(handle(&ledger, account).reserved(), 0);
@@ -125,6 +139,10 @@ fn child_that_sells_until_it_is_killed() {
         for _ in 0..STREAMERS {
             scope.spawn(|| run_streams(&ledger, round, &count));
         }
+        for _ in 0..DOWNLOADERS {
+            scope.spawn(|| run_downloads(&ledger, round, &count));
+        }
+        scope.spawn(|| change_keys(&ledger, round));
     });
 }
 
@@ -154,6 +172,47 @@ fn run_streams(ledger: &Ledger, round: u64, count: &AtomicU64) {
         }
         let receipt = reservation.settle(number % 40, SystemClock.now()).and_then(Pending::durable).unwrap();
         tell(&request_id, receipt.charged);
+    }
+}
+
+fn run_downloads(ledger: &Ledger, round: u64, count: &AtomicU64) {
+    let account = handle(ledger, AccountId::from_number(1));
+    loop {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        let request_id = format!("file-{round}-{number}");
+        let version = format!("{round}.{number}.0");
+        let order = DownloadOrder {
+            request_id: request_id.clone(),
+            version,
+            ..download(&account, 300, SystemClock.now())
+        };
+        if number.is_multiple_of(2) {
+            let receipt = ledger.sell_part(&order).and_then(Pending::durable).unwrap();
+            tell(&request_id, receipt.charged);
+        } else {
+            let reservation = ledger.reserve_download(&order).unwrap();
+            let receipt = reservation.settle(300, SystemClock.now()).and_then(Pending::durable).unwrap();
+            tell(&request_id, receipt.charged);
+        }
+    }
+}
+
+/// Creates keys and revokes every second one; tells `key` or `revoked` as the request, and the number of the key.
+fn change_keys(ledger: &Ledger, round: u64) {
+    for number in 0_u64.. {
+        let mut random = [0; mercato::ledger::KEY_RANDOM_BYTES];
+        random[..8].copy_from_slice(&round.to_be_bytes());
+        random[8..16].copy_from_slice(&number.to_be_bytes());
+        let Ok(created) = ledger.create_key(AccountId::from_number(2), "", random, SystemClock.now()) else {
+            // The account has as many keys as it may.
+            return;
+        };
+        tell(&format!("key-{}", created.view.id.number()), created.view.id.number());
+        if number.is_multiple_of(2) {
+            ledger.revoke_key(created.view.id, SystemClock.now()).unwrap();
+            tell(&format!("revoked-{}", created.view.id.number()), created.view.id.number());
+        }
+        std::thread::sleep(Duration::from_millis(3));
     }
 }
 

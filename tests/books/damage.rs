@@ -190,7 +190,7 @@ fn an_inspection_finds_books_that_balance() {
     assert_eq!((report.entries, report.accounts, report.credits), (CHARGES + 1, 1, 10_000 - CHARGES));
 }
 
-fn find(folder: &Path, prefix: &str) -> Option<std::path::PathBuf> {
+fn find(folder: &Path, prefix: &str) -> Option<PathBuf> {
     let mut paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     paths.find(|path| path.is_file() && path.file_name().unwrap().to_string_lossy().starts_with(prefix))
 }

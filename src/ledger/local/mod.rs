@@ -13,6 +13,8 @@ mod lock;
 mod opening;
 mod reading;
 mod serving;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -145,7 +145,7 @@ impl Shared {
         }
     }
 
-    fn try_to_recover(&self) {
+    pub(super) fn try_to_recover(&self) {
         let mut core = self.core.lock();
         let Core::Down(down) = &mut *core else { return };
         if Instant::now() < down.next_try {

@@ -25,13 +25,10 @@ pub trait Folder: Send + Sync {
 }
 
 /// An open file.
+#[expect(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait LogFile: Send + Sync {
     /// Its length.
     fn len(&self) -> io::Result<u64>;
-    /// Whether nothing is in it.
-    fn is_empty(&self) -> io::Result<bool> {
-        Ok(self.len()? == 0)
-    }
     /// Reads bytes from an offset on, possibly fewer than asked for; none at the end.
     fn read_at(&self, buffer: &mut [u8], at: u64) -> io::Result<usize>;
     /// Writes all bytes at an offset.
