@@ -18,8 +18,8 @@ use mercato::ledger::{
 const CLIENTS: [usize; 3] = [1, 8, 64];
 const CREDITS: u64 = 1_000_000_000_000;
 const TRACKED_ADDRESSES: u32 = 65_536;
-const ENTRIES_TO_OPEN: usize = 1_000_000;
-const CHARGES_AT_ONCE: usize = 4_096;
+const FEW_ENTRIES: u64 = 10_000;
+const MANY_ENTRIES: u64 = 10_000_000;
 
 fn charging(criterion: &mut Criterion) {
     for (name, durability) in [("process", ChargeDurability::Process), ("power", ChargeDurability::Power)] {
@@ -198,29 +198,47 @@ fn memory_of_addresses(ledger: &Arc<Ledger>) {
     }
 }
 
-/// How long the books take to open, and how much of the disk they take.
+/// How much memory entries take, how long the books take to open, and how much of the disk they take.
 fn opening(_: &mut Criterion) {
     let folder = tempfile::tempdir_in(".").unwrap();
     let options = LedgerOptions { durability: ChargeDurability::Process };
-    let ledger = Ledger::open(folder.path(), options, SystemClock.now()).unwrap();
+    let open = || {
+        let start = Instant::now();
+        let ledger = Ledger::open(folder.path(), options, SystemClock.now()).unwrap();
+        (ledger, start.elapsed())
+    };
+    let (ledger, _) = open();
     let account = rich_account(&ledger);
-    for _ in 0..ENTRIES_TO_OPEN / CHARGES_AT_ONCE {
-        let tickets: Vec<_> =
-            (0..CHARGES_AT_ONCE).map(|_| ledger.charge(&order(&account)).unwrap()).collect();
-        tickets.into_iter().for_each(|ticket| drop(ticket.durable().unwrap()));
-    }
+    let charges = |count: u64| (0..count).for_each(|_| drop(ledger.charge(&order(&account)).unwrap()));
+    charges(FEW_ENTRIES);
+    let before = resident_kib();
+    charges(MANY_ENTRIES - FEW_ENTRIES);
+    let grown = resident_kib().saturating_sub(before);
+    println!("memory: {grown} KiB more after {MANY_ENTRIES} entries than after {FEW_ENTRIES}");
     drop(ledger);
+    let (ledger, with_checkpoint) = open();
+    let entries = ledger.stats().entries;
+    drop(ledger);
+    std::fs::remove_dir_all(folder.path().join("checkpoint")).unwrap();
+    let (ledger, without) = open();
     let start = Instant::now();
-    let ledger = Ledger::open(folder.path(), options, SystemClock.now()).unwrap();
-    let (elapsed, entries) = (start.elapsed(), ledger.stats().entries);
-    drop(ledger);
-    let files = std::fs::read_dir(folder.path()).unwrap().map_while(Result::ok);
-    let bytes: u64 = files.map_while(|file| file.metadata().ok()).map(|about| about.len()).sum();
+    assert!(ledger.verify().unwrap().is_balanced());
+    let verified = start.elapsed();
+    let log = std::fs::read_dir(folder.path().join("log")).unwrap().map_while(Result::ok);
+    let bytes: u64 = log.map_while(|file| file.metadata().ok()).map(|about| about.len()).sum();
     println!(
-        "open: {entries} entries in {elapsed:?}, {} MB on the disk, {} bytes an entry",
+        "open: {entries} entries in {with_checkpoint:?} with a checkpoint, {without:?} without; verified in {verified:?}; \
+         {} MB of log, {} bytes an entry",
         bytes >> 20,
         bytes / entries
     );
+}
+
+/// Memory of this process that no file stands behind.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or_default();
+    line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 fn rich_account(ledger: &Ledger) -> AccountHandle {

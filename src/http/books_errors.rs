@@ -41,26 +41,7 @@ impl From<ChargeError> for ApiError {
                     .with_fact("available", limit)
                     .with_fact("shortfall", requested.saturating_sub(limit))
             }
-            ChargeError::KeyCapReached { required, standing } => {
-                let CapStanding { period, cap, spent, resets_at } = standing;
-                let message = format!(
-                    "this costs {}, and the key has spent {} of the {} that it may spend in a {}",
-                    counted(required, "credit"),
-                    grouped(spent),
-                    grouped(cap),
-                    period.as_str()
-                );
-                Self::new(ErrorKind::NoCredits, message)
-                    .with_reason(
-                        "KEY_CAP_REACHED",
-                        "lower `limit`, wait until resetsAt, or have the cap of the key raised",
-                    )
-                    .with_fact("required", required)
-                    .with_fact("cap", cap)
-                    .with_fact("spent", spent)
-                    .with_fact("period", period.as_str())
-                    .with_fact("resetsAt", resets_at.rfc3339())
-            }
+            ChargeError::KeyCapReached { required, standing } => cap_reached(required, &standing),
             ChargeError::IdempotencyMismatch => {
                 let message = "this Idempotency-Key was used with another request within the last 24 hours";
                 Self::new(ErrorKind::Unprocessable, message)
@@ -83,6 +64,25 @@ impl From<ChargeError> for ApiError {
             other => Self::new(ErrorKind::NotFound, other.to_string()),
         }
     }
+}
+
+fn cap_reached(required: u64, standing: &CapStanding) -> ApiError {
+    let CapStanding { period, cap, spent, resets_at } = standing;
+    let message = format!(
+        "this costs {}, and the key has spent {} of the {} that it may spend in a {}",
+        counted(required, "credit"),
+        grouped(*spent),
+        grouped(*cap),
+        period.as_str()
+    );
+    let hint = "lower `limit`, wait until resetsAt, or have the cap of the key raised";
+    ApiError::new(ErrorKind::NoCredits, message)
+        .with_reason("KEY_CAP_REACHED", hint)
+        .with_fact("required", required)
+        .with_fact("cap", *cap)
+        .with_fact("spent", *spent)
+        .with_fact("period", period.as_str())
+        .with_fact("resetsAt", resets_at.rfc3339())
 }
 
 impl From<KeyRefusal> for ApiError {

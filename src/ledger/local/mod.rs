@@ -227,19 +227,19 @@ impl Waiter {
                 Ok(())
             }
             Err(error) => {
-                self.note_failure(error.into());
+                self.note_failure(&error.into());
                 Err(Unavailable::Down.into())
             }
         }
     }
 
     /// Stops charging, unless the books were opened again since.
-    fn note_failure(&self, error: WriteError) {
+    fn note_failure(&self, error: &WriteError) {
         let mut core = self.shared.core.lock();
         if let Core::Up(open) = &*core
             && Arc::ptr_eq(&open.waiter.commits, &self.commits)
         {
-            self.shared.fail(&mut core, &error);
+            self.shared.fail(&mut core, error);
         }
     }
 }

@@ -134,7 +134,7 @@ impl Shared {
         let written = checkpoint.write(&changes, sequence);
         drop((changes, checkpoint));
         match written {
-            Err(error) => waiter.note_failure(error.into()),
+            Err(error) => waiter.note_failure(&error.into()),
             Ok(()) => {
                 if let Core::Up(open) = &mut *self.core.lock()
                     && Arc::ptr_eq(&open.waiter, &waiter)

@@ -25,7 +25,6 @@ pub trait Folder: Send + Sync {
 }
 
 /// An open file.
-#[expect(clippy::len_without_is_empty, reason = "nobody asks")]
 pub trait LogFile: Send + Sync {
     /// Its length.
     fn len(&self) -> io::Result<u64>;

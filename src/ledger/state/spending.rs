@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::error::ChargeError;
+use super::super::hold::HoldRecord;
 use super::super::id::{AccountId, KeyId};
 use super::super::key_limits::{CapPeriod, CapStanding, KeyLimits};
 use super::super::key_space;
@@ -129,7 +130,7 @@ impl State {
         }
         let (today, this_month) = self.spent(account, id, at)?;
         let open = self.holds_of(account).filter(|record| record.key == key);
-        let held: u64 = open.map(|record| record.credits()).sum();
+        let held: u64 = open.map(HoldRecord::credits).sum();
         let day = credits_per_day.map(|cap| (CapPeriod::Day, cap, today));
         let month = credits_per_month.map(|cap| (CapPeriod::Month, cap, this_month));
         let caps = day.into_iter().chain(month);

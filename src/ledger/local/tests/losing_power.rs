@@ -105,7 +105,11 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for path in std::fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()) {
         let target = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy(&path, &target) } else { drop(std::fs::copy(&path, &target).unwrap()) }
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
     }
 }
 
