@@ -29,6 +29,10 @@ pub mod ledger {
     pub const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(30);
     /// How often the progress of open reservations is written down.
     pub const PROGRESS_NOTE_MILLIS: u64 = 200;
+    /// Settlements that one batch of the log holds, beside one that is asked for.
+    pub const SETTLEMENTS_PER_BATCH_MAX: usize = 1_024;
+    /// Notes of progress that one batch of the log holds.
+    pub const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
     /// Reservations that may be open at one time.
     pub const OPEN_RESERVATIONS_MAX: usize = 65_536;
 
@@ -87,11 +91,11 @@ pub mod ledger {
     pub const USAGE_LINES_CACHED_MAX: usize = 65_536;
     /// Entries that one page of an export carries.
     pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
-    /// Newest entries that are added up again at every start; `ledger verify` adds up all of them.
+    /// Newest records of the log whose entries are added up again at every start; `ledger verify` adds up all of them.
     pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 4_096;
     /// Longest record that is read back from the store or from a backup.
     pub const RECORD_BYTES_MAX: usize = 64 * 1024;
-    /// Records that a backup copies between two batches.
+    /// Records that a restored checkpoint is given at a time.
     pub const BACKUP_RECORDS_PER_STEP: usize = 4_096;
 }
 

@@ -66,7 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const CONFINED: &[(&str, &[&str])] = &[
     ("tiny_http", &["src/http/"]),
     ("mio::", &["src/net/"]),
-    ("sled", &["src/ledger/store/", "src/ledger/store.rs"]),
+    ("sled", &["src/ledger/checkpoint/"]),
     ("unsafe", &["storage-format/src/mapped_file.rs"]),
 ];
 

@@ -3,7 +3,7 @@
 //! Run over all entries it proves every balance; run over the newest ones it proves that they continue each other
 //! and end where the accounts stand. Knows no store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::account::AccountRecord;
 use super::entry::{Entry, EntryKind};
@@ -44,7 +44,8 @@ pub(super) struct Audit {
     first: u64,
     next: u64,
     sums: HashMap<AccountId, Sum>,
-    open: HashSet<u64>,
+    /// Reservations that are not settled yet: the entry, whose it is, and what it took.
+    open: HashMap<u64, (AccountId, i64)>,
     report: AuditReport,
 }
 
@@ -60,7 +61,7 @@ impl Audit {
             first,
             next: first,
             sums: HashMap::new(),
-            open: HashSet::new(),
+            open: HashMap::new(),
             report: AuditReport::default(),
         }
     }
@@ -71,7 +72,7 @@ impl Audit {
         if entry.sequence < self.next {
             self.differ(format!("expected an entry from {} on, found entry {}", self.next, entry.sequence));
         }
-        self.next = entry.sequence + 1;
+        self.next = entry.sequence.saturating_add(1);
         self.report.last_sequence = entry.sequence;
         let before = match self.sums.get(&entry.account) {
             Some(sum) => Some(sum.balance),
@@ -99,9 +100,12 @@ impl Audit {
     fn follow_reservation(&mut self, entry: &Entry) {
         match entry.kind {
             EntryKind::Reserve => {
-                self.open.insert(entry.sequence);
+                self.open.insert(entry.sequence, (entry.account, entry.amount));
             }
-            EntryKind::Settle if !self.open.remove(&entry.related) && entry.related >= self.first => {
+            EntryKind::Settle
+                if self.open.remove(&entry.related).is_none_or(|(account, _)| account != entry.account)
+                    && entry.related >= self.first =>
+            {
                 self.differ(format!(
                     "entry {} of {} settles entry {}, which is no open reservation",
                     entry.sequence, entry.account, entry.related
@@ -128,11 +132,24 @@ impl Audit {
         }
         for hold in holds {
             self.report.open_reservations += 1;
-            if hold.sequence >= self.first && !self.open.remove(&hold.sequence) {
-                self.differ(format!("{} is open, but entry {} is not", hold.id, hold.sequence));
+            if hold.sequence < self.first {
+                continue;
+            }
+            match self.open.remove(&hold.sequence) {
+                Some((account, amount))
+                    if account == hold.account && amount.unsigned_abs() == hold.credits() => {}
+                Some((account, amount)) => self.differ(format!(
+                    "{} holds {} of {}, its entry {} took {} from {account}",
+                    hold.id,
+                    hold.credits(),
+                    hold.account,
+                    hold.sequence,
+                    amount.unsigned_abs()
+                )),
+                None => self.differ(format!("{} is open, but entry {} is not", hold.id, hold.sequence)),
             }
         }
-        for sequence in std::mem::take(&mut self.open) {
+        for sequence in std::mem::take(&mut self.open).into_keys() {
             self.differ(format!(
                 "entry {sequence} reserves, but its reservation is neither open nor settled"
             ));
@@ -212,6 +229,49 @@ mod tests {
         assert_eq!(report.differences.len(), expected.len(), "{:?}", report.differences);
         for (found, expected) in report.differences.iter().zip(expected) {
             assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_reservation_that_holds_more_than_its_entry_took_is_named() {
+        let at = Moment::from_unix_millis(0);
+        let (account, entry_account) = (AccountId::from_number(1), AccountId::from_number(1));
+        for (held, expected) in [(4, 0), (5, 1)] {
+            let mut audit = Audit::new(1);
+            let entry = |sequence, kind, amount, balance| Entry {
+                sequence,
+                account: entry_account,
+                key: None,
+                kind,
+                amount,
+                balance,
+                at,
+                rows: 0,
+                cents: 0,
+                related: 0,
+                request_id: String::new(),
+                dataset: String::new(),
+                note: String::new(),
+            };
+            audit.add(&entry(1, EntryKind::Grant, 9, 9));
+            audit.add(&entry(2, EntryKind::Reserve, -4, 5));
+            let mut record = AccountRecord::new(account, "n".to_owned(), at);
+            (record.purse.balance, record.last_sequence) = (5, 2);
+            let hold = HoldRecord {
+                id: crate::ledger::id::ReservationId::from_number(1),
+                account,
+                key: None,
+                payment: crate::ledger::account::Payment::Credits(held),
+                sequence: 2,
+                delivered: 0,
+                at,
+                request_id: String::new(),
+                dataset: String::new(),
+                file: None,
+                claim: None,
+            };
+            let report = audit.finish(std::iter::once(&record), std::iter::once(&hold));
+            assert_eq!(report.difference_count, expected, "{report:?}");
         }
     }
 

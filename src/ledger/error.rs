@@ -141,7 +141,7 @@ pub enum OpenError {
         /// The newest record of the log.
         found: u64,
     },
-    /// A thread of the books could not be started.
-    #[error("a thread of the books cannot be started: {0}")]
-    Thread(String),
+    /// The books could not begin to work.
+    #[error("the books cannot begin to work: {0}")]
+    Start(String),
 }

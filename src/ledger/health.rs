@@ -28,10 +28,8 @@ pub enum Health {
 /// What the books let others know.
 pub(super) struct Status {
     health: Mutex<Health>,
-    started: Instant,
-    /// Callers that are inside, and milliseconds from the start to the last one that came out.
-    inside: AtomicUsize,
-    last_beat: AtomicU64,
+    operating: Activity,
+    syncing: Activity,
     pub(super) entries: AtomicU64,
     pub(super) operations: AtomicU64,
     pub(super) open_reservations: AtomicU64,
@@ -44,9 +42,8 @@ impl Status {
     pub(super) fn new() -> Status {
         Status {
             health: Mutex::default(),
-            started: Instant::now(),
-            inside: AtomicUsize::new(0),
-            last_beat: AtomicU64::new(0),
+            operating: Activity::new(),
+            syncing: Activity::new(),
             entries: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             open_reservations: AtomicU64::new(0),
@@ -55,32 +52,31 @@ impl Status {
         }
     }
 
-    /// A caller goes in; it comes out when the guard is dropped.
-    pub(super) fn enter(&self) -> Inside<'_> {
-        if self.inside.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.beat();
-        }
-        Inside(self)
+    /// A caller begins an operation, which lasts until the guard is dropped.
+    pub(super) fn operate(&self) -> Busy<'_> {
+        self.operating.begin()
+    }
+
+    /// A caller begins to wait for a sync, until the guard is dropped.
+    pub(super) fn wait_for_sync(&self) -> Busy<'_> {
+        self.syncing.begin()
     }
 
     pub(super) fn count_sync(&self, records: u64, elapsed: Duration) {
+        self.syncing.advance();
         self.group_sizes.count(records);
         self.sync_micros.count(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
     }
 
-    fn beat(&self) {
-        self.last_beat.store(self.elapsed_millis(), Ordering::Relaxed);
+    pub(super) fn count_operation(&self) {
+        self.operating.advance();
     }
 
-    fn elapsed_millis(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
-    /// Callers that are inside while none comes out for long mean that the disk is stuck.
+    /// Callers that wait while nothing gets on for long mean that the disk is stuck.
     pub(super) fn health(&self) -> Health {
-        let silence = self.elapsed_millis().saturating_sub(self.last_beat.load(Ordering::Relaxed));
-        if self.inside.load(Ordering::Relaxed) > 0 && silence > STALL_MILLIS_MAX {
-            return Health::NeedsRestart { reason: format!("the books have been silent for {silence} ms") };
+        let silence = self.operating.silence_millis().max(self.syncing.silence_millis());
+        if silence > STALL_MILLIS_MAX {
+            return Health::NeedsRestart { reason: format!("the disk has not answered for {silence} ms") };
         }
         self.health.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -90,12 +86,49 @@ impl Status {
     }
 }
 
-/// A caller that is inside.
-pub(super) struct Inside<'s>(&'s Status);
+/// Whether callers that wait get on.
+struct Activity {
+    started: Instant,
+    waiting: AtomicUsize,
+    /// Milliseconds from the start to the last time that something got on.
+    last_advance: AtomicU64,
+}
 
-impl Drop for Inside<'_> {
+impl Activity {
+    fn new() -> Activity {
+        Activity { started: Instant::now(), waiting: AtomicUsize::new(0), last_advance: AtomicU64::new(0) }
+    }
+
+    fn begin(&self) -> Busy<'_> {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            self.advance();
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Busy(self)
+    }
+
+    fn advance(&self) {
+        self.last_advance.store(self.elapsed_millis(), Ordering::Relaxed);
+    }
+
+    fn elapsed_millis(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How long nothing got on although somebody waits.
+    fn silence_millis(&self) -> u64 {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.elapsed_millis().saturating_sub(self.last_advance.load(Ordering::Relaxed))
+    }
+}
+
+/// A caller that waits.
+pub(super) struct Busy<'s>(&'s Activity);
+
+impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.inside.fetch_sub(1, Ordering::Relaxed);
-        self.0.beat();
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

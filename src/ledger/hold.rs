@@ -153,7 +153,7 @@ fn decode_claim(reader: &mut RecordReader<'_>) -> Result<Option<HeldClaim>, Deco
 
 /// How far a stream has come. The stream writes it, the books read it.
 ///
-/// A stream that is gone holds it no more; by that the ledger thread notices a reservation that nobody settles.
+/// A stream that is gone holds it no more; by that the books notice a reservation that nobody settles.
 #[derive(Debug)]
 pub(super) struct Progress {
     delivered: AtomicU64,

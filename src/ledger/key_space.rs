@@ -46,11 +46,6 @@ pub(super) fn recovered_at() -> Vec<u8> {
     [META, b"recovered"].concat()
 }
 
-/// The record that says how many entries there are.
-pub(super) fn entry_count() -> Vec<u8> {
-    [META, b"entries"].concat()
-}
-
 /// The record of a purchase under the id that a payment provider gave it.
 pub(super) fn payment(payment: &PaymentId) -> Vec<u8> {
     [PAYMENT, payment.provider.as_bytes(), &[0], payment.id.as_bytes()].concat()

@@ -46,7 +46,7 @@ use std::sync::Arc;
 pub use account::{Payment, Plan, Purse};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
-pub use backup::{BackupError, BackupSummary, restore};
+pub use backup::{BackupError, BackupSummary};
 pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
 pub use directory::{AccountHandle, KeyHandle, KeyView};
@@ -55,7 +55,7 @@ pub use error::{ChargeError, OpenError, Unavailable};
 pub use health::Health;
 pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use key_limits::{CapPeriod, CapStanding, KeyLimits};
-pub use local::inspect;
+pub use local::{inspect, restore};
 pub use log::{LogError, MovedSegment};
 pub use operator::{CreatedKey, PaymentId, Purchase};
 pub use order::{
@@ -132,7 +132,8 @@ impl Ledger {
     /// Opens the books in a folder, which is created when it does not exist.
     ///
     /// Reservations that a stop left open are settled: the rows that were last noted as delivered are sold, the rest
-    /// comes back. Refuses when the records contradict each other or when something acknowledged is missing.
+    /// comes back. Refuses when the records contradict each other, or when the log ends before what the checkpoint or a later
+    /// batch calls safe.
     pub fn open(path: &Path, options: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
         let directory = Arc::<Directory>::default();
         let books = LocalBooks::open(path, options.durability, Arc::clone(&directory), now)?;

@@ -91,7 +91,7 @@ pub struct ReserveOrder {
 
 /// What an answer cost.
 ///
-/// It can be given back once, by handing it to `Ledger::submit_refund`.
+/// It can be given back once, by handing it to `Ledger::refund`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// Credits that were taken.

@@ -12,13 +12,22 @@ use std::path::{Path, PathBuf};
 
 use super::changes::Changes;
 
-/// Where the sequence number stands up to which the checkpoint holds everything.
-const SEQUENCE: &[u8] = b"J";
+/// Where the mark stands.
+const MARK: &[u8] = b"J";
 /// Changes that sled gets at a time, so that a reader does not wait long behind them.
 const SLICE_CHANGES: usize = 256;
 
 /// A record: its key and its value.
 pub(super) type Record = (Vec<u8>, Vec<u8>);
+
+/// Up to where a checkpoint holds everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Mark {
+    /// The newest record of the log that is in it; zero in a new one.
+    pub(super) sequence: u64,
+    /// Entries up to there.
+    pub(super) entries: u64,
+}
 
 /// A sled folder that this process alone has open.
 pub(super) struct Checkpoint {
@@ -39,17 +48,19 @@ impl Checkpoint {
 
     /// Whether a record is the checkpoint's own.
     pub(super) fn is_own(key: &[u8]) -> bool {
-        key == SEQUENCE
+        key == MARK
     }
 
-    /// The sequence number up to which it holds everything; zero when it is new.
-    pub(super) fn sequence(&self) -> Result<u64, StoreError> {
-        let value = self.get(SEQUENCE)?;
-        let number = value.map(|value| value.as_slice().try_into().map(u64::from_be_bytes));
-        number
-            .transpose()
-            .map(Option::unwrap_or_default)
-            .map_err(|_| self.damaged("its sequence number is cut"))
+    /// Up to where it holds everything.
+    pub(super) fn mark(&self) -> Result<Mark, StoreError> {
+        let Some(value) = self.get(MARK)? else { return Ok(Mark::default()) };
+        match value.as_chunks::<8>() {
+            ([sequence, entries], []) => {
+                let [sequence, entries] = [sequence, entries].map(|number| u64::from_be_bytes(*number));
+                Ok(Mark { sequence, entries })
+            }
+            _ => Err(self.damaged("its mark is cut")),
+        }
     }
 
     /// The value under a key.
@@ -73,11 +84,11 @@ impl Checkpoint {
         })
     }
 
-    /// Takes changes up, with the last of them the sequence number up to which it then holds everything, and syncs.
+    /// Takes changes up, with the last of them the mark up to which it then holds everything, and syncs.
     ///
-    /// A power failure on the way leaves some of the changes and the former number: the log, which must be synced up to the
-    /// number before, holds them all, whole.
-    pub(super) fn write(&self, changes: &Changes, sequence: u64) -> Result<(), StoreError> {
+    /// A power failure on the way leaves some of the changes and the former mark: the log, which must be synced up to the new
+    /// mark before, holds them all, whole.
+    pub(super) fn write(&self, changes: &Changes, mark: Mark) -> Result<(), StoreError> {
         let mut changes = changes.from(&[]).peekable();
         loop {
             let mut batch = sled::Batch::default();
@@ -89,7 +100,7 @@ impl Checkpoint {
             }
             let is_last = changes.peek().is_none();
             if is_last {
-                batch.insert(SEQUENCE, &sequence.to_be_bytes());
+                batch.insert(MARK, [mark.sequence.to_be_bytes(), mark.entries.to_be_bytes()].concat());
             }
             self.db.apply_batch(batch).map_err(|error| self.failed("writing", &error))?;
             if is_last {

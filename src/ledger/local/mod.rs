@@ -9,6 +9,7 @@
 //! After a failed write nothing is known: the log takes nothing more, charging is refused, and everything is read from the
 //! disk again, without what nobody was told of.
 
+mod backup;
 mod lock;
 mod opening;
 mod reading;
@@ -24,7 +25,7 @@ use std::sync::{Arc, OnceLock, PoisonError, Weak};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::ChargeDurability;
 use super::checkpoint::StoreError;
@@ -39,9 +40,9 @@ use crate::limits::ledger::{
     BOOKS_WAIT_MILLIS_MAX, CHECKPOINT_RECORDS_MAX, RECOVERY_RETRY_MILLIS, UNWRITTEN_RECORDS_MAX,
 };
 use lock::Lock;
-use opening::{Opened, Opening};
+use opening::{Opened, Opening, log_folder};
 
-pub(super) use opening::{checkpoint_path, log_folder, log_path};
+pub use backup::restore;
 pub use reading::inspect;
 
 /// Books on the disk of this machine.
@@ -58,6 +59,8 @@ struct Shared {
     core: Mutex<Core>,
     /// Held while a checkpoint is written or read.
     checkpointing: Mutex<()>,
+    /// Held for writing while segments of the log are moved away.
+    segments: RwLock<()>,
     status: Status,
     itself: Weak<Shared>,
     /// Something may have been appended since the last sync.
@@ -112,15 +115,25 @@ impl Open {
         Open { state: opened.state, log: opened.log, waiter: Arc::new(waiter), payload: Vec::new() }
     }
 
-    /// Appends what the operation changed; gives the newest sequence number.
-    fn write(&mut self) -> Result<u64, WriteError> {
-        if let Some(batch) = self.state.take_batch()? {
-            self.payload.clear();
-            batch.changes().encode(&mut self.payload).map_err(WriteError::TooLong)?;
-            let last = self.log.append(batch.count, &self.payload)?;
-            self.state.appended(batch, last);
+    /// Appends what the operation changed. Says whether it changed anything.
+    fn write(&mut self) -> Result<bool, WriteError> {
+        let Some(batch) = self.state.take_batch()? else { return Ok(false) };
+        self.payload.clear();
+        batch.changes().encode(&mut self.payload).map_err(WriteError::TooLong)?;
+        let last = self.log.append(batch.count, &self.payload)?;
+        self.state.appended(batch, last);
+        Ok(true)
+    }
+
+    /// Settles what no live stream stands behind, and makes everything safe.
+    fn begin(&mut self, live: &LiveStreams, now: Moment) -> Result<(), OpenError> {
+        while self.state.settle_orphans(live, now)? {
+            self.write()?;
         }
-        Ok(self.log.last_sequence())
+        self.state.prove_writable();
+        self.write()?;
+        self.waiter.commits.sync_all()?;
+        Ok(())
     }
 }
 
@@ -130,7 +143,7 @@ impl Shared {
         &self,
         operation: impl FnOnce(&mut State) -> Result<T, ChargeError>,
     ) -> Result<Pending<T>, ChargeError> {
-        let _inside = self.status.enter();
+        let _busy = self.status.operate();
         if self.status.health() != Health::Serving {
             return Err(if self.is_ending() { Unavailable::Stopped } else { Unavailable::Down }.into());
         }
@@ -143,21 +156,23 @@ impl Shared {
         };
         let carried_out = catch_unwind(AssertUnwindSafe(|| {
             let outcome = operation(&mut open.state);
-            open.write().map(|last| (outcome, last))
+            open.write().map(|is_changed| (outcome, is_changed))
         }));
-        let (outcome, last) = match carried_out.unwrap_or(Err(WriteError::Panicked)) {
+        let (outcome, is_changed) = match carried_out.unwrap_or(Err(WriteError::Panicked)) {
             Ok(written) => written,
             Err(error) => {
                 self.fail(&mut core, &error);
                 return Err(Unavailable::Down.into());
             }
         };
+        self.status.count_operation();
         self.status.entries.store(open.state.entries(), Ordering::Relaxed);
-        self.status.operations.fetch_add(1, Ordering::Relaxed);
+        self.status.operations.fetch_add(u64::from(is_changed), Ordering::Relaxed);
         self.status.open_reservations.store(open.state.open_reservations() as u64, Ordering::Relaxed);
-        let (waiter, is_full) = (Arc::clone(&open.waiter), open.state.unwritten() >= CHECKPOINT_RECORDS_MAX);
+        let (waiter, last) = (Arc::clone(&open.waiter), open.log.last_sequence());
+        let is_full = open.state.unwritten() >= CHECKPOINT_RECORDS_MAX;
         drop(core);
-        if !self.is_dirty.swap(true, Ordering::SeqCst) {
+        if is_changed && !self.is_dirty.swap(true, Ordering::SeqCst) {
             wake(&self.syncer);
         }
         if is_full {
@@ -219,13 +234,14 @@ impl Durability for Waiter {
 
 impl Waiter {
     fn sync_log(&self, up_to: u64) -> Result<(), ChargeError> {
-        let _inside = self.shared.status.enter();
+        let _waiting = self.shared.status.wait_for_sync();
         match self.commits.sync(up_to) {
             Ok(None) => Ok(()),
             Ok(Some(synced)) => {
                 self.shared.status.count_sync(synced.records, synced.elapsed);
                 Ok(())
             }
+            Err(LogError::Stalled) => Err(Unavailable::Stalled.into()),
             Err(error) => {
                 self.note_failure(&error.into());
                 Err(Unavailable::Down.into())
@@ -285,6 +301,7 @@ impl LocalBooks {
             durability,
             core: Mutex::new(Core::Closed),
             checkpointing: Mutex::new(()),
+            segments: RwLock::new(()),
             status: Status::new(),
             is_dirty: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
@@ -294,9 +311,7 @@ impl LocalBooks {
             itself: itself.clone(),
         });
         let mut open = Open::new(opened, &shared);
-        open.state.settle_orphans(&live, now)?;
-        open.write()?;
-        open.waiter.commits.sync_all()?;
+        open.begin(&live, now)?;
         shared.status.entries.store(open.state.entries(), Ordering::Relaxed);
         *shared.core.lock() = Core::Up(Box::new(open));
         Ok(LocalBooks { shared, threads: std::sync::Mutex::default() })
@@ -308,7 +323,7 @@ impl From<WriteError> for OpenError {
         match error {
             WriteError::Store(error) => error.into(),
             WriteError::Log(error) => error.into(),
-            other => OpenError::Thread(other.to_string()),
+            other => OpenError::Start(other.to_string()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Opens the files of the books: the log, the checkpoint, and the state out of both.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(super) struct Opening<'o> {
 }
 
 /// The folder of the log.
-pub(in super::super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
+pub(super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, StoreError> {
     if let Some(former) = FORMER_FILES.iter().find(|name| path.join(name).exists()) {
         let path = path.to_owned();
         return Err(StoreError::Former { path, found: (*former).to_owned() });
@@ -45,49 +46,81 @@ pub(in super::super) fn log_folder(path: &Path) -> Result<Arc<dyn Folder>, Store
 }
 
 /// Where the log is kept.
-pub(in super::super) fn log_path(path: &Path) -> PathBuf {
+pub(super) fn log_path(path: &Path) -> PathBuf {
     path.join(LOG)
 }
 
 /// Where the checkpoint is kept.
-pub(in super::super) fn checkpoint_path(path: &Path) -> PathBuf {
+pub(super) fn checkpoint_path(path: &Path) -> PathBuf {
     path.join(CHECKPOINT)
 }
 
 impl Opening<'_> {
-    /// Opens the log, brings the checkpoint up to its end, and reads the state.
+    /// Opens the log, brings the checkpoint up to its end, and reads the state. A checkpoint that cannot be read, or that
+    /// contradicts the log, is made anew where the log holds everything.
     pub(super) fn open(self) -> Result<Opened, OpenError> {
-        let opened = Log::open(self.folder, &self.options)?;
+        self.refuse_missing_log()?;
+        let opened = Log::open(Arc::clone(&self.folder), &self.options)?;
         for cut in &opened.cut {
             let (path, bytes) = (cut.path.display(), cut.bytes);
-            tracing::warn!(saved = %path, bytes, "the end of the log was never acknowledged and is cut");
+            tracing::warn!(saved = %path, bytes, "the end of the log is torn, and cut");
         }
         let log = opened.log;
-        let reader = log.reader()?;
-        let checkpoint = open_checkpoint(self.path, reader.first_sequence() == 1)?;
+        let state = match self.load(&log) {
+            Err(error) if is_of_checkpoint(&error) && log.reader()?.first_sequence() == 1 => {
+                move_checkpoint_aside(self.path, &error)?;
+                self.load(&log)?
+            }
+            loaded => loaded?,
+        };
+        Ok(Opened { state, log })
+    }
+
+    fn load(&self, log: &Log) -> Result<State, OpenError> {
         let loading = Loading {
             path: self.path,
-            checkpoint,
-            log: reader,
+            checkpoint: Checkpoint::open(&checkpoint_path(self.path))?,
+            log: log.reader()?,
             next_sequence: log.next_sequence(),
-            directory: self.directory,
+            directory: Arc::clone(&self.directory),
             live: self.live,
             now: self.now,
         };
-        Ok(Opened { state: loading.load()?, log })
+        // Some damage is met by an assertion inside sled.
+        let loaded = catch_unwind(AssertUnwindSafe(|| loading.load()));
+        loaded.unwrap_or_else(|_| {
+            let (path, detail) =
+                (checkpoint_path(self.path), "reading it stopped at an assertion".to_owned());
+            Err(StoreError::Damaged { path, detail }.into())
+        })
+    }
+
+    /// Opening a log that has no segment begins a new one, which would stand in the way of those that are missing.
+    fn refuse_missing_log(&self) -> Result<(), OpenError> {
+        let names =
+            self.folder.list().map_err(|error| io(&log_path(self.path), "listing the folder", &error))?;
+        if checkpoint_path(self.path).exists() && !names.iter().any(|name| name.ends_with(".log")) {
+            let (directory, finding) = (self.path.to_owned(), "there is a checkpoint, but no log".to_owned());
+            return Err(OpenError::Unbalanced { directory, finding });
+        }
+        Ok(())
     }
 }
 
-/// A checkpoint that cannot be read is moved aside when the log holds everything.
-fn open_checkpoint(path: &Path, is_log_whole: bool) -> Result<Checkpoint, StoreError> {
+/// Whether another checkpoint could help.
+const fn is_of_checkpoint(error: &OpenError) -> bool {
+    matches!(
+        error,
+        OpenError::Store(StoreError::Damaged { .. })
+            | OpenError::Record { .. }
+            | OpenError::Unbalanced { .. }
+    )
+}
+
+fn move_checkpoint_aside(path: &Path, error: &OpenError) -> Result<(), StoreError> {
     let folder = checkpoint_path(path);
-    match Checkpoint::open(&folder) {
-        Err(StoreError::Damaged { detail, .. }) if is_log_whole => {
-            let aside = path.join(format!("{CHECKPOINT}.damaged-{}", std::process::id()));
-            tracing::error!(detail, aside = %aside.display(), "the checkpoint of the books is damaged; they are read from their log");
-            std::fs::rename(&folder, &aside).map_err(|error| io(&folder, "moving aside", &error))?;
-            Checkpoint::open(&folder)
-        }
-        opened => opened,
-    }
+    let free = (0..).map(|number: u32| path.join(format!("{CHECKPOINT}.damaged-{number}")));
+    let aside = free.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
+    tracing::error!(%error, aside = %aside.display(), "the checkpoint of the books is made again from the log");
+    std::fs::rename(&folder, &aside).map_err(|error| io(&folder, "moving aside", &error))
 }

@@ -7,40 +7,35 @@ use std::sync::atomic::Ordering;
 use super::super::LedgerStats;
 use super::super::account::AccountRecord;
 use super::super::audit::{Audit, AuditReport};
-use super::super::checkpoint::Checkpoint;
 use super::super::directory::Directory;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, OpenError, Unavailable};
 use super::super::hold::HoldRecord;
 use super::super::log::{LogReader, OpenOptions};
+use super::super::pending::Durability;
 use super::super::state::{LiveStreams, Read, State, read_batch};
 use super::opening::{Opening, log_folder};
 use super::{Core, Shared, lock};
 use crate::clock::Moment;
 use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
 
-/// The books of one moment.
-pub(super) struct Snapshot {
-    pub(super) accounts: Vec<AccountRecord>,
-    pub(super) holds: Vec<HoldRecord>,
-    pub(super) log: LogReader,
+/// What the entries of one moment must add up to.
+struct Snapshot {
+    accounts: Vec<AccountRecord>,
+    holds: Vec<HoldRecord>,
 }
 
 impl Shared {
-    /// The log as it is now.
-    pub(super) fn log(&self) -> Result<LogReader, ChargeError> {
-        match &*self.lock()? {
-            Core::Up(open) => open.log.reader().map_err(unreadable),
-            Core::Down(_) | Core::Closed => Err(Unavailable::Down.into()),
-        }
-    }
-
-    /// The checkpoint and the log. Whoever reads the checkpoint keeps others from being written.
-    pub(super) fn files(&self) -> Result<(Arc<Checkpoint>, LogReader), ChargeError> {
-        match &*self.lock()? {
-            Core::Up(open) => Ok((open.state.checkpoint(), open.log.reader().map_err(unreadable)?)),
-            Core::Down(_) | Core::Closed => Err(Unavailable::Down.into()),
-        }
+    /// Something of the open books, and the log of that moment, which is durable.
+    pub(super) fn look<T>(&self, look: impl FnOnce(&State) -> T) -> Result<(T, LogReader), ChargeError> {
+        let (found, log, waiter) = match &*self.lock()? {
+            Core::Up(open) => {
+                (look(&open.state), open.log.reader().map_err(unreadable)?, Arc::clone(&open.waiter))
+            }
+            Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
+        };
+        waiter.sync(log.last_sequence())?;
+        Ok((found, log))
     }
 
     /// Numbers for an operator's dashboard.
@@ -61,7 +56,8 @@ impl Shared {
     pub(super) fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
         let limit = limit.clamp(1, ENTRIES_PER_PAGE_MAX);
         let mut entries = Vec::new();
-        for batch in self.log()?.batches(first) {
+        let _segments = self.segments.read();
+        for batch in self.look(|_| ())?.1.batches(first) {
             let batch = batch.map_err(unreadable)?;
             read_batch(&self.path, &batch, |record| {
                 if let Read::Entry(entry) = record
@@ -73,7 +69,7 @@ impl Shared {
             .map_err(unreadable)?;
             if entries.len() >= limit {
                 entries.truncate(limit);
-                let next = entries.last().map(|entry| entry.sequence + 1);
+                let next = entries.last().map(|entry| entry.sequence.saturating_add(1));
                 return Ok((entries, next));
             }
         }
@@ -82,11 +78,9 @@ impl Shared {
 
     /// Adds up every entry that the log holds.
     pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
-        let snapshot = match &*self.lock()? {
-            Core::Up(open) => snapshot(&open.state, open.log.reader().map_err(unreadable)?),
-            Core::Down(_) | Core::Closed => return Err(Unavailable::Down.into()),
-        };
-        snapshot.audit(&self.path).map_err(unreadable)
+        let _segments = self.segments.read();
+        let (snapshot, log) = self.look(Snapshot::of)?;
+        snapshot.audit(&self.path, &log).map_err(unreadable)
     }
 }
 
@@ -95,15 +89,15 @@ fn unreadable(error: impl std::fmt::Display) -> ChargeError {
     Unavailable::Down.into()
 }
 
-fn snapshot(state: &State, log: LogReader) -> Snapshot {
-    Snapshot { accounts: state.accounts().cloned().collect(), holds: state.holds().cloned().collect(), log }
-}
-
 impl Snapshot {
-    fn audit(&self, path: &Path) -> Result<AuditReport, OpenError> {
-        let first = self.log.first_sequence();
+    fn of(state: &State) -> Snapshot {
+        Snapshot { accounts: state.accounts().cloned().collect(), holds: state.holds().cloned().collect() }
+    }
+
+    fn audit(&self, path: &Path, log: &LogReader) -> Result<AuditReport, OpenError> {
+        let first = log.first_sequence();
         let mut audit = Audit::new(first);
-        for batch in self.log.batches(first) {
+        for batch in log.batches(first) {
             read_batch(path, &batch?, |record| {
                 if let Read::Entry(entry) = record {
                     audit.add(&entry);
@@ -127,5 +121,5 @@ pub fn inspect(path: &Path) -> Result<AuditReport, OpenError> {
         now: Moment::from_unix_millis(0),
     };
     let opened = opening.open()?;
-    snapshot(&opened.state, opened.log.reader()?).audit(path)
+    Snapshot::of(&opened.state).audit(path, &opened.log.reader()?)
 }

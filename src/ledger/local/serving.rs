@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::super::LedgerStats;
 use super::super::audit::AuditReport;
 use super::super::backup::{BackupError, BackupSummary};
 use super::super::books::{Books, Outcome};
@@ -18,10 +19,10 @@ use super::super::operator::Purchase;
 use super::super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
 use super::super::pending::Pending;
 use super::super::relation::Relation;
-use super::super::state::{Credit, NewKey, Removal, Reserved};
+use super::super::state::{Credit, NewKey, Removal, Reserved, State};
 use super::super::usage::UsageLine;
-use super::super::{LedgerStats, backup};
-use super::{LocalBooks, log_path};
+use super::opening::log_path;
+use super::{LocalBooks, backup};
 use crate::clock::Moment;
 use crate::limits::ledger::{USAGE_DAYS_MAX, USAGE_LINES_MAX};
 
@@ -119,7 +120,7 @@ impl Books for LocalBooks {
     }
 
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        self.shared.change(super::State::counters).map(Pending::into_outcome)
+        self.shared.change(State::counters).map(Pending::into_outcome)
     }
 
     fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
@@ -138,17 +139,19 @@ impl Books for LocalBooks {
     }
 
     fn backup(&self, folder: &Path, now: Moment) -> Result<BackupSummary, BackupError> {
+        let _segments = self.shared.segments.read();
         backup::write(folder, now, || {
             let guard = self.shared.checkpointing.lock();
             self.shared.write_checkpoint_alone();
-            let (checkpoint, log) = self.shared.files()?;
+            let (checkpoint, log) = self.shared.look(State::checkpoint)?;
             Ok((guard, checkpoint, log))
         })
     }
 
     fn archive(&self, to: &Path) -> Result<Vec<MovedSegment>, ChargeError> {
-        let (checkpoint, _) = self.shared.files()?;
-        let below = checkpoint.sequence().map_err(|_| Unavailable::Down)?;
+        let _segments = self.shared.segments.write();
+        let (mark, _) = self.shared.look(|state| state.checkpoint().mark())?;
+        let below = mark.map_err(|_| Unavailable::Down)?.sequence;
         let moved = archive(&log_path(&self.shared.path), to, below);
         moved.map_err(|error| ChargeError::Invalid { field: "archive", rule: error.to_string() })
     }

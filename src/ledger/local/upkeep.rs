@@ -6,16 +6,17 @@
 //! checkpointer   every 5 s, or when much has changed: a checkpoint
 //! ```
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::{OnceLock, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use super::super::checkpoint::StoreError;
+use super::super::checkpoint::{Mark, StoreError};
 use super::super::error::OpenError;
 use super::super::health::Health;
-use super::super::log::{LogError, OpenOptions};
+use super::super::log::LogError;
 use super::opening::Opening;
 use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
 use crate::limits::ledger::{
@@ -43,7 +44,7 @@ fn spawn(
 ) -> Result<JoinHandle<()>, OpenError> {
     let attended = Arc::clone(shared);
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(move || work(&attended));
-    let handle = spawned.map_err(|error| OpenError::Thread(error.to_string()))?;
+    let handle = spawned.map_err(|error| OpenError::Start(error.to_string()))?;
     place(shared).get_or_init(|| handle.thread().clone());
     Ok(handle)
 }
@@ -118,23 +119,26 @@ impl Shared {
 
     /// The caller keeps other checkpoints away.
     pub(super) fn write_checkpoint_alone(&self) {
-        let (changes, checkpoint, waiter, sequence) = {
+        let (changes, checkpoint, waiter, mark) = {
             let mut core = self.core.lock();
             let Core::Up(open) = &mut *core else { return };
             if open.state.unwritten() == 0 {
                 return;
             }
             let Some((changes, checkpoint)) = open.state.seal() else { return };
-            (changes, checkpoint, Arc::clone(&open.waiter), open.log.last_sequence())
+            let mark = Mark { sequence: open.log.last_sequence(), entries: open.state.entries() };
+            (changes, checkpoint, Arc::clone(&open.waiter), mark)
         };
         // The log first: the checkpoint may come to hold a part of what only the log holds whole.
-        if waiter.sync_log(sequence).is_err() {
+        if waiter.sync_log(mark.sequence).is_err() {
             return;
         }
-        let written = checkpoint.write(&changes, sequence);
+        // Some damage is met by an assertion inside sled.
+        let written = catch_unwind(AssertUnwindSafe(|| checkpoint.write(&changes, mark)));
+        let written = written.map_or(Err(WriteError::Panicked), |written| Ok(written?));
         drop((changes, checkpoint));
         match written {
-            Err(error) => waiter.note_failure(&error.into()),
+            Err(error) => waiter.note_failure(&error),
             Ok(()) => {
                 if let Core::Up(open) = &mut *self.core.lock()
                     && Arc::ptr_eq(&open.waiter, &waiter)
@@ -176,16 +180,13 @@ impl Shared {
             path: &self.path,
             folder: Arc::clone(&self.folder),
             directory: Arc::clone(&self.directory),
-            options: OpenOptions { ..down.options },
+            options: down.options,
             live: &down.live,
             now: down.latest,
         };
-        let Some(shared) = self.itself.upgrade() else { return Err(OpenError::Thread("ending".to_owned())) };
+        let Some(shared) = self.itself.upgrade() else { return Err(OpenError::Start("ending".to_owned())) };
         let mut open = Open::new(opening.open()?, &shared);
-        open.state.settle_orphans(&down.live, down.latest)?;
-        open.state.prove_writable();
-        open.write()?;
-        open.waiter.commits.sync_all()?;
+        open.begin(&down.live, down.latest)?;
         Ok(open)
     }
 

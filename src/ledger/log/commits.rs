@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 use super::error::{LogError, io};
 use super::files::LogFile;
 
+/// How long a caller waits for the sync of another one.
+const SYNC_WAIT: Duration = Duration::from_secs(10);
+
 /// What one sync did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Synced {
@@ -44,9 +47,10 @@ impl Commits {
         Commits { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Returns when the record `up_to` and all before it are safe.
+    /// Returns when the record `up_to` and all before it are safe, or, where another one leads, after `SYNC_WAIT`.
     /// Tells what this caller synced; nothing when another one did it.
     pub fn sync(&self, up_to: u64) -> Result<Option<Synced>, LogError> {
+        let began = Instant::now();
         let mut state = self.lock();
         loop {
             if up_to <= state.synced {
@@ -59,7 +63,8 @@ impl Commits {
             if !state.is_syncing {
                 return self.lead(state).map(Some);
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let Some(left) = SYNC_WAIT.checked_sub(began.elapsed()) else { return Err(LogError::Stalled) };
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

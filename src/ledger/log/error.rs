@@ -44,6 +44,9 @@ pub enum LogError {
         /// The first failure.
         cause: String,
     },
+    /// The disk has not answered for long. The record may still become safe.
+    #[error("the disk has not answered for a long time; look at its state")]
+    Stalled,
     /// The payload of a batch is too long. Nothing was written.
     #[error("a batch of {bytes} bytes is longer than {limit}; split it")]
     TooLong {

@@ -257,7 +257,15 @@ fn save_aside(
         };
         let path = folder.describe(&name);
         let saved = match folder.create(&name) {
-            Ok(copy) => copy_range(&*segment.file, offset, bytes, &*copy).map(|()| Some(copy)),
+            Ok(copy) => match copy_range(&*segment.file, offset, bytes, &*copy) {
+                Ok(()) => Ok(Some(copy)),
+                Err(error) => {
+                    drop(copy);
+                    // A part of a copy would only take the room that the next try needs.
+                    drop(folder.remove(&name));
+                    Err(error)
+                }
+            },
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let copy = folder.open(&name, true);
                 copy.and_then(|copy| {

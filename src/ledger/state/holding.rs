@@ -5,6 +5,7 @@
 //! Knows no connection.
 
 use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
 
 use super::super::account::Payment;
 use super::super::entry::EntryKind;
@@ -20,7 +21,7 @@ use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::spending::UsageOf;
 use super::{Account, EntryDetail, Hold, State};
-use crate::limits::ledger::OPEN_RESERVATIONS_MAX;
+use crate::limits::ledger::{OPEN_RESERVATIONS_MAX, PROGRESS_NOTES_PER_BATCH_MAX, SETTLEMENTS_PER_BATCH_MAX};
 
 /// What a stream needs to know of the reservation that was made for it.
 pub(in super::super) struct Reserved {
@@ -175,8 +176,13 @@ impl State {
         for (id, hold) in &mut self.holds {
             let delivered = hold.progress.delivered();
             if Arc::strong_count(&hold.progress) == 1 {
-                abandoned.push((*id, hold.progress.outcome()));
-            } else if delivered != hold.record.delivered {
+                // The last word of the stream came before it let go.
+                fence(Ordering::Acquire);
+                if abandoned.len() < SETTLEMENTS_PER_BATCH_MAX {
+                    abandoned.push((*id, hold.progress.outcome()));
+                }
+            } else if delivered != hold.record.delivered && self.changes.len() < PROGRESS_NOTES_PER_BATCH_MAX
+            {
                 hold.record.delivered = delivered;
                 self.changes.put(key_space::reservation(*id), hold.record.encode());
             }

@@ -1,7 +1,7 @@
 //! Takes the state up: out of the checkpoint, brought up to the end of the log.
 //!
-//! Adds up the newest entries again and settles the reservations that no stream stands behind. Refuses what contradicts
-//! itself: a wrong balance is worse than no answer. Knows no thread.
+//! Adds up the newest entries again, and refuses what contradicts itself: a wrong balance is worse than no answer. Knows no
+//! thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::super::account::AccountRecord;
 use super::super::audit::Audit;
 use super::super::changes::{Changes, split};
-use super::super::checkpoint::Checkpoint;
+use super::super::checkpoint::{Checkpoint, Mark};
 use super::super::codec::{DecodeError, RecordReader, RecordWriter};
 use super::super::directory::Directory;
 use super::super::entry::Entry;
@@ -25,7 +25,9 @@ use super::memtable::Memtable;
 use super::spending::UsageCache;
 use super::{Account, Hold, State};
 use crate::clock::Moment;
-use crate::limits::ledger::{CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX};
+use crate::limits::ledger::{
+    CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX, SETTLEMENTS_PER_BATCH_MAX,
+};
 
 const FORMAT: &str = "ledger format";
 const FORMAT_VERSION: u8 = 2;
@@ -56,7 +58,7 @@ impl Loading<'_> {
             return Err(contradiction(self.path, finding));
         }
         let keys = std::mem::take(&mut tables.keys);
-        let next = |greatest: Option<u64>| greatest.unwrap_or(0) + 1;
+        let next = |greatest: Option<u64>| greatest.unwrap_or(0).saturating_add(1);
         let mut state = State {
             path: self.path.to_owned(),
             directory: self.directory,
@@ -96,7 +98,8 @@ impl Loading<'_> {
     /// Gives the checkpoint what the log holds behind it, and adds up the newest entries. Returns the sums, and how many
     /// entries there are.
     fn replay(&self) -> Result<(Audit, u64), OpenError> {
-        let (held, last) = (self.checkpoint.sequence()?, self.next_sequence - 1);
+        let Mark { sequence: held, mut entries } = self.checkpoint.mark()?;
+        let last = self.next_sequence - 1;
         if held > last {
             let (expected, found) = (held, last);
             return Err(OpenError::Behind { directory: self.path.to_owned(), expected, found });
@@ -108,9 +111,6 @@ impl Loading<'_> {
             );
             return Err(contradiction(self.path, finding));
         }
-        let count = self.checkpoint.get(&key_space::entry_count())?;
-        let count = count.and_then(|value| value.try_into().ok()).map(u64::from_be_bytes);
-        let mut entries = if held == 0 { 0 } else { count.unwrap_or(0) };
         let newest = last.saturating_sub(ENTRIES_CHECKED_AT_START_MAX) + 1;
         let from = newest.min(held + 1).max(present);
         let mut audit = Audit::new(from);
@@ -121,38 +121,43 @@ impl Loading<'_> {
             read_batch(self.path, &batch, |change| match change {
                 Read::Entry(entry) => {
                     entries += u64::from(is_new);
-                    audit.add(&entry);
+                    if entry.sequence >= from {
+                        audit.add(&entry);
+                    }
                 }
                 Read::Record(key, value) if is_new => waiting.set(key, value),
                 Read::Record(..) => {}
             })?;
             if waiting.len() >= CHECKPOINT_RECORDS_MAX {
                 tracing::info!(sequence = batch.last, of = last, "replaying the log of the books");
-                self.write(std::mem::take(&mut waiting), batch.last, entries)?;
+                self.write(&waiting, batch.last, entries)?;
+                waiting = Changes::default();
             }
         }
         if held < last {
-            self.write(waiting, last, entries)?;
+            self.write(&waiting, last, entries)?;
         }
         Ok((audit, entries))
     }
 
-    fn write(&self, mut changes: Changes, sequence: u64, entries: u64) -> Result<(), OpenError> {
-        changes.put(key_space::entry_count(), entries.to_be_bytes().to_vec());
-        Ok(self.checkpoint.write(&changes, sequence)?)
+    fn write(&self, changes: &Changes, sequence: u64, entries: u64) -> Result<(), OpenError> {
+        Ok(self.checkpoint.write(changes, Mark { sequence, entries })?)
     }
 }
 
 impl State {
-    /// Settles the reservations that no live stream stands behind.
+    /// Settles reservations that no live stream stands behind, at most `SETTLEMENTS_PER_BATCH_MAX`. Says whether there were
+    /// any.
     pub(in super::super) fn settle_orphans(
         &mut self,
         live: &LiveStreams,
         now: Moment,
-    ) -> Result<(), OpenError> {
+    ) -> Result<bool, OpenError> {
         let orphans = self.holds.values().filter(|hold| !live.contains_key(&hold.record.id));
         let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
         orphans.sort_unstable();
+        orphans.truncate(SETTLEMENTS_PER_BATCH_MAX);
+        let found = !orphans.is_empty();
         for (id, rows) in orphans {
             let outcome = Outcome { rows, is_answered: rows > 0, is_whole: false, is_waived: false, at: now };
             if let Err(error) = self.settle(id, outcome, "left open by a stop") {
@@ -160,7 +165,7 @@ impl State {
                 return Err(damaged.map_or_else(|| contradiction(&self.path, error.to_string()), Into::into));
             }
         }
-        Ok(())
+        Ok(found)
     }
 }
 
@@ -189,7 +194,7 @@ impl Tables {
         for_each(path, checkpoint, key_space::RESERVATION, |number, value| {
             let record = HoldRecord::decode(ReservationId::from_number(number), value)?;
             if let Some(account) = accounts.get_mut(&record.account) {
-                account.reserved += record.credits();
+                account.reserved = account.reserved.saturating_add(record.credits());
                 account.open.insert(record.id);
             }
             let progress = live.get(&record.id).cloned().unwrap_or_else(|| Progress::new(record.at));
@@ -221,7 +226,7 @@ fn check_format(path: &Path, checkpoint: &Checkpoint) -> Result<(), OpenError> {
     }
     let mut changes = Changes::default();
     changes.put(key, RecordWriter::new(FORMAT_VERSION).finish());
-    Ok(checkpoint.write(&changes, 0)?)
+    Ok(checkpoint.write(&changes, Mark::default())?)
 }
 
 /// What stands in a batch of the log.

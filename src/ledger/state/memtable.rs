@@ -31,8 +31,10 @@ impl Memtable {
         from: &'m [u8],
     ) -> impl Iterator<Item = (&'m [u8], Option<&'m [u8]>)> {
         let from = from.max(prefix);
-        let sealed = self.sealed.iter().flat_map(move |sealed| sealed.from(from));
-        sealed.chain(self.active.from(from)).filter(move |(key, _)| key.starts_with(prefix))
+        let of_prefix = move |changes: &'m Changes| {
+            changes.from(from).take_while(move |(key, _)| key.starts_with(prefix))
+        };
+        self.sealed.as_deref().into_iter().flat_map(of_prefix).chain(of_prefix(&self.active))
     }
 
     pub(super) fn absorb(&mut self, changes: Changes) {

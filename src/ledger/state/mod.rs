@@ -2,7 +2,7 @@
 //!
 //! One thread at a time has it. An operation first decides, then changes the tables and notes the records to write;
 //! whoever has the state appends them to the log. If that fails, the tables are worth nothing and are loaded anew. Knows no
-//! thread, no log and no clock.
+//! thread and no clock, and of the log how to read it.
 
 mod charging;
 mod claiming;
@@ -161,11 +161,18 @@ impl State {
         open.filter_map(|id| self.holds.get(id)).map(|hold| &hold.record)
     }
 
-    /// What the operation changed, to be appended to the log with `first` as its first sequence number; nothing when it
-    /// changed nothing. An operation that met a damaged record fails.
+    /// What the operation changed, to be appended to the log; nothing when it changed nothing. An operation that met a
+    /// damaged record fails, alone where it has changed nothing.
     pub(super) fn take_batch(&mut self) -> Result<Option<Batch>, StoreError> {
-        if let Some(failure) = self.failure.take() {
-            return Err(failure);
+        let is_unchanged =
+            self.changes.is_empty() && self.changed_accounts.is_empty() && self.changed_keys.is_empty();
+        match self.failure.take() {
+            Some(error @ StoreError::Damaged { .. }) if is_unchanged => {
+                tracing::error!(%error, "an operation on the books is refused");
+                return Ok(None);
+            }
+            Some(failure) => return Err(failure),
+            None => {}
         }
         for id in &self.changed_accounts {
             if let Some(account) = self.accounts.get(id) {
@@ -216,9 +223,6 @@ impl State {
 
     /// What the next checkpoint takes up, as of the newest operation; nothing while the one before is being written.
     pub(super) fn seal(&mut self) -> Option<(Arc<Changes>, Arc<Checkpoint>)> {
-        let mut count = Changes::default();
-        count.put(key_space::entry_count(), self.entries.to_be_bytes().to_vec());
-        self.memtable.absorb(count);
         Some((self.memtable.seal()?, Arc::clone(&self.checkpoint)))
     }
 

@@ -156,8 +156,7 @@ impl State {
         Ok((today, this_month))
     }
 
-    /// Adds up the usage of a key from this day on. The lines of the present operation are not among them: a cap is checked
-    /// before anything is sold.
+    /// Adds up the usage of a key from this day on.
     fn read_spent(
         &mut self,
         account: AccountId,

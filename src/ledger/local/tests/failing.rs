@@ -165,3 +165,68 @@ fn clients_that_charge_at_once_share_syncs() {
     assert!(syncs < 160, "{syncs} syncs for 320 charges");
     assert_eq!(account.credits(), 1_000 - 320);
 }
+
+/// Ends books without a word, as a kill does.
+fn kill(books: &LocalBooks) {
+    *books.shared.core.lock() = Core::Closed;
+    drop(books.shared.lock.lock().take());
+}
+
+#[test]
+fn a_start_may_begin_to_add_up_inside_a_batch() {
+    let bench = Bench::new(SimulatedDisk::default());
+    let (ledger, books) = bench.open(ChargeDurability::Process);
+    let account = customer(&ledger).id();
+    ledger.grant(account, 10_000, "", "", noon()).unwrap();
+    let account = ledger.account(account).unwrap();
+    let running: Vec<_> = (0..5).map(|_| ledger.reserve(&stream(&account, 1)).unwrap()).collect();
+    std::mem::forget(running);
+    kill(&books);
+    let (mut ledger, mut books) = bench.open(ChargeDurability::Process);
+    let charge_one = |ledger: &Ledger| {
+        let account = ledger.account(account.id()).unwrap();
+        drop(charge(ledger, &order(&account, 1, None)).unwrap());
+    };
+    let records = crate::limits::ledger::ENTRIES_CHECKED_AT_START_MAX;
+    (0..records - 12).for_each(|_| charge_one(&ledger));
+    for _ in 0..16 {
+        charge_one(&ledger);
+        books.shared.write_checkpoint();
+        kill(&books);
+        (ledger, books) = bench.open(ChargeDurability::Process);
+    }
+    assert!(ledger.verify().unwrap().is_balanced());
+}
+
+#[test]
+fn reservations_that_a_kill_leaves_open_are_settled_in_batches_of_bounded_length() {
+    let bench = Bench::new(SimulatedDisk::default());
+    let (ledger, books) = bench.open(ChargeDurability::Process);
+    let account = customer(&ledger);
+    let count = crate::limits::ledger::SETTLEMENTS_PER_BATCH_MAX * 2 + 7;
+    let running: Vec<_> = (0..count).map(|_| ledger.reserve(&stream(&account, 0)).unwrap()).collect();
+    std::mem::forget(running);
+    kill(&books);
+    let (ledger, _) = bench.open(ChargeDurability::Process);
+    let report = ledger.verify().unwrap();
+    assert!(report.is_balanced() && report.open_reservations == 0, "{report:?}");
+    assert_eq!(ledger.stats().open_reservations, 0);
+}
+
+#[test]
+fn a_sync_that_hangs_is_noticed_and_does_not_hold_callers_for_ever() {
+    let bench = Bench::new(SimulatedDisk::default());
+    let (ledger, _) = bench.open(ChargeDurability::Power);
+    let account = customer(&ledger);
+    bench.disk.set_sync_time(Duration::from_secs(12));
+    thread::scope(|scope| {
+        let leader = scope.spawn(|| charge(&ledger, &order(&account, 1, None)).map(drop));
+        thread::sleep(Duration::from_millis(200));
+        let follower = scope.spawn(|| charge(&ledger, &order(&account, 1, None)).map(drop));
+        assert_eq!(follower.join().unwrap().unwrap_err(), ChargeError::from(Unavailable::Stalled));
+        leader.join().unwrap().unwrap();
+    });
+    bench.disk.set_sync_time(Duration::ZERO);
+    assert_eq!(ledger.health(), Health::Serving);
+    charge(&ledger, &order(&account, 1, None)).unwrap();
+}
