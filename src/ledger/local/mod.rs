@@ -130,7 +130,6 @@ impl Open {
         while self.state.settle_orphans(live, now)? {
             self.write()?;
         }
-        self.state.prove_writable();
         self.write()?;
         self.waiter.commits.sync_all()?;
         Ok(())

@@ -186,6 +186,7 @@ impl Shared {
         };
         let Some(shared) = self.itself.upgrade() else { return Err(OpenError::Start("ending".to_owned())) };
         let mut open = Open::new(opening.open()?, &shared);
+        open.state.prove_writable();
         open.begin(&down.live, down.latest)?;
         Ok(open)
     }
