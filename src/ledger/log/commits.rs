@@ -27,7 +27,8 @@ pub struct Synced {
 /// How far a log was appended and synced.
 pub struct Commits {
     state: Mutex<State>,
-    changed: Condvar,
+    /// Those that the sync under way covers wait at one, those that came later at the other; each sync swaps them.
+    queues: [Condvar; 2],
 }
 
 struct State {
@@ -36,15 +37,18 @@ struct State {
     path: PathBuf,
     appended: u64,
     synced: u64,
-    is_syncing: bool,
+    /// Up to where the sync under way reaches.
+    syncing: Option<u64>,
+    /// The queue of those that the sync under way covers.
+    covered: usize,
     failure: Option<String>,
 }
 
 impl Commits {
     /// Of a log whose records are synced up to a number.
     pub(super) fn new(file: Arc<dyn LogFile>, path: PathBuf, synced: u64) -> Commits {
-        let state = State { file, path, appended: synced, synced, is_syncing: false, failure: None };
-        Commits { state: Mutex::new(state), changed: Condvar::new() }
+        let state = State { file, path, appended: synced, synced, syncing: None, covered: 0, failure: None };
+        Commits { state: Mutex::new(state), queues: [Condvar::new(), Condvar::new()] }
     }
 
     /// Returns when the record `up_to` and all before it are safe, or, where another one leads, after `SYNC_WAIT`.
@@ -60,11 +64,10 @@ impl Commits {
             if up_to > state.appended {
                 return Err(LogError::NotAppended { asked: up_to, appended: state.appended });
             }
-            if !state.is_syncing {
-                return self.lead(state).map(Some);
-            }
+            let Some(reach) = state.syncing else { return self.lead(state).map(Some) };
             let Some(left) = SYNC_WAIT.checked_sub(began.elapsed()) else { return Err(LogError::Stalled) };
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            let queue = self.queue(if up_to <= reach { state.covered } else { 1 - state.covered });
+            state = queue.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -84,15 +87,17 @@ impl Commits {
     }
 
     fn lead(&self, mut state: MutexGuard<'_, State>) -> Result<Synced, LogError> {
-        state.is_syncing = true;
         let (file, appended) = (Arc::clone(&state.file), state.appended);
+        state.syncing = Some(appended);
+        // Whoever waits until this sync begins is covered by it.
+        state.covered = 1 - state.covered;
         let records = appended.saturating_sub(state.synced);
         drop(state);
         let began = Instant::now();
         let result = file.sync();
         let synced = Synced { records, elapsed: began.elapsed() };
         let mut state = self.lock();
-        state.is_syncing = false;
+        state.syncing = None;
         let answer = match result {
             Err(error) => {
                 let error = io(&state.path, "syncing the segment", &error);
@@ -104,9 +109,21 @@ impl Commits {
         if answer.is_ok() {
             state.synced = state.synced.max(appended);
         }
+        let (covered, next) = (self.queue(state.covered), self.queue(1 - state.covered));
         drop(state);
-        self.changed.notify_all();
+        covered.notify_all();
+        // One of those that came later leads; after a failure nobody does, and all are told.
+        if answer.is_ok() {
+            next.notify_one();
+        } else {
+            next.notify_all();
+        }
         answer.map(|()| synced)
+    }
+
+    fn queue(&self, place: usize) -> &Condvar {
+        let [even, odd] = &self.queues;
+        if place == 0 { even } else { odd }
     }
 
     /// Refuses after a failure.
