@@ -1,7 +1,8 @@
 //! What a key may spend and read, as its owner meets it: refusals, warnings, and what the account tells.
 
-use mercato::clock::Moment;
-use mercato::ledger::{Change, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending, ReserveOrder};
+use mercato::ledger::{
+    CapPeriod, Change, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending, ReserveOrder,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, now};
@@ -109,15 +110,12 @@ fn a_key_that_was_made_for_a_time_ends_with_it() {
 fn rejects_what_would_pass_the_cap_of_a_day_or_of_a_month() {
     let site = Site::with_cities();
     let month = KeyLimits { credits_per_month: Some(5), ..KeyLimits::default() };
-    // A day in which a month ends would not tell one from the other, so only the end of each is compared.
-    let ends: [(KeyLimits, &str, fn(Moment) -> Moment); 2] =
-        [(per_day(5), "day", |at| at.day().plus_days(1).start()), (month, "month", |at| at.month().end())];
-    for (limits, period, end) in ends {
+    for (limits, period) in [(per_day(5), CapPeriod::Day), (month, CapPeriod::Month)] {
         let Customer { key, .. } = customer(&site, 5_000, limits);
-        let before = end(now()).rfc3339();
+        let before = period.end(now()).rfc3339();
         assert_eq!(site.query("cities", &key, r#"{"limit": 4}"#).status, 200);
         let estimate = Ask::post(&format!("{QUERY}/estimate"), r#"{"limit": 2}"#).header("X-Api-Key", &key);
-        assert_eq!(site.send(&estimate).json()["data"]["affordable"], false, "{period}");
+        assert_eq!(site.send(&estimate).json()["data"]["affordable"], false, "{period:?}");
         let page = Ask::post(QUERY, r#"{"limit": 2}"#).header("X-Api-Key", &key);
         let file = Ask::get(DOWNLOAD).header("X-Api-Key", &key);
         let hint = details(&site.send(&file))["hint"].as_str().unwrap().to_owned();
@@ -128,9 +126,9 @@ fn rejects_what_would_pass_the_cap_of_a_day_or_of_a_month() {
             assert_eq!(refused.refusal(), (402, "NO_CREDITS".into(), "KEY_CAP_REACHED".into()), "{ask:?}");
             let told = details(&refused);
             let facts = ["required", "cap", "spent", "period"].map(|name| told[name].clone());
-            assert_eq!(facts, [json!(required), json!(5), json!(4), json!(period)]);
+            assert_eq!(facts, [json!(required), json!(5), json!(4), json!(period.as_str())]);
             let resets_at = told["resetsAt"].as_str().unwrap().to_owned();
-            assert!([before.clone(), end(now()).rfc3339()].contains(&resets_at), "{resets_at}");
+            assert!([before.clone(), period.end(now()).rfc3339()].contains(&resets_at), "{resets_at}");
             assert_eq!(refused.header("X-Credits-Remaining"), Some("4996"));
         }
         assert_eq!(site.query("cities", &key, r#"{"filters": {"id": 99}}"#).status, 200, "it costs nothing");
@@ -142,8 +140,8 @@ fn rejects_what_would_pass_the_cap_of_a_day_or_of_a_month() {
 /// The warning, which a script of another origin may read.
 fn warning(answer: &Answer) -> Option<&str> {
     assert!([200, 206].contains(&answer.status), "{}", answer.text());
-    let exposed = answer.headers.iter().filter(|(name, _)| name == "Access-Control-Expose-Headers");
-    let is_exposed = exposed.map(|(_, names)| names.contains("X-Credits-Warning")).any(|named| named);
+    let mut exposed = answer.headers.iter().filter(|(name, _)| name == "Access-Control-Expose-Headers");
+    let is_exposed = exposed.any(|(_, names)| names.contains("X-Credits-Warning"));
     let warning = answer.header("X-Credits-Warning");
     assert!(warning.is_none() || is_exposed);
     warning

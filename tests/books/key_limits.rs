@@ -228,7 +228,7 @@ fn a_report_of_many_lines_has_all_of_them() {
     for number in 0..sold {
         let mut order = page(&account, 1, now);
         order.dataset = format!("set-{number}");
-        ledger.charge(&order).unwrap();
+        ledger.charge(&order).and_then(Pending::durable).unwrap();
     }
     let asked = UsageAsked { account: account.id(), days: 1, key: None, by_key: false };
     assert_eq!(ledger.usage(&asked, now).unwrap().len(), sold);
