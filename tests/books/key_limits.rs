@@ -98,6 +98,10 @@ fn a_day_begins_anew_at_midnight_and_a_month_with_the_month() {
     let december = charge(&ledger, &account, key, 1, midnight(12, 1)).unwrap();
     let spent: Vec<u64> = december.caps.iter().map(|standing| standing.spent).collect();
     assert_eq!(spent, [1, 1]);
+    // A clock that steps back finds the former month as it was.
+    assert_eq!(standing(&ledger, key, late), [(CapPeriod::Day, 60, 60), (CapPeriod::Month, 100, 100)]);
+    let next = [(CapPeriod::Day, 1, 60), (CapPeriod::Month, 1, 100)];
+    assert_eq!(standing(&ledger, key, midnight(12, 1)), next);
     assert_eq!(charge(&ledger, &account, key, 0, late).unwrap().charged, 0, "what costs nothing is let pass");
 }
 
