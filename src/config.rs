@@ -17,6 +17,7 @@ pub use guard::{GuardSettings, LimitFlags};
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use crate::limits::catalog::{PATROL_BYTES_PER_SECOND, PATROL_MEBIBYTES_MAX};
+use crate::limits::http::LOW_BALANCE_CREDITS;
 
 /// Largest configuration file.
 const CONFIG_SIZE_BYTES_MAX: u64 = 1024 * 1024;
@@ -90,6 +91,10 @@ pub struct TypedFlags {
     #[arg(long, value_name = "power|process")]
     pub charge_durability: Option<String>,
 
+    /// Credits below which answers warn that those of a prepaid account run out; 0 never warns.
+    #[arg(long, value_name = "N")]
+    pub low_balance_credits: Option<u64>,
+
     /// Folder of a sentence-transformers model (BERT or XLM-RoBERTa) for search by meaning. Default: none, search by words.
     #[arg(long, value_name = "DIR")]
     pub embedding_model: Option<PathBuf>,
@@ -155,6 +160,8 @@ pub struct Settings {
     pub requests_per_day: u32,
     /// `power` or `process`; the books read it.
     pub charge_durability: String,
+    /// Credits below which answers warn that those of a prepaid account run out, 0 for never.
+    pub low_balance_credits: u64,
     /// Folder of the sentence encoder for search.
     pub embedding_model: Option<PathBuf>,
     /// Folder of the cross-encoder for search.
@@ -238,6 +245,7 @@ impl Settings {
             requests_per_minute: typed.requests_per_minute.unwrap_or(REQUESTS_PER_MINUTE),
             requests_per_day: typed.requests_per_day.unwrap_or(REQUESTS_PER_DAY),
             charge_durability: durability(typed.charge_durability)?,
+            low_balance_credits: typed.low_balance_credits.unwrap_or(LOW_BALANCE_CREDITS),
             embedding_model: typed.embedding_model,
             cross_encoder: typed.cross_encoder,
             trusted_proxies: typed.trusted_proxy,
@@ -277,6 +285,7 @@ impl TypedFlags {
             requests_per_minute: self.requests_per_minute.or(other.requests_per_minute),
             requests_per_day: self.requests_per_day.or(other.requests_per_day),
             charge_durability: self.charge_durability.or(other.charge_durability),
+            low_balance_credits: self.low_balance_credits.or(other.low_balance_credits),
             embedding_model: self.embedding_model.or(other.embedding_model),
             cross_encoder: self.cross_encoder.or(other.cross_encoder),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },

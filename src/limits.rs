@@ -85,7 +85,7 @@ pub mod ledger {
 
     /// Days that one usage report covers.
     pub const USAGE_DAYS_MAX: u32 = 90;
-    /// Lines of one usage report (days × datasets).
+    /// Lines of one usage report (days × datasets, or days × datasets × keys).
     pub const USAGE_LINES_MAX: usize = 100_000;
     /// Usage lines of the present day that are kept in memory.
     pub const USAGE_LINES_CACHED_MAX: usize = 65_536;
@@ -147,6 +147,10 @@ pub mod http {
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
     pub const STREAM_LIMIT_MAX: u64 = 1_000_000;
+    /// From which part of a key's cap on, in percent, answers warn that it will be reached.
+    pub const CAP_WARNING_PERCENT: u64 = 80;
+    /// Below how many credits answers warn that those of a prepaid account run out. `--low-balance-credits`.
+    pub const LOW_BALANCE_CREDITS: u64 = 1_000;
     /// Rows of a sample at most.
     pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
     /// Rows that are looked at for the examples of a schema.

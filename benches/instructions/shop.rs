@@ -70,6 +70,7 @@ impl Shop {
             ledger: Arc::clone(&ledger),
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: clock.clone(),
+            low_balance_credits: 0,
             selections: Arc::new(SelectionCache::new(SELECTION_CACHE_BYTES)),
             metrics: mercato::http::Metrics::default(),
             documents: Documents::new(None, now),

@@ -65,8 +65,8 @@ pub enum KeyRefusal {
     /// It was revoked.
     #[error("this API key was revoked")]
     Revoked,
-    /// It was replaced, and its grace is over.
-    #[error("this API key was replaced by a newer one")]
+    /// It was replaced and its grace is over, or it was made for a time that is over.
+    #[error("this API key has expired")]
     Expired,
 }
 

@@ -12,6 +12,7 @@ use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
 use crate::limits::catalog::PATROL_BYTES_PER_SECOND;
+use crate::limits::http::LOW_BALANCE_CREDITS;
 use crate::limits::net;
 
 /// Where the public API listens.
@@ -40,6 +41,7 @@ fn told(field: &str) -> Option<String> {
         "requests_per_minute" => REQUESTS_PER_MINUTE.to_string(),
         "requests_per_day" => REQUESTS_PER_DAY.to_string(),
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
+        "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
         "checksum_rate" => (PATROL_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),

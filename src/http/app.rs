@@ -31,6 +31,8 @@ pub struct App {
     pub in_flight: Arc<InFlight>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// Credits below which answers warn that those of a prepaid account run out, 0 for never.
+    pub low_balance_credits: u64,
     /// Results of filters that were computed before.
     pub selections: Arc<SelectionCache>,
     /// Counters for the operator.

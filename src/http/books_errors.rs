@@ -96,9 +96,10 @@ impl From<KeyRefusal> for ApiError {
             ),
             KeyRefusal::Unknown => ("API_KEY_UNKNOWN", "the API key is not known"),
             KeyRefusal::Revoked => ("API_KEY_REVOKED", "the API key was revoked"),
-            KeyRefusal::Expired => {
-                ("API_KEY_EXPIRED", "the API key was rotated and its grace period is over")
-            }
+            KeyRefusal::Expired => (
+                "API_KEY_EXPIRED",
+                "the API key has expired: it was replaced by another one, or made for a time",
+            ),
         };
         Self::new(ErrorKind::Unauthorized, message)
             .with_reason(reason, "send a valid key as `X-Api-Key: mk_…`")

@@ -120,6 +120,7 @@ mod tests {
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),
+            low_balance_credits: 0,
             selections: Arc::new(SelectionCache::new(1024)),
             metrics: Metrics::default(),
             documents: crate::http::Documents::new(None, now),

@@ -24,7 +24,7 @@ use crate::net::{AnswerFacts, ResponseWriter};
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
     Content-Disposition, Content-Range, Accept-Ranges, Repr-Digest, X-Rows-Returned, X-Next-Cursor, \
     X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
-    X-Warnings, Idempotent-Replayed";
+    X-Credits-Warning, X-Warnings, Idempotent-Replayed";
 
 /// What was sent, for the log.
 #[derive(Debug, Clone, Copy, Default)]

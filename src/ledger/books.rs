@@ -16,7 +16,7 @@ use super::error::ChargeError;
 use super::health::Health;
 use super::hold::Progress;
 use super::id::{AccountId, KeyId, ReservationId};
-use super::key_limits::{CapStanding, KeyLimits};
+use super::key_limits::{CapStanding, LimitsChange};
 use super::log::MovedSegment;
 use super::operator::Purchase;
 use super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
@@ -24,7 +24,7 @@ use super::pending::Pending;
 use super::relation::Relation;
 use super::state::{Credit, NewKey, Removal, Reserved};
 use super::usage::UsageLine;
-use crate::clock::Moment;
+use crate::clock::{Moment, UtcDay};
 
 /// The outcome of an operation, or why it was refused.
 pub(super) type Outcome<T> = Result<Pending<T>, ChargeError>;
@@ -67,7 +67,7 @@ pub(super) trait Books: Send + Sync {
     /// Puts a new key in the place of another.
     fn rotate_key(&self, id: KeyId, new: &NewKey, grace_seconds: u64, now: Moment) -> Outcome<KeyId>;
     /// Changes what a key may spend and read, and when it ends.
-    fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Outcome<()>;
+    fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Outcome<()>;
     /// Enters or changes a relation; the outcome is whether there was one.
     fn add_relation(&self, relation: Relation) -> Outcome<bool>;
     /// Removes relations.
@@ -80,8 +80,14 @@ pub(super) trait Books: Send + Sync {
     /// The counters that are kept.
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
 
-    /// What an account read from a day on, by day, key and dataset.
-    fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError>;
+    /// What an account read from a day on, or behind a line of such a page: at most `limit` lines, by day, key and dataset.
+    fn usage(
+        &self,
+        account: AccountId,
+        first: UtcDay,
+        after: Option<&UsageLine>,
+        limit: usize,
+    ) -> Result<Vec<UsageLine>, ChargeError>;
     /// At most `limit` entries from a sequence number on, and where to go on.
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError>;
     /// Adds up every entry and compares the sums with the accounts.

@@ -319,7 +319,7 @@ pub struct KeyView {
     pub created_at: Moment,
     /// When it was last used.
     pub last_used_at: Option<Moment>,
-    /// When it ends, if it was rotated.
+    /// When it ends, if it was rotated or made for a time.
     pub expires_at: Option<Moment>,
     /// When it was revoked.
     pub revoked_at: Option<Moment>,

@@ -22,6 +22,49 @@ pub struct KeyLimits {
     pub datasets: Arc<[String]>,
 }
 
+/// What becomes of one limit.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Change<T> {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// It is lifted.
+    Lift,
+    /// It is this from now on.
+    Set(T),
+}
+
+impl<T> Change<T> {
+    /// Whether nothing changes.
+    pub const fn is_keep(&self) -> bool {
+        matches!(self, Change::Keep)
+    }
+
+    fn over(&self, before: Option<T>) -> Option<T>
+    where
+        T: Clone,
+    {
+        match self {
+            Change::Keep => before,
+            Change::Lift => None,
+            Change::Set(value) => Some(value.clone()),
+        }
+    }
+}
+
+/// What becomes of the limits of a key.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LimitsChange {
+    /// Of credits a UTC day.
+    pub credits_per_day: Change<u64>,
+    /// Of credits a UTC calendar month.
+    pub credits_per_month: Change<u64>,
+    /// Of its end.
+    pub expires_at: Change<Moment>,
+    /// Of its datasets: all of them are replaced.
+    pub datasets: Change<Arc<[String]>>,
+}
+
 /// Over which time a cap counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CapPeriod {
@@ -66,6 +109,16 @@ impl KeyLimits {
     /// Whether the key is for this dataset.
     pub fn allow(&self, dataset: &str) -> bool {
         self.datasets.is_empty() || self.datasets.iter().any(|allowed| allowed == dataset)
+    }
+
+    /// These limits after a change.
+    pub(super) fn changed(&self, change: &LimitsChange) -> KeyLimits {
+        KeyLimits {
+            credits_per_day: change.credits_per_day.over(self.credits_per_day),
+            credits_per_month: change.credits_per_month.over(self.credits_per_month),
+            expires_at: change.expires_at.over(self.expires_at),
+            datasets: change.datasets.over(Some(Arc::clone(&self.datasets))).unwrap_or_default(),
+        }
     }
 
     /// Whether credits are capped.

@@ -54,7 +54,7 @@ pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
 pub use health::Health;
 pub use id::{AccountId, IdError, KeyId, ReservationId};
-pub use key_limits::{CapPeriod, CapStanding, KeyLimits};
+pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
 pub use log::{LogError, MovedSegment};
 pub use operator::{CreatedKey, PaymentId, Purchase};
@@ -66,7 +66,7 @@ pub use pending::Pending;
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use reservation::Reservation;
-pub use usage::{Usage, UsageLine};
+pub use usage::{Usage, UsageAsked, UsageLine};
 
 use crate::clock::Moment;
 use crate::histogram::Counted;
@@ -201,8 +201,8 @@ impl Ledger {
         key: Option<&KeyHandle>,
         now: Moment,
     ) -> Result<Vec<CapStanding>, ChargeError> {
-        match key.filter(|key| key.limits().has_caps()) {
-            Some(key) => self.books.caps(account.id(), key.id(), now),
+        match key {
+            Some(key) => self.cap_standings(account.id(), key.id(), &key.limits(), now),
             None => Ok(Vec::new()),
         }
     }

@@ -10,7 +10,7 @@ use super::counter::CounterNote;
 use super::directory::{AccountHandle, KeyHandle, KeyView};
 use super::error::ChargeError;
 use super::id::{AccountId, KeyId};
-use super::key_limits::KeyLimits;
+use super::key_limits::{KeyLimits, LimitsChange};
 use super::relation::{Relation, Relations};
 use super::state::{Credit, NewKey, Removal};
 use crate::clock::Moment;
@@ -125,8 +125,8 @@ impl Ledger {
     }
 
     /// Changes what a key may spend and read, and when it ends. What it has spent stays.
-    pub fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Result<KeyView, ChargeError> {
-        self.books.limit_key(id, limits, now)?.durable()?;
+    pub fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Result<KeyView, ChargeError> {
+        self.books.limit_key(id, change, now)?.durable()?;
         self.key_view(id)
     }
 

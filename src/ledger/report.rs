@@ -2,6 +2,7 @@
 //!
 //! Knows no format of output.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Ledger;
@@ -12,9 +13,12 @@ use super::directory::{AccountHandle, KeyView};
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::id::AccountId;
+use super::id::KeyId;
+use super::key_limits::{CapStanding, KeyLimits};
 use super::log::MovedSegment;
-use super::usage::UsageLine;
-use crate::clock::Moment;
+use super::usage::{Usage, UsageAsked, UsageLine};
+use crate::clock::{Moment, UtcDay};
+use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX, USAGE_LINES_MAX};
 
 /// An account as its owner may see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,9 +61,50 @@ impl Ledger {
         }
     }
 
-    /// What an account read in the last `days` UTC days, today included: oldest day first, by key and dataset within a day.
-    pub fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
-        self.books.usage(account, days, now)
+    /// How a key with these limits stands to its caps on credits; a key without caps is no question to the books.
+    pub fn cap_standings(
+        &self,
+        account: AccountId,
+        key: KeyId,
+        limits: &KeyLimits,
+        now: Moment,
+    ) -> Result<Vec<CapStanding>, ChargeError> {
+        if limits.has_caps() { self.books.caps(account, key, now) } else { Ok(Vec::new()) }
+    }
+
+    /// What an account read in the last days: oldest day first, by dataset within a day, then by key where keys are told
+    /// apart.
+    pub fn usage(&self, asked: &UsageAsked, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
+        let days = i32::try_from(asked.days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
+        let first = now.day().plus_days(1 - days);
+        let mut sums: BTreeMap<(UtcDay, String, Option<KeyId>), Usage> = BTreeMap::new();
+        let mut after: Option<UsageLine> = None;
+        loop {
+            let page = self.books.usage(asked.account, first, after.as_ref(), ENTRIES_PER_PAGE_MAX)?;
+            for line in page.iter().filter(|line| asked.key.is_none() || line.key == asked.key) {
+                let key = line.key.filter(|_| asked.by_key);
+                let sum = sums.entry((line.day, line.dataset.clone(), key)).or_default();
+                sum.add(Usage { requests: line.requests, rows: line.rows, credits: line.credits });
+            }
+            if sums.len() > USAGE_LINES_MAX {
+                let rule = format!("fewer days: the report has more than {USAGE_LINES_MAX} lines");
+                return Err(ChargeError::Invalid { field: "days", rule });
+            }
+            let is_last = page.len() < ENTRIES_PER_PAGE_MAX;
+            after = page.into_iter().next_back();
+            if is_last {
+                break;
+            }
+        }
+        let line = |((day, dataset, key), Usage { requests, rows, credits })| UsageLine {
+            day,
+            key,
+            dataset,
+            requests,
+            rows,
+            credits,
+        };
+        Ok(sums.into_iter().map(line).collect())
     }
 
     /// At most `limit` entries, from this sequence number on, of one account or of all.

@@ -1,9 +1,9 @@
-//! What an account read, by day and dataset.
+//! What an account read, by day, key and dataset.
 //!
 //! Knows the bytes of a line, and no store.
 
 use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::id::KeyId;
+use super::id::{AccountId, KeyId};
 use crate::clock::UtcDay;
 
 const RECORD: &str = "usage";
@@ -20,12 +20,25 @@ pub struct Usage {
     pub credits: u64,
 }
 
-/// The usage of a dataset with a key on a day.
+/// What is asked of the usage of an account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UsageAsked {
+    /// Whose usage.
+    pub account: AccountId,
+    /// UTC days, today included; at most `USAGE_DAYS_MAX`.
+    pub days: u32,
+    /// Only what was read with this key.
+    pub key: Option<KeyId>,
+    /// Whether each key has lines of its own.
+    pub by_key: bool,
+}
+
+/// The usage of a dataset on a day, with one key or with all of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageLine {
     /// The UTC day.
     pub day: UtcDay,
-    /// The key that was used, if one was.
+    /// The key that was used; nothing in the sum of all keys.
     pub key: Option<KeyId>,
     /// The slug of the dataset.
     pub dataset: String,

@@ -27,7 +27,7 @@ pub enum Answer {
         /// Oldest first.
         keys: Vec<Key>,
     },
-    /// To `revokeKey`.
+    /// To `revokeKey` and `limitKey`.
     Key(Key),
     /// To `usage`.
     Usage(Usage),
@@ -46,6 +46,11 @@ pub enum Answer {
     Verification(Verification),
     /// To `backup`.
     Backup(Backup),
+    /// To `archive`.
+    Archived {
+        /// What was moved, oldest first; empty when nothing could be.
+        segments: Vec<ArchivedSegment>,
+    },
 }
 
 /// An account that was created.
@@ -125,7 +130,7 @@ pub struct Account {
 }
 
 impl Account {
-    pub(super) fn of(view: &ledger::AccountView) -> Account {
+    pub(super) fn of(books: &ledger::Ledger, view: &ledger::AccountView, now: Moment) -> Account {
         Account {
             id: view.id.to_string(),
             name: view.name.clone(),
@@ -135,7 +140,7 @@ impl Account {
             free_queries_remaining: view.free_queries_remaining,
             free_queries_reset_at: view.free_queries_reset_at.map(Moment::rfc3339),
             created_at: view.created_at.rfc3339(),
-            keys: view.keys.iter().map(Key::of).collect(),
+            keys: view.keys.iter().map(|key| Key::of(books, key, now)).collect(),
         }
     }
 }
@@ -186,8 +191,8 @@ pub struct CreatedKey {
 }
 
 impl CreatedKey {
-    pub(super) fn of(created: &ledger::CreatedKey) -> CreatedKey {
-        CreatedKey { key: created.plain.reveal().to_owned(), about: Key::of(&created.view) }
+    pub(super) fn of(books: &ledger::Ledger, created: &ledger::CreatedKey, now: Moment) -> CreatedKey {
+        CreatedKey { key: created.plain.reveal().to_owned(), about: Key::of(books, &created.view, now) }
     }
 }
 
@@ -207,15 +212,49 @@ pub struct Key {
     pub created_at: String,
     /// When it was last used.
     pub last_used_at: Option<String>,
-    /// When it ends, if it was rotated.
+    /// When it ends, if it was rotated or made for a time.
     pub expires_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
+    /// What it may spend and read.
+    pub limits: Limits,
+    /// What it has spent; null on a key without caps, and while the books cannot say.
+    pub spent: Option<Spent>,
+}
+
+/// What a key may spend and read.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// Credits in a UTC day; null without a cap.
+    pub credits_per_day: Option<u64>,
+    /// Credits in a UTC calendar month; null without a cap.
+    pub credits_per_month: Option<u64>,
+    /// The only datasets that it reads; all of them when there are none.
+    pub datasets: Vec<String>,
+}
+
+/// Credits that a key has spent of its caps, and those that its running streams hold.
+#[derive(Serialize)]
+pub struct Spent {
+    /// In the present UTC day; null without a cap on it.
+    pub day: Option<u64>,
+    /// In the present UTC calendar month; null without a cap on it.
+    pub month: Option<u64>,
+}
+
+impl Spent {
+    fn of(standings: &[ledger::CapStanding]) -> Option<Spent> {
+        let of = |period| standings.iter().find(|cap| cap.period == period).map(|cap| cap.spent);
+        let spent = Spent { day: of(ledger::CapPeriod::Day), month: of(ledger::CapPeriod::Month) };
+        (!standings.is_empty()).then_some(spent)
+    }
 }
 
 impl Key {
-    /// The mirror of what the books know about a key.
-    pub fn of(view: &ledger::KeyView) -> Key {
+    /// The mirror of what the books know about a key at a moment.
+    pub fn of(books: &ledger::Ledger, view: &ledger::KeyView, now: Moment) -> Key {
+        let standings = books.cap_standings(view.account, view.id, &view.limits, now);
         Key {
             id: view.id.to_string(),
             account: view.account.to_string(),
@@ -225,6 +264,12 @@ impl Key {
             last_used_at: view.last_used_at.map(Moment::rfc3339),
             expires_at: view.expires_at.map(Moment::rfc3339),
             revoked_at: view.revoked_at.map(Moment::rfc3339),
+            limits: Limits {
+                credits_per_day: view.limits.credits_per_day,
+                credits_per_month: view.limits.credits_per_month,
+                datasets: view.limits.datasets.to_vec(),
+            },
+            spent: standings.ok().as_deref().and_then(Spent::of),
         }
     }
 }
@@ -247,6 +292,9 @@ pub struct UsageDay {
     pub day: String,
     /// The slug of the dataset.
     pub dataset: String,
+    /// The key, where keys are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Answers.
     pub requests: u64,
     /// Rows in them.
@@ -261,6 +309,7 @@ impl UsageDay {
         UsageDay {
             day: line.day.to_string(),
             dataset: line.dataset.clone(),
+            key: line.key.map(|key| key.to_string()),
             requests: line.requests,
             rows: line.rows,
             credits: line.credits,
@@ -309,6 +358,9 @@ pub struct EntryLine {
     pub dataset: String,
     /// A remark.
     pub note: String,
+    /// The key with which it was bought, if with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 impl EntryLine {
@@ -328,6 +380,7 @@ impl EntryLine {
             request_id: entry.request_id.clone(),
             dataset: entry.dataset.clone(),
             note: entry.note.clone(),
+            key: entry.key.map(|key| key.to_string()),
         }
     }
 }
@@ -389,6 +442,34 @@ impl Backup {
             bytes: summary.bytes,
             records: summary.records,
             last_sequence: summary.last_sequence,
+        }
+    }
+}
+
+/// A segment of the log that was moved away.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ArchivedSegment {
+    /// Its number.
+    pub number: u64,
+    /// The number of its first record.
+    pub first_record: u64,
+    /// The number of its last record.
+    pub last_record: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Where it lies now.
+    pub path: String,
+}
+
+impl ArchivedSegment {
+    pub(super) fn of(moved: &ledger::MovedSegment) -> ArchivedSegment {
+        ArchivedSegment {
+            number: moved.segment.number,
+            first_record: moved.segment.first,
+            last_record: moved.last,
+            bytes: moved.segment.bytes,
+            path: moved.path.display().to_string(),
         }
     }
 }

@@ -4,12 +4,14 @@
 //! and give the same answer. Knows no listener, no status code and no command line.
 
 mod answer;
+mod key_orders;
 mod order;
 mod relation_answer;
+mod relation_orders;
 
 pub use answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
-    Key, Usage, UsageDay, Verification,
+    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
+    Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
 };
 pub use order::{Context, Order, OrderError};
 pub use relation_answer::{RelationAdded, RelationLine, Relations};

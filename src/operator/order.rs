@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, Backup, Balance, CreatedKey, Entries, EntryLine,
-    Key, Usage, UsageDay, Verification,
+    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
+    Entries, EntryLine, Key, Usage, UsageDay, Verification,
 };
-use super::relation_answer::{RelationAdded, RelationLine, Relations};
+use super::key_orders::{self, Wanted, WantedChange, change};
+use super::relation_orders;
 use crate::clock::Moment;
 use crate::ledger::{
-    AccountHandle, AccountId, BackupError, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger, PaymentId,
-    Relation, RelationKey,
+    AccountHandle, AccountId, BackupError, Change, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
+    PaymentId, UsageAsked,
 };
-use crate::limits::ledger::{RELATION_WEIGHT_DEFAULT, USAGE_DAYS_MAX};
-use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX, RELATIONS_PER_PAGE_MAX};
+use crate::limits::ledger::USAGE_DAYS_MAX;
+use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
 
 /// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,6 +59,9 @@ pub enum Order {
         /// The number of the invoice or payment: the same purchase under it is entered once.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reference: String,
+        /// Who took the payment; `operator` when absent. The same number of another provider is another payment.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        provider: String,
         /// A remark.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
@@ -79,6 +83,35 @@ pub enum Order {
         /// What its owner calls it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         label: String,
+        /// Credits that it may spend in a UTC day; no cap when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credits_per_day: Option<u64>,
+        /// Credits that it may spend in a UTC calendar month; no cap when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        credits_per_month: Option<u64>,
+        /// The only datasets that it reads; all of them when there are none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        datasets: Vec<String>,
+        /// When it ends: RFC 3339, or a UTC day with whose end it ends; never when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expires_at: Option<String>,
+    },
+    /// Changes what a key may spend and read. What is absent stays, and `null` lifts a limit.
+    LimitKey {
+        /// The key's id.
+        key: String,
+        /// Credits that it may spend in a UTC day.
+        #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
+        credits_per_day: Change<u64>,
+        /// Credits that it may spend in a UTC calendar month.
+        #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
+        credits_per_month: Change<u64>,
+        /// The only datasets that it reads.
+        #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
+        datasets: Change<Vec<String>>,
+        /// When it ends: RFC 3339, or a UTC day with whose end it ends.
+        #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
+        expires_at: Change<String>,
     },
     /// The keys of an account.
     ListKeys {
@@ -106,6 +139,12 @@ pub enum Order {
         account: String,
         /// UTC days, today included.
         days: u32,
+        /// Whether each key has lines of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        by_key: bool,
+        /// Only what was read with this key of the account.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// Entries in their order, a page at a time.
     ReadEntries {
@@ -162,6 +201,11 @@ pub enum Order {
         /// The folder on the server's machine that receives it.
         directory: PathBuf,
     },
+    /// Moves old segments of the log away.
+    Archive {
+        /// The folder on the server's machine that receives them.
+        directory: PathBuf,
+    },
 }
 
 /// The payment provider of purchases that the operator enters.
@@ -212,17 +256,13 @@ impl Order {
             Order::CreateAccount { name } => create_account(context, name)?,
             Order::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
             Order::ShowAccount { account } => {
-                Answer::Account(Account::of(&ledger.account_view(&find(ledger, account)?, now)))
+                Answer::Account(Account::of(ledger, &ledger.account_view(&find(ledger, account)?, now), now))
             }
-            Order::BuyCredits { account, credits, cents, reference, note } => {
+            Order::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
-                let bought = match reference.as_str() {
-                    "" => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
-                    reference => {
-                        let (provider, reference) = (OPERATOR.to_owned(), reference.to_owned());
-                        let payment = PaymentId { provider, id: reference };
-                        ledger.buy_once(id, *credits, *cents, payment, note, now)?
-                    }
+                let bought = match payment(provider, reference)? {
+                    None => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
+                    Some(payment) => ledger.buy_once(id, *credits, *cents, payment, note, now)?,
                 };
                 Answer::Balance(Balance::bought(id, *credits, &bought))
             }
@@ -231,44 +271,68 @@ impl Order {
                 let balance = ledger.grant(id, *credits, &context.request_id, note, now)?;
                 Answer::Balance(Balance::granted(id, *credits, balance))
             }
-            Order::CreateKey { account, label } => {
-                let id = find(ledger, account)?.id();
-                Answer::CreatedKey(CreatedKey::of(&ledger.create_key(id, label, context.random, now)?))
+            Order::CreateKey { account, label, credits_per_day, credits_per_month, datasets, expires_at } => {
+                let (credits_per_day, credits_per_month) = (*credits_per_day, *credits_per_month);
+                let expires_at = expires_at.as_deref();
+                let wanted = Wanted { credits_per_day, credits_per_month, datasets, expires_at };
+                key_orders::create_key(context, find(ledger, account)?.id(), label, &wanted)?
+            }
+            Order::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
+                let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
+                key_orders::limit_key(context, parse_key(key)?, &wanted)?
             }
             Order::ListKeys { account } => {
                 let keys = ledger.keys(find(ledger, account)?.id());
-                Answer::Keys { keys: keys.iter().map(Key::of).collect() }
+                Answer::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
             }
-            Order::RevokeKey { key } => Answer::Key(Key::of(&ledger.revoke_key(parse_key(key)?, now)?)),
+            Order::RevokeKey { key } => {
+                Answer::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
+            }
             Order::RotateKey { key, grace_seconds, label } => {
                 let created =
                     ledger.rotate_key(parse_key(key)?, label, *grace_seconds, context.random, now)?;
-                Answer::CreatedKey(CreatedKey::of(&created))
+                Answer::CreatedKey(CreatedKey::of(ledger, &created, now))
             }
-            Order::Usage { account, days } => usage(context, account, *days)?,
+            Order::Usage { account, days, by_key, key } => {
+                usage(context, account, *days, *by_key, key.as_deref())?
+            }
             Order::ReadEntries { account, first, limit } => {
                 read_entries(context, account.as_deref(), *first, *limit)?
-            }
-            Order::AddRelation { from, to, relation_type, description, weight } => {
-                let [from, to, relation_type] = [from, to, relation_type].map(Clone::clone);
-                let weight = weight.unwrap_or(RELATION_WEIGHT_DEFAULT);
-                let key = RelationKey { from, to, relation_type };
-                add_relation(context, Relation { key, description: description.clone(), weight, at: now })?
-            }
-            Order::RemoveRelation { from, to, relation_type } => {
-                let removed = ledger.remove_relations(from, to, relation_type.as_deref(), now)?;
-                Answer::RelationsRemoved { removed: removed.iter().map(RelationLine::of).collect() }
-            }
-            Order::ListRelations { dataset, offset, limit } => {
-                list_relations(context, dataset.as_deref(), *offset, *limit)?
             }
             Order::Verify {} => Answer::Verification(Verification::of(&ledger.verify()?)),
             Order::Backup { directory } => {
                 let summary = ledger.backup(directory, now).map_err(OrderError::Backup)?;
                 Answer::Backup(Backup::of(&summary))
             }
+            Order::Archive { directory } => {
+                let moved = ledger.archive(directory)?;
+                Answer::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
+            }
+            Order::AddRelation { from, to, relation_type, description, weight } => {
+                relation_orders::add(context, [from, to, relation_type], description, *weight)?
+            }
+            Order::RemoveRelation { from, to, relation_type } => {
+                relation_orders::remove(context, from, to, relation_type.as_deref())?
+            }
+            Order::ListRelations { dataset, offset, limit } => {
+                relation_orders::list(context, dataset.as_deref(), *offset, *limit)?
+            }
         })
     }
+}
+
+/// Under which number a purchase is entered only once; nothing when it has none.
+fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, OrderError> {
+    let provider = match (provider, reference) {
+        ("", "") => return Ok(None),
+        (_, "") => {
+            let rule = "stands beside a reference, which is missing".to_owned();
+            return Err(ChargeError::Invalid { field: "provider", rule }.into());
+        }
+        ("", _) => OPERATOR,
+        (named, _) => named,
+    };
+    Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
 }
 
 fn create_account(context: &Context<'_>, name: &str) -> Result<Answer, OrderError> {
@@ -292,10 +356,23 @@ fn list_accounts(
     Ok(Answer::Accounts(Accounts { accounts, total: all.len(), next_after }))
 }
 
-fn usage(context: &Context<'_>, account: &str, days: u32) -> Result<Answer, OrderError> {
+fn usage(
+    context: &Context<'_>,
+    account: &str,
+    days: u32,
+    by_key: bool,
+    key: Option<&str>,
+) -> Result<Answer, OrderError> {
     check_range("days", u64::from(days), u64::from(USAGE_DAYS_MAX))?;
     let id = find(context.ledger, account)?.id();
-    let lines = context.ledger.usage(id, days, context.now)?;
+    let key = key.map(parse_key).transpose()?;
+    if let Some(key) = key
+        && context.ledger.key_view(key)?.account != id
+    {
+        let rule = format!("{key} is no key of {id}");
+        return Err(ChargeError::Invalid { field: "key", rule }.into());
+    }
+    let lines = context.ledger.usage(&UsageAsked { account: id, days, key, by_key }, context.now)?;
     let usage = lines.iter().map(UsageDay::of).collect();
     Ok(Answer::Usage(Usage { account: id.to_string(), days, usage }))
 }
@@ -312,32 +389,6 @@ fn read_entries(
     Ok(Answer::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
-fn add_relation(context: &Context<'_>, relation: Relation) -> Result<Answer, OrderError> {
-    let line = RelationLine::of(&relation);
-    let replaced = context.ledger.add_relation(relation)?;
-    Ok(Answer::RelationAdded(RelationAdded { relation: line, replaced }))
-}
-
-fn list_relations(
-    context: &Context<'_>,
-    dataset: Option<&str>,
-    offset: usize,
-    limit: Option<usize>,
-) -> Result<Answer, OrderError> {
-    let limit = limit.unwrap_or(RELATIONS_PER_PAGE_MAX);
-    check_range("limit", limit as u64, RELATIONS_PER_PAGE_MAX as u64)?;
-    let all = context.ledger.relations();
-    let found: Vec<&Relation> = match dataset {
-        Some(dataset) => all.of(dataset).collect(),
-        None => all.all().iter().collect(),
-    };
-    let relations: Vec<RelationLine> =
-        found.iter().skip(offset).take(limit).map(|relation| RelationLine::of(relation)).collect();
-    let end = offset.saturating_add(relations.len());
-    let next_offset = (end < found.len() && !relations.is_empty()).then_some(end);
-    Ok(Answer::Relations(Relations { relations, total: found.len(), next_offset }))
-}
-
 fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, OrderError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
@@ -347,7 +398,7 @@ fn parse_key(key: &str) -> Result<KeyId, OrderError> {
     Ok(key.parse()?)
 }
 
-fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderError> {
+pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderError> {
     if (1..=most).contains(&found) {
         return Ok(());
     }
@@ -394,6 +445,13 @@ mod tests {
             },
             Order::ListRelations { dataset: None, offset: 0, limit: None },
             Order::ReadEntries { account: None, first: 1, limit: 10 },
+            Order::LimitKey {
+                key: "key_1".to_owned(),
+                credits_per_day: Change::Lift,
+                credits_per_month: Change::Set(5),
+                datasets: Change::Set(vec!["a".to_owned()]),
+                expires_at: Change::Keep,
+            },
         ] {
             let text = serde_json::to_string(&order).unwrap();
             assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order, "{text}");

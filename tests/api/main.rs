@@ -21,6 +21,7 @@ mod faults;
 mod free_answers;
 mod harness;
 mod idempotency;
+mod key_limits;
 mod links;
 mod metadata;
 mod net;

@@ -15,6 +15,7 @@ mod desk;
 mod disk_full;
 mod gate;
 mod histories;
+mod key_limits;
 mod keys;
 mod model;
 mod operations;

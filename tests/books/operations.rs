@@ -1,7 +1,9 @@
 //! What buying, querying, streaming and downloading does to an account.
 
 use mercato::clock::{Moment, UtcDay};
-use mercato::ledger::{AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending};
+use mercato::ledger::{
+    AccountHandle, ChargeError, EntryKind, Ledger, PaymentId, Pending, Plan, Spending, UsageAsked,
+};
 
 use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
 
@@ -304,7 +306,8 @@ fn usage_is_told_by_day_and_dataset() {
     ledger.charge(&other).and_then(Pending::durable).unwrap();
     charge(&ledger, &account, 9, now.plus_seconds(-40 * 86_400)).unwrap();
     let tell = |ledger: &Ledger| {
-        let lines = ledger.usage(account.id(), 30, now).unwrap();
+        let asked = UsageAsked { account: account.id(), days: 30, key: None, by_key: false };
+        let lines = ledger.usage(&asked, now).unwrap();
         lines
             .iter()
             .map(|line| {

@@ -9,12 +9,14 @@ use crate::access::{Admission, Standing, Subject};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
-use crate::http::incoming::{Incoming, Method};
+use crate::http::incoming::{Incoming, Method, one_fault};
+use crate::http::parameters::Parameters;
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
-use crate::ledger::AccountView;
+use crate::ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageAsked};
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::operator::{Key, UsageDay};
+use crate::words::{placed, quoted};
 
 const USAGE_DAYS_DEFAULT: u64 = 30;
 
@@ -60,11 +62,11 @@ fn overview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let (caller, now) = (request.caller()?, request.now());
     let view = app.ledger.account_view(&caller.account, now);
     let admission = app.gate.peek(Subject::Key(caller), now);
-    Response::data(&Overview::new(&view, &admission, now))
+    Response::data(&Overview::new(&app.ledger, &view, &admission, now))
 }
 
 impl Overview {
-    fn new(view: &AccountView, admission: &Admission, now: Moment) -> Self {
+    fn new(books: &Ledger, view: &AccountView, admission: &Admission, now: Moment) -> Self {
         Self {
             id: view.id.to_string(),
             name: view.name.clone(),
@@ -79,7 +81,7 @@ impl Overview {
                 minute: admission.minute.map(|standing| Limit::new(standing, now)),
                 day: admission.day.map(|standing| Limit::new(standing, now)),
             },
-            keys: view.keys.iter().map(Key::of).collect(),
+            keys: view.keys.iter().map(|key| Key::of(books, key, now)).collect(),
         }
     }
 }
@@ -109,12 +111,16 @@ struct Totals {
 }
 
 fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let account = request.caller()?.account.id();
     let mut query = request.query();
     let days = query.integer("days", 1, u64::from(USAGE_DAYS_MAX), USAGE_DAYS_DEFAULT);
+    let by_key = query.choice("by", &[("dataset", false), ("key", true)]).unwrap_or(false);
+    let key = own_key(app, account, &mut query);
     query.finish()?;
     let days = u32::try_from(days).unwrap_or(USAGE_DAYS_MAX);
     let today = request.now().day();
-    let lines = app.ledger.usage(request.caller()?.account.id(), days, request.now())?;
+    let asked = UsageAsked { account, days, key, by_key };
+    let lines = app.ledger.usage(&asked, request.now()).map_err(too_long)?;
     let mut totals = Totals::default();
     for line in &lines {
         totals.requests = totals.requests.saturating_add(line.requests);
@@ -129,4 +135,25 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         totals,
         usage: lines.iter().map(UsageDay::of).collect(),
     })
+}
+
+/// The key that the parameter `key` names. One of another account is not told from one that does not exist.
+fn own_key(app: &App, account: AccountId, query: &mut Parameters<'_>) -> Option<KeyId> {
+    let text = query.text("key")?;
+    let key: Option<KeyId> = text.parse().ok();
+    let own = key.filter(|key| app.ledger.key_view(*key).is_ok_and(|view| view.account == account));
+    if own.is_none() {
+        let message = format!("expected the id of a key of this account, found {}", quoted(text));
+        query.refuse("UNKNOWN_VALUE", "key", message, "GET /api/v1/account lists the keys with their ids");
+    }
+    own
+}
+
+fn too_long(error: ChargeError) -> ApiError {
+    match error {
+        ChargeError::Invalid { field, rule } => {
+            one_fault("OUT_OF_RANGE", field, placed(field, &rule), "send a smaller number of days")
+        }
+        other => other.into(),
+    }
 }

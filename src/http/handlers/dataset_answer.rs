@@ -11,6 +11,20 @@ use crate::http::incoming::Incoming;
 use crate::http::parameters::Parameters;
 use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING_SECONDS};
 
+/// The published dataset of the path, where the caller's key is for it.
+pub(super) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+    let dataset = find(app, request)?;
+    let limits = request.caller()?.key.limits();
+    if limits.allow(dataset.slug()) {
+        return Ok(dataset);
+    }
+    let message = format!("the API key is not for the dataset `{}`", dataset.slug());
+    Err(ApiError::new(ErrorKind::NoCredits, message)
+        .with_reason("KEY_CAP_REACHED", "read one of the datasets allowed, or use another key of the account")
+        .with_fact("cap", "datasets")
+        .with_allowed(limits.datasets.to_vec()))
+}
+
 /// The published dataset whose slug is the first parameter of the path.
 pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();

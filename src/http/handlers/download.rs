@@ -1,6 +1,7 @@
 //! A whole version of a dataset as a file, or any part of it.
 
-use super::dataset_answer::{damaged, find, verified};
+use super::credits_warning::with_credits_warning;
+use super::dataset_answer::{damaged, find_for_key, verified};
 use super::dataset_version;
 use super::download_body::{DownloadBody, Paid};
 use super::query::uncharged;
@@ -42,7 +43,7 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let named_format = parameters.choice("format", &FORMATS);
     let named_version = parameters.text("version").map(ToOwned::to_owned);
     parameters.finish()?;
-    let dataset = find(app, request)?;
+    let dataset = find_for_key(app, request)?;
     let format = match named_format {
         Some(format) => format,
         None => accepted(request)?,
@@ -152,15 +153,16 @@ impl File<'_> {
             at: request.now(),
         };
         let mut is_replayed = false;
-        let (paid, charged, remaining) = if is_part {
+        let (paid, charged, remaining, caps) = if is_part {
             let receipt = self.app.ledger.sell_part(&order).and_then(Pending::durable).map_err(not_paid)?;
-            let (charged, remaining) = (receipt.charged, receipt.remaining);
-            (Paid::InAdvance(receipt), charged, remaining)
+            let (charged, remaining, caps) = (receipt.charged, receipt.remaining, receipt.caps.clone());
+            (Paid::InAdvance(receipt), charged, remaining, caps)
         } else {
             let reservation = self.app.ledger.reserve_download(&order).map_err(not_paid)?;
             is_replayed = reservation.is_replayed();
             let (charged, remaining) = (reservation.reserved(), reservation.remaining());
-            (Paid::AsItGoes(reservation), charged, remaining)
+            let caps = reservation.caps().to_vec();
+            (Paid::AsItGoes(reservation), charged, remaining, caps)
         };
         request.log.credits = Some(charged);
         let body = DownloadBody {
@@ -174,6 +176,7 @@ impl File<'_> {
         };
         let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
         let response = with_replay(response, is_replayed);
+        let response = with_credits_warning(self.app, response, &order.account, &caps, remaining);
         Ok(match coding {
             Some(coding) => response.with_coding(Some(coding)),
             None => response.with_length(part.end.saturating_sub(part.start)),
@@ -225,12 +228,19 @@ fn credits(request: &Incoming) -> Result<u64, ApiError> {
 
 /// A download has no `limit` that could be lowered.
 fn not_paid(error: ChargeError) -> ApiError {
-    let lacks_credits = matches!(error, ChargeError::InsufficientCredits { .. });
+    let told = match error {
+        ChargeError::InsufficientCredits { .. } => {
+            Some(("INSUFFICIENT_CREDITS", "buy credits, or query the rows that you need"))
+        }
+        ChargeError::KeyCapReached { .. } => {
+            Some(("KEY_CAP_REACHED", "wait until resetsAt, or have the cap of the key raised"))
+        }
+        _ => None,
+    };
     let refusal = ApiError::from(error);
-    if lacks_credits {
-        refusal.with_reason("INSUFFICIENT_CREDITS", "buy credits, or query the rows that you need")
-    } else {
-        refusal
+    match told {
+        Some((reason, hint)) => refusal.with_reason(reason, hint),
+        None => refusal,
     }
 }
 

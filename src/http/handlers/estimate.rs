@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::dataset_answer::{damaged, find, no_parameters, verified};
+use super::dataset_answer::{damaged, find_for_key, no_parameters, verified};
 use super::dataset_version;
 use super::query::uncharged;
 use super::query_input::{Asked, not_planned};
@@ -38,7 +38,7 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let body = request.read_json_body()?;
     let asked = Asked::estimate(&body);
-    let dataset = find(app, request)?;
+    let dataset = find_for_key(app, request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     verified(dataset.slug(), &version)?;

@@ -4,6 +4,7 @@ pub(super) mod account;
 pub(super) mod admin;
 pub(super) mod catalog;
 pub(super) mod console;
+mod credits_warning;
 pub(super) mod croissant;
 mod dataset_answer;
 mod dataset_version;

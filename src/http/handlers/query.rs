@@ -1,6 +1,7 @@
 //! Pages of rows, and what they cost.
 
-use super::dataset_answer::{damaged, find, no_parameters, verified};
+use super::credits_warning::with_credits_warning;
+use super::dataset_answer::{damaged, find_for_key, no_parameters, verified};
 use super::dataset_version;
 use super::page_answer;
 use super::pending_charge::PendingCharge;
@@ -69,7 +70,7 @@ fn answer(
     named: Option<Format>,
     content: &[u8],
 ) -> Result<Response, ApiError> {
-    let dataset = find(app, request)?;
+    let dataset = find_for_key(app, request)?;
     let format = format(request, named)?;
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
@@ -87,7 +88,7 @@ fn answer(
     let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
     let order = ChargeOrder {
-        account,
+        account: account.clone(),
         key: Some(key.id()),
         rows,
         dataset: dataset.slug().to_owned(),
@@ -102,6 +103,7 @@ fn answer(
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &version);
+    let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
     Ok(page_answer::with_notes(response, &notes))
 }
 

@@ -1,6 +1,7 @@
 //! Rows without end: Server-Sent Events, or plain NDJSON or CSV, of up to a million rows.
 
-use super::dataset_answer::{damaged, find, verified};
+use super::credits_warning::with_credits_warning;
+use super::dataset_answer::{damaged, find_for_key, verified};
 use super::dataset_version;
 use super::page_answer::content_type;
 use super::query::uncharged;
@@ -48,7 +49,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let passed_over = parameters.integer("afterRows", 0, STREAM_LIMIT_MAX, 0);
     parameters.finish()?;
     let body = request.read_json_body()?;
-    let dataset = find(app, request)?;
+    let dataset = find_for_key(app, request)?;
     let format = stream_format(request)?;
     refuse_tags(request)?;
     let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
@@ -81,7 +82,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
     };
     let reservation = app.ledger.reserve(&ReserveOrder {
-        account,
+        account: account.clone(),
         key: Some(key.id()),
         rows,
         dataset: dataset.slug().to_owned(),
@@ -91,6 +92,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     })?;
     let (is_replayed, reserved, remaining) =
         (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
+    let caps = reservation.caps().to_vec();
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
@@ -111,10 +113,15 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         .with_header("X-Dataset-Version", version.version.to_string())
         .with_header("X-Accel-Buffering", "no")
         .with_header("Vary", "Accept");
-    Ok(match total {
+    let response = with_credits_warning(app, response, &account, &caps, remaining);
+    Ok(with_total(response, total))
+}
+
+fn with_total(response: Response, total: Option<u64>) -> Response {
+    match total {
         Some(total) => response.with_header("X-Total-Rows", total.to_string()),
         None => response,
-    })
+    }
 }
 
 /// The body, and with it the event behind which it begins, must not differ under one key.

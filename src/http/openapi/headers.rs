@@ -10,6 +10,8 @@ pub(super) const EVERYWHERE: [&str; 3] = ["X-Request-Id", "RateLimit", "RateLimi
 pub(super) const HELD: [&str; 3] = ["ETag", "Last-Modified", "Cache-Control"];
 /// On answers that can cost credits.
 pub(super) const CREDITS: [&str; 2] = ["X-Credits-Charged", "X-Credits-Remaining"];
+/// On answers that a warning of them may come with.
+pub(super) const WARNING: &str = "X-Credits-Warning";
 /// On pages that are no JSON: what JSON says in fields.
 pub(super) const PAGE: [&str; 5] =
     ["X-Rows-Returned", "X-Next-Cursor", "X-Pagination-Mode", "X-Total-Rows", "X-Warnings"];
@@ -68,6 +70,12 @@ fn of_rows() -> Vec<(&'static str, RefOr<Header>)> {
     vec![
         header("X-Credits-Charged", count("Credits"), "What this answer cost."),
         header("X-Credits-Remaining", count("Credits"), "What is left in the account."),
+        header(
+            "X-Credits-Warning",
+            text("Warnings separated by commas, each a word with values behind semicolons."),
+            "Where the answer leaves the key near a cap, or a prepaid account with few credits, such as \
+             `day-cap; spent=850; cap=1000; resetsAt=2026-11-23T00:00:00Z, low-balance; remaining=312`.",
+        ),
         header(
             "X-Credits-Reserved",
             count("Credits"),

@@ -63,7 +63,8 @@ const MEANINGS: &[Meaning] = &[
     meaning(
         ErrorKind::NoCredits,
         "NoCredits",
-        "The account cannot pay. Nothing was charged. `details` has `required`, `available` and `shortfall`.",
+        "The account cannot pay, or the key may not spend that or read the dataset. Nothing was charged. `details` has `required`, \
+         `available` and `shortfall`; where a limit of the key stands in the way, `cap` and what goes with it.",
         "this costs 100 credits and the account has 7 credits",
     )
     .because("INSUFFICIENT_CREDITS", "lower `limit`, narrow the filters, or buy credits"),
@@ -266,6 +267,10 @@ pub(super) fn details() -> Node {
         .may("required", count("Credits that the request needs."))
         .may("available", count("Credits that the account has."))
         .may("shortfall", count("Credits that are missing."))
+        .may("cap", any_of("The limit of the key.", vec![count("Credits."), word("It is not for the dataset.", &["datasets"])]))
+        .may("spent", count("Credits that the key has spent of the cap, with those that its running streams hold."))
+        .may("period", word("Over which UTC time the cap counts.", &["day", "month"]))
+        .may("resetsAt", moment("When the cap begins anew."))
         .may("allowance", count("Free queries of a month."))
         .may("resetAt", moment("When the limit or the free plan begins anew."))
         .may("retryAfterSeconds", count("As the header `Retry-After`."))

@@ -13,7 +13,7 @@ use super::super::error::{ChargeError, Unavailable};
 use super::super::health::Health;
 use super::super::hold::Progress;
 use super::super::id::{AccountId, KeyId, ReservationId};
-use super::super::key_limits::{CapStanding, KeyLimits};
+use super::super::key_limits::{CapStanding, LimitsChange};
 use super::super::log::{MovedSegment, archive};
 use super::super::operator::Purchase;
 use super::super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
@@ -23,8 +23,7 @@ use super::super::state::{Credit, NewKey, Removal, Reserved, State};
 use super::super::usage::UsageLine;
 use super::opening::log_path;
 use super::{LocalBooks, backup};
-use crate::clock::Moment;
-use crate::limits::ledger::{USAGE_DAYS_MAX, USAGE_LINES_MAX};
+use crate::clock::{Moment, UtcDay};
 
 impl Books for LocalBooks {
     fn charge(&self, order: &ChargeOrder) -> Outcome<Receipt> {
@@ -91,8 +90,8 @@ impl Books for LocalBooks {
         self.shared.change(|state| state.rotate_key(id, new, grace_seconds, now))
     }
 
-    fn limit_key(&self, id: KeyId, limits: &KeyLimits, now: Moment) -> Outcome<()> {
-        self.shared.change(|state| state.limit_key(id, limits, now))
+    fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.limit_key(id, change, now))
     }
 
     fn add_relation(&self, relation: Relation) -> Outcome<bool> {
@@ -123,10 +122,14 @@ impl Books for LocalBooks {
         self.shared.change(State::counters).map(Pending::into_outcome)
     }
 
-    fn usage(&self, account: AccountId, days: u32, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
-        let days = i32::try_from(days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
-        let first = now.day().plus_days(1 - days);
-        let lines = self.shared.change(|state| state.usage_lines(account, first, USAGE_LINES_MAX));
+    fn usage(
+        &self,
+        account: AccountId,
+        first: UtcDay,
+        after: Option<&UsageLine>,
+        limit: usize,
+    ) -> Result<Vec<UsageLine>, ChargeError> {
+        let lines = self.shared.change(|state| state.usage_lines(account, first, after, limit));
         lines.map(Pending::into_outcome)
     }
 

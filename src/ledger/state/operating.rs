@@ -10,7 +10,7 @@ use super::super::changes::Changes;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::id::{AccountId, KeyId};
-use super::super::key_limits::KeyLimits;
+use super::super::key_limits::{Change, KeyLimits, LimitsChange};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
 use super::{Account, State};
@@ -133,15 +133,19 @@ impl State {
     pub(in super::super) fn limit_key(
         &mut self,
         id: KeyId,
-        limits: &KeyLimits,
+        change: &LimitsChange,
         now: Moment,
     ) -> Result<(), ChargeError> {
-        check_limits(limits, now)?;
         let key = self.keys.get_mut(&id).ok_or_else(|| unknown_key(id))?;
         if key.revoked_at.is_some() {
             return Err(invalid("key", format!("{id} is revoked; create a new key instead")));
         }
-        key.limits = limits.clone();
+        if let Change::Set(end) = change.expires_at {
+            check_end(end, now)?;
+        }
+        let limits = key.limits.changed(change);
+        check_datasets(&limits)?;
+        key.limits = limits;
         self.changed_keys.insert(id);
         Ok(())
     }
@@ -179,9 +183,19 @@ impl State {
 }
 
 fn check_limits(limits: &KeyLimits, now: Moment) -> Result<(), ChargeError> {
-    if limits.expires_at.is_some_and(|end| end <= now) {
-        return Err(invalid("expires", "a moment in the future".to_owned()));
+    limits.expires_at.map_or(Ok(()), |end| check_end(end, now))?;
+    check_datasets(limits)
+}
+
+fn check_end(end: Moment, now: Moment) -> Result<(), ChargeError> {
+    if end <= now {
+        let rule = format!("expected a moment in the future, found {}", end.rfc3339());
+        return Err(invalid("expiresAt", rule));
     }
+    Ok(())
+}
+
+fn check_datasets(limits: &KeyLimits) -> Result<(), ChargeError> {
     if limits.datasets.len() > DATASETS_PER_KEY_MAX {
         let rule = format!("at most {DATASETS_PER_KEY_MAX}, found {}", limits.datasets.len());
         return Err(invalid("datasets", rule));

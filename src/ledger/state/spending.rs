@@ -147,8 +147,9 @@ impl State {
     fn spent(&mut self, account: AccountId, key: KeyId, at: Moment) -> Result<(u64, u64), ChargeError> {
         let (day, month) = (at.day(), at.month());
         if self.usage.spent.get(&key).is_none_or(|spent| spent.month != month) {
-            let by_day = self.read_spent(account, key, month.start().day())?;
-            self.usage.spent.insert(key, Spent { month, by_day });
+            let read = self.read_spent(account, key, month.start().day())?;
+            let read = read.into_iter().map(|(key, by_day)| (key, Spent { month, by_day }));
+            self.usage.spent.extend(read);
         }
         let by_day = self.usage.spent.get(&key).map(|spent| &spent.by_day);
         let today = by_day.and_then(|by_day| by_day.get(&day)).copied().unwrap_or(0);
@@ -156,15 +157,16 @@ impl State {
         Ok((today, this_month))
     }
 
-    /// Adds up the usage of a key from this day on.
+    /// Adds up the usage of a key in the month that begins on this day, and of all capped keys of its account, which the same
+    /// lines tell: an account with many of them is read once. The lines of the present operation count.
     fn read_spent(
         &mut self,
         account: AccountId,
         key: KeyId,
         first: UtcDay,
-    ) -> Result<BTreeMap<UtcDay, u64>, ChargeError> {
+    ) -> Result<HashMap<KeyId, BTreeMap<UtcDay, u64>>, ChargeError> {
         let month = first.start().month();
-        let mut by_day: BTreeMap<UtcDay, u64> = BTreeMap::new();
+        let mut all = HashMap::from([(key, BTreeMap::new())]);
         let prefix = key_space::usage_of(account);
         let mut from = key_space::usage_day(account, first);
         loop {
@@ -173,9 +175,12 @@ impl State {
                 let Some((day, of, _)) = key_space::split_usage(record) else {
                     return Err(self.fail_damaged("a usage record without a day".to_owned()));
                 };
-                if of == Some(key) && day.start().month() == month {
+                let is_capped = |id: &KeyId| self.keys.get(id).is_some_and(|key| key.limits.has_caps());
+                if day.start().month() == month
+                    && let Some(of) = of.filter(is_capped)
+                {
                     let usage = Usage::decode(value).map_err(|error| self.fail_damaged(error.to_string()))?;
-                    let sum = by_day.entry(day).or_default();
+                    let sum: &mut u64 = all.entry(of).or_default().entry(day).or_default();
                     *sum = sum.saturating_add(usage.credits);
                 }
             }
@@ -183,19 +188,27 @@ impl State {
                 Some((last, _)) if page.len() == ENTRIES_PER_PAGE_MAX => {
                     from = [last.as_slice(), &[0]].concat()
                 }
-                _ => return Ok(by_day),
+                _ => return Ok(all),
             }
         }
     }
 
-    /// At most `limit` usage lines of an account, from this day on.
+    /// At most `limit` usage lines of an account, from this day on or behind a line of it.
     pub(in super::super) fn usage_lines(
         &mut self,
         account: AccountId,
         first: UtcDay,
+        after: Option<&UsageLine>,
         limit: usize,
     ) -> Result<Vec<UsageLine>, ChargeError> {
-        let page = self.scan(&key_space::usage_of(account), &key_space::usage_day(account, first), limit)?;
+        let from = after.map_or_else(
+            || key_space::usage_day(account, first),
+            |line| {
+                let line = key_space::usage(account, line.day, line.key, &line.dataset);
+                [line.as_slice(), &[0]].concat()
+            },
+        );
+        let page = self.scan(&key_space::usage_of(account), &from, limit)?;
         let line = |(record, value): &(Vec<u8>, Vec<u8>)| {
             let (day, key, dataset) = key_space::split_usage(record)?;
             let Usage { requests, rows, credits } = Usage::decode(value).ok()?;

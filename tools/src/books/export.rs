@@ -14,7 +14,7 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 
 const ENTRIES_PER_PAGE: usize = 1_000;
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "sequence",
     "at",
     "account",
@@ -29,6 +29,7 @@ const COLUMNS: [&str; 14] = [
     "requestId",
     "dataset",
     "note",
+    "key",
 ];
 
 /// How entries are written.
@@ -118,13 +119,13 @@ mod tests {
         let entry = serde_json::json!({
             "sequence": 3, "at": "2026-11-21T12:00:00.000Z", "account": "acc_1", "kind": "purchase", "amount": 1000,
             "balance": 1000, "rows": 0, "cents": 500, "currency": "EUR", "vatIncluded": false, "related": 0,
-            "requestId": "inv-1", "dataset": "", "note": "a \"gift\", late",
+            "requestId": "inv-1", "dataset": "", "note": "a \"gift\", late", "key": "key_5",
         });
         let mut row = Vec::new();
         write_entry(&mut row, ExportFormat::Csv, &entry).unwrap();
         assert_eq!(
             String::from_utf8(row).unwrap(),
-            "3,2026-11-21T12:00:00.000Z,acc_1,purchase,1000,1000,0,500,EUR,false,0,inv-1,\"\",\"a \"\"gift\"\", late\"\r\n"
+            "3,2026-11-21T12:00:00.000Z,acc_1,purchase,1000,1000,0,500,EUR,false,0,inv-1,\"\",\"a \"\"gift\"\", late\",key_5\r\n"
         );
     }
 }

@@ -6,6 +6,7 @@
 mod admin_client;
 mod desk;
 mod export;
+mod key;
 mod print;
 mod relation;
 
@@ -21,6 +22,7 @@ use crate::commands::print_json;
 use crate::failure::Failure;
 use desk::Desk;
 pub use export::ExportFormat;
+pub use key::KeyCommand;
 pub use relation::RelationCommand;
 
 /// Where the books are.
@@ -43,13 +45,15 @@ pub enum BooksCommand {
     /// Sell and give credits.
     #[command(subcommand)]
     Credits(CreditsCommand),
-    /// Create, list, revoke and rotate API keys.
+    /// Create, limit, list, revoke and rotate API keys.
     #[command(subcommand)]
     Key(KeyCommand),
     /// Add, remove and list relations between datasets.
     #[command(subcommand)]
     Relation(RelationCommand),
     /// Show what an account read, by day and dataset.
+    #[command(after_help = "Example:
+  mercato-tools usage --account acc_2 --days 7 --by-key --data /srv/mercato")]
     Usage {
         /// The account.
         #[arg(long, value_name = "ID")]
@@ -57,6 +61,12 @@ pub enum BooksCommand {
         /// UTC days, today included.
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
         days: u32,
+        /// Tell the keys apart.
+        #[arg(long)]
+        by_key: bool,
+        /// Only what was read with this key, like `key_5`.
+        #[arg(long, value_name = "KEY_ID")]
+        key: Option<String>,
         /// Where the books are.
         #[command(flatten)]
         place: Place,
@@ -79,7 +89,7 @@ pub enum BooksCommand {
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
-    /// Check and export the entries.
+    /// Check and export the entries, and move old ones away.
     #[command(subcommand)]
     Ledger(LedgerCommand),
 }
@@ -130,6 +140,15 @@ pub enum CreditsCommand {
         /// Number of the invoice or payment: the same purchase under it is entered once.
         #[arg(long, default_value = "")]
         reference: String,
+        /// Who took the payment: the same number of another provider is another payment. Default: `operator`.
+        #[arg(
+            long,
+            value_name = "NAME",
+            default_value = "",
+            hide_default_value = true,
+            requires = "reference"
+        )]
+        provider: String,
         /// A remark.
         #[arg(long, default_value = "")]
         note: String,
@@ -154,61 +173,23 @@ pub enum CreditsCommand {
     },
 }
 
-/// What can be done with keys.
-#[derive(Debug, Subcommand)]
-pub enum KeyCommand {
-    /// Create a key. It is shown once.
-    Create {
-        /// Whose it will be.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// What its owner calls it.
-        #[arg(long, default_value = "")]
-        label: String,
-        /// Where the books are.
-        #[command(flatten)]
-        place: Place,
-    },
-    /// List the keys of an account.
-    List {
-        /// The account.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// Where the books are.
-        #[command(flatten)]
-        place: Place,
-    },
-    /// End a key at once.
-    Revoke {
-        /// The key's id, like `key_5`.
-        #[arg(long, value_name = "KEY_ID")]
-        key: String,
-        /// Where the books are.
-        #[command(flatten)]
-        place: Place,
-    },
-    /// Put a new key in the place of another. The new one is shown once.
-    Rotate {
-        /// The old key's id, like `key_5`.
-        #[arg(long, value_name = "KEY_ID")]
-        key: String,
-        /// How long the old key stays valid.
-        #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
-        grace_seconds: u64,
-        /// What its owner calls it; the old label when absent.
-        #[arg(long, default_value = "")]
-        label: String,
-        /// Where the books are.
-        #[command(flatten)]
-        place: Place,
-    },
-}
-
 /// What can be done with entries.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
     /// Add up every entry again and compare the sums with the balances.
     Verify {
+        /// Where the books are.
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Move the oldest segments of the log into another folder, also of a running server. Balances, keys and usage stay;
+    /// `export` and `verify` see only the entries that are left.
+    #[command(after_help = "Example:
+  mercato-tools ledger archive --to /mnt/archive/mercato --data /srv/mercato")]
+    Archive {
+        /// The folder that receives them; it is created when it does not exist.
+        #[arg(long, value_name = "DIR")]
+        to: PathBuf,
         /// Where the books are.
         #[command(flatten)]
         place: Place,
@@ -247,11 +228,12 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => run_account(command, json),
         BooksCommand::Credits(command) => run_credits(command, json),
-        BooksCommand::Key(command) => run_key(command, json),
+        BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
         BooksCommand::Relation(command) => relation::run(command, json),
-        BooksCommand::Usage { account, days, place } => {
-            order(place, &Order::Usage { account: account.clone(), days: *days }, json, print::usage)
+        BooksCommand::Usage { account, days, by_key, key, place } => {
+            let (account, key) = (account.clone(), key.clone());
+            order(place, &Order::Usage { account, days: *days, by_key: *by_key, key }, json, print::usage)
         }
         BooksCommand::Backup { folder, place } => {
             // The server may run in another folder.
@@ -294,9 +276,10 @@ fn list_accounts(place: &Place) -> Result<Value, Failure> {
 
 fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
     let (place, ordered) = match command {
-        CreditsCommand::Buy { account, credits, cents, reference, note, place } => {
-            let (account, reference, note) = (account.clone(), reference.clone(), note.clone());
-            (place, Order::BuyCredits { account, credits: *credits, cents: *cents, reference, note })
+        CreditsCommand::Buy { account, credits, cents, reference, provider, note, place } => {
+            let [account, reference, provider, note] = [account, reference, provider, note].map(Clone::clone);
+            let (credits, cents) = (*credits, *cents);
+            (place, Order::BuyCredits { account, credits, cents, reference, provider, note })
         }
         CreditsCommand::Grant { account, credits, note, place } => {
             let (account, note) = (account.clone(), note.clone());
@@ -304,26 +287,6 @@ fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
         }
     };
     order(place, &ordered, json, print::balance)
-}
-
-fn run_key(command: &KeyCommand, json: bool) -> Result<(), Failure> {
-    match command {
-        KeyCommand::Create { account, label, place } => {
-            let ordered = Order::CreateKey { account: account.clone(), label: label.clone() };
-            order(place, &ordered, json, print::created_key)
-        }
-        KeyCommand::List { account, place } => {
-            order(place, &Order::ListKeys { account: account.clone() }, json, print::keys)
-        }
-        KeyCommand::Revoke { key, place } => {
-            order(place, &Order::RevokeKey { key: key.clone() }, json, print::revoked_key)
-        }
-        KeyCommand::Rotate { key, grace_seconds, label, place } => {
-            let (key, label) = (key.clone(), label.clone());
-            let ordered = Order::RotateKey { key, grace_seconds: *grace_seconds, label };
-            order(place, &ordered, json, print::created_key)
-        }
-    }
 }
 
 fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
@@ -339,6 +302,11 @@ fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
                     print::first_difference(&report).to_owned(),
                 )),
             }
+        }
+        LedgerCommand::Archive { to, place } => {
+            // The server may run in another folder.
+            let directory = std::path::absolute(to).map_err(Failure::io(to, "find"))?;
+            order(place, &Order::Archive { directory }, json, print::archived)
         }
         LedgerCommand::Export { format, account, output, force, place } => {
             export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref(), *force)

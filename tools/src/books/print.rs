@@ -45,7 +45,7 @@ pub(super) fn balance(answer: &Value) -> Result<(), Failure> {
 }
 
 pub(super) fn created_key(answer: &Value) -> Result<(), Failure> {
-    print_text(&format!("{} of {}", text(answer, "id"), text(answer, "account")))?;
+    print_text(&format!("{} of {}{}", text(answer, "id"), text(answer, "account"), limits(answer)))?;
     print_text(&format!("{}\nThis key is shown only now. Keep it in a secret store.", text(answer, "key")))
 }
 
@@ -65,20 +65,45 @@ pub(super) fn keys(answer: &Value) -> Result<(), Failure> {
             "never used".to_owned()
         };
         print_text(&format!(
-            "{:8} {}…  {state}  {}",
+            "{:8} {}…  {state}  {}{}",
             text(key, "id"),
             text(key, "prefix"),
-            text(key, "label")
+            text(key, "label"),
+            limits(key)
         ))
     })
+}
+
+pub(super) fn key(answer: &Value) -> Result<(), Failure> {
+    let end = match answer.get("expiresAt").and_then(Value::as_str) {
+        Some(end) => format!("works until {end}"),
+        None => "works without end".to_owned(),
+    };
+    print_text(&format!("{} of {}  {end}{}", text(answer, "id"), text(answer, "account"), limits(answer)))
+}
+
+/// What a key may spend and read, behind what else is said of it.
+fn limits(key: &Value) -> String {
+    let cap = |field: &str, period: &str| {
+        let cap = key.get("limits")?.get(field)?.as_u64()?;
+        let spent = key.pointer(&format!("/spent/{period}")).and_then(Value::as_u64);
+        let spent = spent.map(|spent| format!(", {spent} spent")).unwrap_or_default();
+        Some(format!("  {} a {period}{spent}", counted(cap, "credit")))
+    };
+    let datasets = key.pointer("/limits/datasets").and_then(Value::as_array).into_iter().flatten();
+    let datasets: Vec<&str> = datasets.filter_map(Value::as_str).collect();
+    let caps = [cap("creditsPerDay", "day"), cap("creditsPerMonth", "month")];
+    let only = (!datasets.is_empty()).then(|| format!("  only {}", datasets.join(", ")));
+    caps.into_iter().chain([only]).flatten().collect()
 }
 
 pub(super) fn usage(answer: &Value) -> Result<(), Failure> {
     list(answer, "usage").try_for_each(|line| {
         let (day, dataset) = (text(line, "day"), text(line, "dataset"));
         let (requests, rows, credits) = (text(line, "requests"), text(line, "rows"), text(line, "credits"));
+        let key = if is_set(line, "key") { format!("{:10} ", text(line, "key")) } else { String::new() };
         print_text(&format!(
-            "{day}  {dataset:32} {requests:>8} requests {rows:>12} rows {credits:>12} credits"
+            "{day}  {key}{dataset:32} {requests:>8} requests {rows:>12} rows {credits:>12} credits"
         ))
     })
 }
@@ -89,6 +114,17 @@ pub(super) fn backup(answer: &Value) -> Result<(), Failure> {
         "{path}: {records} records, {bytes} bytes, up to entry {}",
         text(answer, "lastSequence")
     ))
+}
+
+pub(super) fn archived(answer: &Value) -> Result<(), Failure> {
+    if list(answer, "segments").next().is_none() {
+        return print_text("nothing was moved: a start needs every segment of the log that is there");
+    }
+    list(answer, "segments").try_for_each(|segment| {
+        let (first, last) = (text(segment, "firstRecord"), text(segment, "lastRecord"));
+        let (path, bytes) = (text(segment, "path"), text(segment, "bytes"));
+        print_text(&format!("{path}: records {first} to {last}, {bytes} bytes"))
+    })
 }
 
 pub(super) fn verification(answer: &Value) -> Result<(), Failure> {

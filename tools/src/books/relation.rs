@@ -82,7 +82,7 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
                 weight: *weight,
             };
             let mut answer = Desk::create(place)?.carry_out(&ordered)?;
-            let absent = absent(place, [from, to]);
+            let absent = absent(place, [from, to].into_iter());
             if let Value::Object(fields) = &mut answer {
                 fields.insert("absent".to_owned(), Value::from(absent.clone()));
             }
@@ -129,8 +129,8 @@ fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
 }
 
 /// Those of the datasets that have no folder here.
-fn absent(place: &Place, slugs: [&String; 2]) -> Vec<String> {
+pub(super) fn absent<'s>(place: &Place, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
     let data = DataDirectory::new(&place.data);
     let is_here = |slug: &str| Slug::parse(slug).is_ok_and(|slug| data.dataset(&slug).path().is_dir());
-    slugs.into_iter().filter(|slug| !is_here(slug)).cloned().collect()
+    slugs.filter(|slug| !is_here(slug)).cloned().collect()
 }

@@ -115,7 +115,7 @@ fn a_backup_of_a_running_server_restores_and_its_entries_export() {
     let running = serve(folder.path());
     keep_books(folder.path());
     let backup = json(folder.path(), &["backup", "backups", "--data", ".", "--json"]);
-    assert_eq!(backup["lastSequence"], 2);
+    assert_eq!(backup["lastSequence"], 10, "the record of every order that changed something");
     let csv = run(folder.path(), &["ledger", "export", "--data", "."]);
     assert!(running.stop(Duration::from_secs(5)));
     let csv = String::from_utf8(csv.stdout).unwrap();
@@ -150,4 +150,214 @@ fn books_that_do_not_exist_are_not_begun_by_a_question() {
     }
     assert_eq!(json(folder.path(), &["relation", "list", "--data", ".", "--json"])["total"], 0);
     assert!(names(folder.path()).is_empty());
+}
+
+/// Everything that an operator does with the limits of keys; gives the key as it is in the end.
+fn limit_keys(folder: &Path) -> Value {
+    let id = json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"])["id"].clone();
+    let id = id.as_str().unwrap();
+    let books = ["--data", ".", "--json"];
+    let create = ["key", "create", "--account", id, "--credits-per-day", "20", "--credits-per-month", "50"];
+    let further = ["--dataset", "sales", "--dataset", "stores", "--expires", "2999-12-31"];
+    let made = json(folder, &[&create[..], &further, &books].concat());
+    let limits = |day: Value, month: Value, datasets: Value| serde_json::json!({"creditsPerDay": day, "creditsPerMonth": month, "datasets": datasets});
+    let both = serde_json::json!(["sales", "stores"]);
+    assert_eq!(made["limits"], limits(20.into(), 50.into(), both.clone()));
+    assert_eq!((&made["expiresAt"], &made["absent"]), (&"3000-01-01T00:00:00.000Z".into(), &both));
+    assert_eq!(made["spent"], serde_json::json!({"day": 0, "month": 0}));
+    let key = made["id"].as_str().unwrap();
+    let limit = |typed: &[&str]| json(folder, &[&["key", "limit", key], typed, &books[..]].concat());
+    let changed = limit(&["--credits-per-day", "30", "--no-credits-per-month"]);
+    assert_eq!(changed["limits"], limits(30.into(), Value::Null, both.clone()));
+    assert!(changed.get("key").is_none(), "the key itself is shown once");
+    assert_eq!(limit(&["--dataset", "parts"])["limits"]["datasets"], serde_json::json!(["parts"]));
+    assert_eq!(limit(&["--expires", "2999-12-31T18:00:00+01:00"])["expiresAt"], "2999-12-31T17:00:00.000Z");
+    let lifted = limit(&["--no-dataset", "--no-expires"]);
+    assert_eq!(lifted["limits"], limits(30.into(), Value::Null, Value::Array(Vec::new())));
+    assert_eq!(lifted["expiresAt"], Value::Null);
+    let listed = json(folder, &[&["key", "list", "--account", id], &books[..]].concat());
+    assert_eq!(listed["keys"][0]["limits"], lifted["limits"]);
+    limit(&["--dataset", "parts"]);
+    for command in [["key", "list"], ["account", "show"]] {
+        let output = run(folder, &[&command[..], &["--account", id, "--data", "."]].concat());
+        let told = String::from_utf8(output.stdout).unwrap();
+        assert!(told.contains("30 credits a day, 0 spent  only parts"), "{told}");
+    }
+    let output = run(folder, &["key", "limit", key, "--dataset", "parts", "--data", "."]);
+    let warned = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && warned.contains("no dataset `parts` is published"), "{warned}");
+    refuse_limits(folder, key);
+    let shown = json(folder, &[&["account", "show", "--account", id], &books[..]].concat());
+    shown["keys"][0].clone()
+}
+
+fn refuse_limits(folder: &Path, key: &str) {
+    for (typed, code, words) in [
+        (&["--expires", "tomorrow"][..], 1, &["expiresAt", "tomorrow", "2026-12-31"][..]),
+        (&["--expires", "2001-01-01"], 1, &["expiresAt", "future"]),
+        (&["--dataset", "No Slug"], 2, &["--dataset", "slug"]),
+        (&["--credits-per-day", "1", "--no-credits-per-day"], 2, &["cannot be used with"]),
+        (&["--dataset", "a", "--no-dataset"], 2, &["cannot be used with"]),
+        (&["--credits-per-day", "-1"], 2, &["--credits-per-day"]),
+        (&[], 2, &["required", "--no-expires"]),
+    ] {
+        refused(folder, &[&["key", "limit", key, "--data", "."], typed].concat(), code, words);
+    }
+    refused(folder, &["key", "limit", "key_77", "--no-expires", "--data", "."], 1, &["key_77"]);
+}
+
+#[test]
+fn limits_of_keys_are_set_and_lifted_one_by_one_with_and_without_a_server() {
+    let alone = tempfile::tempdir().unwrap();
+    let mut without = limit_keys(alone.path());
+    let served = tempfile::tempdir().unwrap();
+    let running = serve(served.path());
+    let mut with = limit_keys(served.path());
+    assert!(running.stop(Duration::from_secs(5)));
+    for key in [&mut with, &mut without] {
+        key["createdAt"].take();
+        key["prefix"].take();
+    }
+    assert_eq!(with, without);
+}
+
+#[test]
+fn a_rotated_key_keeps_its_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
+    let create = ["key", "create", "--account", "acc_1", "--credits-per-day", "20", "--data", ".", "--json"];
+    let made = json(folder, &create);
+    let rotate = ["key", "rotate", "--key", made["id"].as_str().unwrap(), "--data", ".", "--json"];
+    assert_eq!(json(folder, &rotate)["limits"], made["limits"]);
+}
+
+#[test]
+fn a_payment_number_is_one_of_its_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
+    let typed = ["credits", "buy", "--account", "acc_1", "--credits", "10", "--data", "."];
+    let buy = |further: &[&str]| {
+        let bought = json(folder, &[&typed[..], &["--json", "--reference", "INV-7"], further].concat());
+        (bought["balance"].as_u64().unwrap(), bought["replayed"].as_bool().unwrap())
+    };
+    assert_eq!(buy(&[]), (10, false));
+    assert_eq!(buy(&["--provider", "operator"]), (10, true), "who is named by default");
+    assert_eq!(buy(&["--provider", "stripe"]), (20, false));
+    assert_eq!(buy(&["--provider", "stripe"]), (20, true));
+    refused(folder, &[&typed[..], &["--provider", "stripe"]].concat(), 2, &["--reference"]);
+    let long = "x".repeat(41);
+    let further = ["--reference", "INV-8", "--provider", &long];
+    refused(folder, &[&typed[..], &further].concat(), 1, &["provider", "41"]);
+}
+
+#[test]
+fn usage_and_entries_tell_the_key() {
+    use mercato::catalog::DataDirectory;
+    use mercato::clock::Clock;
+    use mercato::ledger::{ChargeOrder, KeyId, Ledger, LedgerOptions, Pending};
+
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
+    json(folder, &["account", "create", "--name", "Other", "--data", ".", "--json"]);
+    json(folder, &["credits", "buy", "--account", "acc_1", "--credits", "100", "--data", ".", "--json"]);
+    for owner in ["acc_1", "acc_1", "acc_2"] {
+        json(folder, &["key", "create", "--account", owner, "--data", ".", "--json"]);
+    }
+    let now = SystemClock.now();
+    let path = DataDirectory::new(folder).ledger();
+    let ledger = Ledger::open(&path, LedgerOptions::default(), now).unwrap();
+    for (key, rows) in [(1, 3), (2, 4)] {
+        let order = ChargeOrder {
+            account: ledger.accounts().remove(0),
+            key: Some(KeyId::from_number(key)),
+            rows,
+            dataset: "sales".to_owned(),
+            request_id: "test".to_owned(),
+            claim: None,
+            at: now,
+        };
+        ledger.charge(&order).and_then(Pending::durable).unwrap();
+    }
+    drop(ledger);
+    let typed = ["usage", "--account", "acc_1", "--data", "."];
+    let usage = |further: &[&str]| {
+        let told = json(folder, &[&typed[..], &["--json"], further].concat());
+        let lines = told["usage"].as_array().unwrap().clone();
+        lines.iter().map(|line| (line["key"].clone(), line["credits"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(usage(&[]), [(Value::Null, 7.into())]);
+    assert_eq!(usage(&["--by-key"]), [("key_1".into(), 3.into()), ("key_2".into(), 4.into())]);
+    assert_eq!(usage(&["--key", "key_2"]), [(Value::Null, 4.into())]);
+    let people = run(folder, &[&typed[..], &["--by-key"]].concat());
+    let people = String::from_utf8(people.stdout).unwrap();
+    assert!(people.lines().next().unwrap().contains("  key_1      sales "), "{people}");
+    refused(folder, &[&typed[..], &["--key", "key_3"]].concat(), 1, &["key_3 is no key of acc_1"]);
+    let csv = String::from_utf8(run(folder, &["ledger", "export", "--data", "."]).stdout).unwrap();
+    let ends: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    assert_eq!(ends, ["key", "", "key_1", "key_2"], "{csv}");
+    let export = run(folder, &["ledger", "export", "--format", "ndjson", "--data", "."]);
+    let entries = String::from_utf8(export.stdout).unwrap();
+    let entries: Vec<Value> = entries.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(entries[0].get("key").is_none() && entries[1]["key"] == "key_1");
+}
+
+/// Books whose log has more than one segment.
+fn long_books(folder: &Path) {
+    use mercato::catalog::DataDirectory;
+    use mercato::clock::Clock;
+    use mercato::ledger::{ChargeDurability, Ledger, LedgerOptions, Relation, RelationKey};
+
+    let options = LedgerOptions { durability: ChargeDurability::Process };
+    let now = SystemClock.now();
+    let ledger = Ledger::open(&DataDirectory::new(folder).ledger(), options, now).unwrap();
+    let account = ledger.create_account("Acme", now).unwrap();
+    ledger.buy(account, 1_000, None, "", "", now).unwrap();
+    let [from, to, relation_type] = ["sales", "stores", "x"].map(str::to_owned);
+    let key = RelationKey { from, to, relation_type };
+    // A thousand bytes each: together more than one segment takes.
+    for number in 0..36_000 {
+        let description = format!("{number:01000}");
+        ledger.add_relation(Relation { key: key.clone(), description, weight: 1.0, at: now }).unwrap();
+    }
+    ledger.buy(account, 1_000, None, "", "", now).unwrap();
+}
+
+fn archive(folder: &Path) -> Value {
+    json(folder, &["ledger", "archive", "--to", "old", "--data", ".", "--json"])["segments"].clone()
+}
+
+fn check_archive(folder: &Path) {
+    let moved = archive(folder);
+    let first = &moved[0];
+    assert_eq!((&first["number"], &first["firstRecord"]), (&1.into(), &1.into()), "{moved}");
+    assert!(first["lastRecord"].as_u64().unwrap() > 1_000, "{moved}");
+    let file = Path::new(first["path"].as_str().unwrap());
+    assert_eq!(std::fs::metadata(file).unwrap().len(), first["bytes"].as_u64().unwrap());
+    assert_eq!(names(&folder.join("old")).len(), moved.as_array().unwrap().len());
+    assert_eq!(archive(folder), Value::Array(Vec::new()), "the last segment stays");
+    let told = run(folder, &["ledger", "archive", "--to", "old", "--data", "."]);
+    assert!(String::from_utf8(told.stdout).unwrap().starts_with("nothing was moved"));
+    let shown = json(folder, &["account", "show", "--account", "acc_1", "--data", ".", "--json"]);
+    assert_eq!(shown["credits"], 2_000, "balances do not need the old segments");
+    let report = json(folder, &["ledger", "verify", "--data", ".", "--json"]);
+    assert_eq!((&report["balanced"], &report["entries"]), (&true.into(), &1.into()));
+}
+
+#[test]
+fn old_segments_of_the_log_are_moved_away_with_and_without_a_server() {
+    let alone = tempfile::tempdir().unwrap();
+    long_books(alone.path());
+    check_archive(alone.path());
+    let served = tempfile::tempdir().unwrap();
+    long_books(served.path());
+    let running = serve(served.path());
+    check_archive(served.path());
+    assert!(running.stop(Duration::from_secs(5)));
+    let reopened = json(served.path(), &["account", "show", "--account", "acc_1", "--data", ".", "--json"]);
+    assert_eq!(reopened["credits"], 2_000);
+    let inside = ["ledger", "archive", "--to", "ledger/log", "--data", "."];
+    refused(served.path(), &inside, 1, &["folder of the log"]);
 }

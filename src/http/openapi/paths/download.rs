@@ -49,8 +49,8 @@ pub(super) fn all() -> Vec<Entry> {
             .taking(request_header("If-None-Match", "Entity tags that the client holds.", text("As the answer carried it.")))
             .taking(request_header("If-Modified-Since", "Date of what the client holds.", text("As the answer carried it.")))
             .expecting()
-            .answering("200", file("The whole file.", list("Every row.", named("Row")), rows))
-            .answering("206", part.header("Content-Range"))
+            .answering("200", file("The whole file.", list("Every row.", named("Row")), rows).header(headers::WARNING))
+            .answering("206", part.header("Content-Range").header(headers::WARNING))
             .answering("304", held.headers(&headers::CREDITS))
             .refusing(&[
                 ErrorKind::NoCredits,

@@ -72,7 +72,7 @@ fn asking(op: Op) -> Op {
     .or("application/x-ndjson", text("One object a line."), NDJSON)
     .headers(&headers::CREDITS)
     .headers(&headers::PAGE)
-    .headers(&["X-Dataset-Version", "Idempotent-Replayed"]);
+    .headers(&["X-Dataset-Version", "Idempotent-Replayed", headers::WARNING]);
     op.saying(
         "`Accept` picks JSON, CSV or NDJSON. One credit for each row returned; a page is paid whole or refused whole, and a \
          refusal costs nothing. To go on, repeat the request with `nextCursor` as `cursor`.",
@@ -110,6 +110,7 @@ fn estimate() -> Entry {
         .with_key()
         .reading(json_body("As for a page or a stream, and `for`.", "EstimateBody", estimate_examples()))
         .answering("200", Answer::data("The price.", named("Estimate"), example))
+        .refusing(&[ErrorKind::NoCredits])
         .entry()
 }
 
@@ -126,7 +127,7 @@ fn stream() -> Entry {
     )
     .or("application/x-ndjson", text("One object a line; a complete chunked body is a complete answer."), NDJSON)
     .or("text/csv", text("RFC 4180 with a header row and CRLF; a complete chunked body is a complete answer."), CSV)
-    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows", "Trailer", "Idempotent-Replayed"]);
+    .headers(&["X-Dataset-Version", "X-Credits-Remaining", "X-Credits-Reserved", "X-Total-Rows", "Trailer", "Idempotent-Replayed", headers::WARNING]);
     Op::post("/api/v1/datasets/{slug}/query/stream", "streamDataset", QUERY, "Read many rows as a stream")
         .saying(
             "Up to 1,000,000 rows. What it can cost is set aside before the first byte; of a stream that its client leaves, the \

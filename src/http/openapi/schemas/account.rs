@@ -50,6 +50,13 @@ fn limit() -> Node {
 }
 
 fn key() -> Node {
+    let limits = Fields::closed("What it may spend and read.")
+        .has("creditsPerDay", count_or_null("Credits in a UTC day; null without a cap."))
+        .has("creditsPerMonth", count_or_null("Credits in a UTC calendar month; null without a cap."))
+        .has("datasets", list("The only datasets that it reads; all of them when empty.", text("Slug.")));
+    let spent = Fields::closed("Credits spent of its caps, with those that its running streams hold.")
+        .has("day", count_or_null("In the present UTC day; null without a cap on it."))
+        .has("month", count_or_null("In the present UTC calendar month; null without a cap on it."));
     Fields::closed("A key, without the key itself.")
         .has("id", text("Its id."))
         .has("account", text("Whose it is."))
@@ -57,8 +64,13 @@ fn key() -> Node {
         .has("label", text("What its owner calls it."))
         .has("createdAt", moment("When it was made."))
         .has("lastUsedAt", moment_or_null("When it was last used."))
-        .has("expiresAt", moment_or_null("When it ends, where it was rotated."))
+        .has("expiresAt", moment_or_null("When it ends, where it was rotated or made for a time."))
         .has("revokedAt", moment_or_null("When it was revoked."))
+        .has("limits", limits.node())
+        .has(
+            "spent",
+            or_null("What it has spent; null without caps, and while the books cannot say.", spent.node()),
+        )
         .node()
 }
 
@@ -69,14 +81,22 @@ fn usage() -> Node {
             .has("rows", count("Rows in them."))
             .has("credits", count("Credits that they cost."))
     };
-    let line =
-        Fields::closed("One day and dataset.").has("day", day("UTC day.")).has("dataset", text("Slug."));
+    let line = Fields::closed("One day and dataset, with `by=key` also one key.")
+        .has("day", day("UTC day."))
+        .has("dataset", text("Slug."))
+        .may("key", text("The id of the key; with `by=key` only."));
     Fields::closed("What the account read, by UTC day and dataset.")
         .has("days", bounded("As asked.", 1, 90, 30))
         .has("from", day("First day."))
         .has("to", day("Last day: today."))
         .has("totals", counts(Fields::closed("Over all days.")).node())
-        .has("usage", list("One line for each day and dataset.", counts(line).node()))
+        .has(
+            "usage",
+            list(
+                "One line for each day and dataset, with `by=key` for each key of these.",
+                counts(line).node(),
+            ),
+        )
         .node()
 }
 

@@ -1,0 +1,54 @@
+//! Orders about relations between datasets, carried out.
+
+use super::answer::Answer;
+use super::order::{Context, OrderError, check_range};
+use super::relation_answer::{RelationAdded, RelationLine, Relations};
+use crate::ledger::{Relation, RelationKey};
+use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
+use crate::limits::operator::RELATIONS_PER_PAGE_MAX;
+
+/// `names` are the datasets at both ends, and the type.
+pub(super) fn add(
+    context: &Context<'_>,
+    names: [&String; 3],
+    description: &str,
+    weight: Option<f64>,
+) -> Result<Answer, OrderError> {
+    let [from, to, relation_type] = names.map(Clone::clone);
+    let key = RelationKey { from, to, relation_type };
+    let (description, weight) = (description.to_owned(), weight.unwrap_or(RELATION_WEIGHT_DEFAULT));
+    let relation = Relation { key, description, weight, at: context.now };
+    let line = RelationLine::of(&relation);
+    let replaced = context.ledger.add_relation(relation)?;
+    Ok(Answer::RelationAdded(RelationAdded { relation: line, replaced }))
+}
+
+pub(super) fn remove(
+    context: &Context<'_>,
+    from: &str,
+    to: &str,
+    relation_type: Option<&str>,
+) -> Result<Answer, OrderError> {
+    let removed = context.ledger.remove_relations(from, to, relation_type, context.now)?;
+    Ok(Answer::RelationsRemoved { removed: removed.iter().map(RelationLine::of).collect() })
+}
+
+pub(super) fn list(
+    context: &Context<'_>,
+    dataset: Option<&str>,
+    offset: usize,
+    limit: Option<usize>,
+) -> Result<Answer, OrderError> {
+    let limit = limit.unwrap_or(RELATIONS_PER_PAGE_MAX);
+    check_range("limit", limit as u64, RELATIONS_PER_PAGE_MAX as u64)?;
+    let all = context.ledger.relations();
+    let found: Vec<&Relation> = match dataset {
+        Some(dataset) => all.of(dataset).collect(),
+        None => all.all().iter().collect(),
+    };
+    let relations: Vec<RelationLine> =
+        found.iter().skip(offset).take(limit).map(|relation| RelationLine::of(relation)).collect();
+    let end = offset.saturating_add(relations.len());
+    let next_offset = (end < found.len() && !relations.is_empty()).then_some(end);
+    Ok(Answer::Relations(Relations { relations, total: found.len(), next_offset }))
+}
