@@ -197,8 +197,7 @@ impl Shared {
         self.write_checkpoint();
         let mut core = self.core.lock();
         if let Core::Up(open) = &mut *core
-            && let Err(error) =
-                open.write().map(drop).and_then(|()| Ok(open.waiter.commits.sync_all().map(drop)?))
+            && let Err(error) = open.write().map(drop).and_then(|()| Ok(open.log.close()?))
         {
             let error: WriteError = error;
             tracing::error!(%error, "the books could not be synced at the end");

@@ -48,6 +48,8 @@ pub use writer::Log;
 
 /// Length of a segment from which on the next one is begun.
 pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
+/// Zeros that are written behind the last frame at a time.
+pub const ROOM_BYTES: u64 = 256 * 1024;
 /// Length of the payload of one batch.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What is read or copied in one step.

@@ -205,10 +205,10 @@ fn settle(
     cut: &mut Vec<CutTail>,
 ) -> Result<(Segment, SegmentFile, Kept), LogError> {
     let mut file = SegmentFile::open(folder, segment.number, true)?;
-    if kept.end < file.bytes {
+    if !file.is_zero_from(kept.end)? {
         cut.push(save_aside(folder, &file, segment.number, kept.end)?);
-        file.bytes = kept.end;
     }
+    file.bytes = kept.end;
     // A sync that failed may have left pages, or a length, that count as written and never were.
     let handle = &*file.file;
     let written = handle.set_len(kept.end);

@@ -86,11 +86,13 @@ impl SegmentFile {
 
     /// Whether the segment was only just being created: nothing is in it but at most a part of its header.
     pub(super) fn is_unfinished(&self) -> Result<bool, LogError> {
-        if self.bytes <= HEADER_BYTES as u64 {
-            return Ok(true);
-        }
+        if self.bytes <= HEADER_BYTES as u64 { Ok(true) } else { self.is_zero_from(0) }
+    }
+
+    /// Whether only zeros follow, or nothing.
+    pub(super) fn is_zero_from(&self, offset: u64) -> Result<bool, LogError> {
         let mut buffer = vec![0; BUFFER_BYTES];
-        let mut at = 0;
+        let mut at = offset;
         while at < self.bytes {
             let count =
                 read_full_at(&*self.file, &mut buffer, at).map_err(|error| self.unreadable(&error))?;

@@ -2,8 +2,8 @@
 //!
 //! | at the first byte that is no frame                              | verdict                                     |
 //! |-----------------------------------------------------------------|---------------------------------------------|
-//! | the file ends                                                   | clean                                       |
-//! | nothing readable behind it, zeros included                      | torn: the power failed during a write       |
+//! | the file ends, or only zeros follow                             | clean: room for frames                      |
+//! | nothing readable behind it                                      | torn: the power failed during a write       |
 //! | readable frames behind it, none of which calls it synced        | torn: the disk wrote in an order of its own |
 //! | a readable frame behind it that calls it synced                 | corrupt: it was whole once                  |
 //! | (a frame that can be read, and has another number than it must) | corrupt                                     |
@@ -21,7 +21,7 @@ use super::segment::SegmentFile;
 /// What the end of a segment is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
-    /// Frames up to the end.
+    /// Frames up to the end, or up to the zeros that make room for more.
     Clean,
     /// Bytes that nobody was told of follow the frames.
     TornTail,
@@ -91,6 +91,9 @@ pub(super) fn inspect(
 /// Looks at every byte behind an unreadable frame for a frame that calls it synced.
 fn judge_tail(segment: &SegmentFile, number: u64, kept: &Kept) -> Result<Verdict, LogError> {
     let tail = read_tail(segment, kept.end)?;
+    if tail.iter().all(|byte| *byte == 0) {
+        return Ok(Verdict::Clean);
+    }
     for (offset, _) in tail.iter().enumerate().skip(1) {
         let bytes = tail.get(offset..).unwrap_or_default();
         let Some(head) = FrameHead::decode(bytes) else { continue };

@@ -10,7 +10,7 @@ use super::opening::{self, OpenOptions, Opened};
 use super::reader::LogReader;
 use super::segment::{Segment, SegmentFile, file_name, list_numbers};
 use super::verdict::Kept;
-use super::{BUFFER_BYTES, PAYLOAD_BYTES_MAX};
+use super::{BUFFER_BYTES, PAYLOAD_BYTES_MAX, ROOM_BYTES};
 
 /// A log that takes batches. After a failed write or sync it takes nothing more and must be opened anew.
 pub struct Log {
@@ -20,6 +20,8 @@ pub struct Log {
     closed: Vec<Segment>,
     last: Segment,
     file: Arc<dyn LogFile>,
+    /// Length of its file: behind the frames are zeros. To overwrite them costs a sync less than to make the file longer.
+    room: u64,
     chain: u64,
     next: u64,
     commits: Arc<Commits>,
@@ -43,7 +45,8 @@ impl Log {
         let commits = Commits::new(Arc::clone(&file.file), file.path, kept.next.saturating_sub(1));
         let (chain, next) = (kept.chain, kept.next);
         let (file, commits) = (file.file, Arc::new(commits));
-        Log { folder, segment_bytes, closed, last, file, chain, next, commits, buffer: Vec::new() }
+        let room = last.bytes;
+        Log { folder, segment_bytes, closed, last, file, room, chain, next, commits, buffer: Vec::new() }
     }
 
     /// The number that the next record gets.
@@ -86,6 +89,7 @@ impl Log {
         if end > self.segment_bytes && self.last.bytes > HEADER_BYTES as u64 {
             self.begin_segment(self.next)?;
         }
+        self.make_room(self.last.bytes.saturating_add((FRAME_HEAD_BYTES + payload.len()) as u64))?;
         let last = self.next.saturating_add(count - 1);
         let numbers = [self.next, last, self.commits.synced()];
         let checksum = encode_frame(self.last.number, numbers, payload, &mut self.buffer);
@@ -102,9 +106,37 @@ impl Log {
         Ok(last)
     }
 
+    /// Lets zeros follow a frame that ends here, so that the next frames overwrite them.
+    fn make_room(&mut self, end: u64) -> Result<(), LogError> {
+        if end <= self.room {
+            return Ok(());
+        }
+        let room = end.saturating_add(ROOM_BYTES).min(self.segment_bytes).max(end);
+        let zeros = vec![0; usize::try_from(room - end).unwrap_or(0)];
+        self.file.write_all_at(&zeros, end).map_err(|error| {
+            let path = self.folder.describe(&file_name(self.last.number));
+            self.commits.poison(io(&path, "making room in the segment", &error))
+        })?;
+        self.room = room;
+        Ok(())
+    }
+
+    /// Makes everything safe and cuts the zeros behind the last frame.
+    pub fn close(&mut self) -> Result<(), LogError> {
+        self.commits.sync(self.last_sequence())?;
+        // Nothing is left to sync, so nobody else syncs this file now.
+        let closed = self.file.set_len(self.last.bytes).and_then(|()| self.file.sync());
+        closed.map_err(|error| {
+            let path = self.folder.describe(&file_name(self.last.number));
+            self.commits.poison(io(&path, "closing the segment", &error))
+        })?;
+        self.room = self.last.bytes;
+        Ok(())
+    }
+
     /// Closes the last segment and begins the next one, whose records are numbered from `first` on.
     pub(super) fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
-        self.commits.sync(self.last_sequence())?;
+        self.close()?;
         let number = self.last.number.saturating_add(1);
         let header = Header { number, first, chain: self.chain, previous_length: self.last.bytes };
         let created = create_segment(&*self.folder, &header).map_err(|error| self.commits.poison(error))?;
@@ -112,6 +144,7 @@ impl Log {
         self.closed.push(self.last);
         self.last = Segment { number, first, bytes: created.bytes };
         (self.file, self.chain, self.next) = (created.file, header.chain_start(), first);
+        self.room = self.last.bytes;
         Ok(())
     }
 }

@@ -128,7 +128,8 @@ fn a_log_that_comes_back_without_what_was_acknowledged_needs_a_restart() {
     charge(&ledger, &order(&account, 3, None)).unwrap();
     let (name, bytes) = bench.disk.files().into_iter().next().unwrap();
     let file = bench.disk.folder().open(&name, true).unwrap();
-    file.set_len(bytes.len() as u64 - 20).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64;
+    file.set_len(end - 20).unwrap();
     bench.disk.fail(0, Fault::Nothing);
     assert!(charge(&ledger, &order(&account, 3, None)).is_err());
     wait_until(&ledger, |health| matches!(health, Health::NeedsRestart { .. }));

@@ -7,7 +7,7 @@ use super::*;
 
 /// States after a loss of power that one history is checked in.
 const STATES_MAX: usize = 24;
-const HISTORIES: u32 = 440;
+const HISTORIES: u32 = 640;
 
 #[derive(Clone, Debug)]
 enum Step {

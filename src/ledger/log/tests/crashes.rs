@@ -178,7 +178,7 @@ fn a_segment_that_was_only_just_created_is_removed() {
 }
 
 #[test]
-fn a_tail_of_zeros_is_saved_and_cut() {
+fn zeros_behind_the_last_frame_are_cut_and_not_saved() {
     let (disk, batches) = synced_log(9);
     let mut files = disk.files();
     let name = last_name(&files);
@@ -186,11 +186,23 @@ fn a_tail_of_zeros_is_saved_and_cut() {
     files.get_mut(&name).unwrap().extend([0; 700]);
     let disk = SimulatedDisk::with_files(&files);
     let opened = open(&disk).unwrap();
-    assert_eq!(read(&opened.log), batches);
-    let [cut] = opened.cut.as_slice() else { panic!("{:?}", opened.cut) };
-    assert_eq!((cut.offset, cut.bytes), (whole.len() as u64, 700));
+    assert_eq!((read(&opened.log), opened.cut), (batches, Vec::new()));
     assert_eq!(disk.safe_files()[&name], whole);
-    assert_eq!(disk.safe_files()[&format!("{name}.{}.broken", whole.len())], [0; 700]);
+}
+
+#[test]
+fn frames_overwrite_the_zeros_behind_the_last_one_and_no_closed_segment_ends_in_them() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    append(&mut log, 1, 20).unwrap();
+    assert_eq!(disk.files()[&last_name(&disk.files())].len() as u64, SMALL_SEGMENT_BYTES);
+    for _ in 0..20 {
+        append(&mut log, 1, 20).unwrap();
+    }
+    let files = disk.files();
+    for segment in log.reader().unwrap().segments().filter(|segment| segment.number < files.len() as u64) {
+        assert_eq!(files[&segment::file_name(segment.number)].len() as u64, segment.bytes);
+    }
 }
 
 #[test]
