@@ -55,11 +55,13 @@ impl Shared {
         let mut dirty_since: Option<Instant> = None;
         while !self.is_ending() {
             self.try_to_recover();
-            if self.is_dirty.swap(false, Ordering::SeqCst) {
+            if self.is_dirty.load(Ordering::SeqCst) {
                 dirty_since.get_or_insert_with(Instant::now);
             }
             if dirty_since.is_some_and(|since| since.elapsed() >= SYNC_DELAY) {
                 dirty_since = None;
+                // The next operation wakes this thread again.
+                self.is_dirty.store(false, Ordering::SeqCst);
                 self.sync_now();
             }
             if noted.elapsed() >= PROGRESS_PAUSE {
