@@ -277,9 +277,12 @@ fn usage_adds_keys_up_tells_them_apart_or_is_of_one() {
         let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
         (details(&refused)["pointer"].as_str().unwrap().to_owned(), message)
     };
-    for unknown in [foreign.id.to_string(), "key_77".to_owned(), "laptop".to_owned()] {
-        let expected = format!("key: expected the id of a key of this account, found `{unknown}`");
-        assert_eq!(refused(&format!("?key={unknown}")), ("key".to_owned(), expected));
+    let expected = "key: expected the id of a key, like key_5, found `laptop`".to_owned();
+    assert_eq!(refused("?key=laptop"), ("key".to_owned(), expected));
+    for unknown in [foreign.id.to_string(), "key_77".to_owned()] {
+        let ask = Ask::get(&format!("/api/v1/account/usage?key={unknown}")).header("X-Api-Key", &one.key);
+        let refused = site.send(&ask);
+        assert_eq!((refused.status, details(&refused)["reason"].as_str()), (404, Some("KEY_UNKNOWN")));
     }
     assert_eq!(refused("?by=colour").0, "by");
 }

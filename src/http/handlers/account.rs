@@ -8,7 +8,7 @@ use super::dataset_answer::no_parameters;
 use crate::access::{Admission, Standing, Subject};
 use crate::clock::Moment;
 use crate::http::app::App;
-use crate::http::errors::ApiError;
+use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method, one_fault};
 use crate::http::parameters::Parameters;
 use crate::http::response::Response;
@@ -115,8 +115,11 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let days = query.integer("days", 1, u64::from(USAGE_DAYS_MAX), USAGE_DAYS_DEFAULT);
     let by_key = query.choice("by", &[("dataset", false), ("key", true)]).unwrap_or(false);
-    let key = own_key(app, account, &mut query);
+    let key = key_id(&mut query);
     query.finish()?;
+    if let Some(key) = key {
+        check_own(app, account, key)?;
+    }
     let days = u32::try_from(days).unwrap_or(USAGE_DAYS_MAX);
     let today = request.now().day();
     let asked = UsageAsked { account, days, key, by_key };
@@ -137,16 +140,26 @@ fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     })
 }
 
-/// The key that the parameter `key` names. One of another account is not told from one that does not exist.
-fn own_key(app: &App, account: AccountId, query: &mut Parameters<'_>) -> Option<KeyId> {
+const KEYS_ARE_LISTED: &str = "GET /api/v1/account lists the keys with their ids";
+
+/// The id in the parameter `key`.
+fn key_id(query: &mut Parameters<'_>) -> Option<KeyId> {
     let text = query.text("key")?;
-    let key: Option<KeyId> = text.parse().ok();
-    let own = key.filter(|key| app.ledger.key_view(*key).is_ok_and(|view| view.account == account));
-    if own.is_none() {
-        let message = format!("expected the id of a key of this account, found {}", quoted(text));
-        query.refuse("UNKNOWN_VALUE", "key", message, "GET /api/v1/account lists the keys with their ids");
+    let key = text.parse().ok();
+    if key.is_none() {
+        let message = format!("expected the id of a key, like key_5, found {}", quoted(text));
+        query.refuse("UNKNOWN_VALUE", "key", message, KEYS_ARE_LISTED);
     }
-    own
+    key
+}
+
+/// Refuses a key that the account does not have. One of another account is not told from one that does not exist.
+fn check_own(app: &App, account: AccountId, key: KeyId) -> Result<(), ApiError> {
+    if app.ledger.key_view(key).is_ok_and(|view| view.account == account) {
+        return Ok(());
+    }
+    let message = format!("this account has no key {}", quoted(&key.to_string()));
+    Err(ApiError::new(ErrorKind::NotFound, message).with_reason("KEY_UNKNOWN", KEYS_ARE_LISTED))
 }
 
 fn too_long(error: ChargeError) -> ApiError {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::ACCOUNT;
+use crate::http::errors::ErrorKind;
 use crate::http::openapi::operation::{Answer, Entry, Op, parameter};
 use crate::http::openapi::parts::{bounded, named, text_like, word};
 
@@ -60,8 +61,9 @@ fn usage() -> Entry {
         .taking(parameter(
             "key",
             "Only what was read with this key of the account.",
-            text_like("The id of a key.", "^(key_)?[0-9]+$", "key_5"),
+            text_like("The id of a key.", "^(key_)?[0-9]{1,18}$", "key_5"),
         ))
+        .refusing(&[ErrorKind::NotFound])
         .answering("200", Answer::data("The usage.", named("Usage"), example))
         .entry()
 }
