@@ -7,7 +7,7 @@
 //! Integers are big-endian; keys rise within a batch. Values are whole, so applying a batch twice does no harm. Knows no
 //! record.
 
-use std::collections::{BTreeMap, btree_map};
+use std::collections::BTreeMap;
 
 use crate::limits::ledger::RECORD_BYTES_MAX;
 
@@ -60,9 +60,7 @@ impl Changes {
 
     /// Takes over the changes of other ones, which are later.
     pub(super) fn absorb(&mut self, later: Changes) {
-        for (key, value) in later.by_key {
-            self.by_key.insert(key, value);
-        }
+        self.by_key.extend(later.by_key);
     }
 
     /// Keeps only the changes of keys that do not begin so.
@@ -85,15 +83,6 @@ impl Changes {
             out.extend_from_slice(value_bytes);
         }
         Ok(())
-    }
-}
-
-impl IntoIterator for Changes {
-    type Item = (Vec<u8>, Option<Vec<u8>>);
-    type IntoIter = btree_map::IntoIter<Vec<u8>, Option<Vec<u8>>>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.by_key.into_iter()
     }
 }
 

@@ -68,8 +68,8 @@ impl Opening<'_> {
         let log = opened.log;
         let state = match self.load(&log) {
             Err(error) if is_of_checkpoint(&error) && log.reader()?.first_sequence() == 1 => {
-                move_checkpoint_aside(self.path, &error)?;
-                self.load(&log)?
+                let aside = move_checkpoint_aside(self.path, &error)?;
+                self.load(&log).inspect_err(|_| put_checkpoint_back(self.path, &aside))?
             }
             loaded => loaded?,
         };
@@ -117,10 +117,20 @@ const fn is_of_checkpoint(error: &OpenError) -> bool {
     )
 }
 
-fn move_checkpoint_aside(path: &Path, error: &OpenError) -> Result<(), StoreError> {
+fn move_checkpoint_aside(path: &Path, error: &OpenError) -> Result<PathBuf, StoreError> {
     let folder = checkpoint_path(path);
-    let free = (0..).map(|number: u32| path.join(format!("{CHECKPOINT}.damaged-{number}")));
-    let aside = free.into_iter().find(|aside| !aside.exists()).unwrap_or_default();
+    let mut names = (0..).map(|number: u32| path.join(format!("{CHECKPOINT}.damaged-{number}")));
+    let aside = names.find(|aside| !aside.exists()).unwrap_or_default();
     tracing::error!(%error, aside = %aside.display(), "the checkpoint of the books is made again from the log");
-    std::fs::rename(&folder, &aside).map_err(|error| io(&folder, "moving aside", &error))
+    std::fs::rename(&folder, &aside).map_err(|error| io(&folder, "moving aside", &error))?;
+    Ok(aside)
+}
+
+/// Another checkpoint did not help: the first one stays where it was, so that tries do not fill the disk.
+fn put_checkpoint_back(path: &Path, aside: &Path) {
+    let folder = checkpoint_path(path);
+    let put_back = std::fs::remove_dir_all(&folder).and_then(|()| std::fs::rename(aside, &folder));
+    if let Err(error) = put_back {
+        tracing::error!(%error, "the checkpoint of the books stays aside");
+    }
 }

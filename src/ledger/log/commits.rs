@@ -138,7 +138,7 @@ impl Commits {
 
     /// Takes a failure of the writer, and gives it back.
     pub(super) fn poison(&self, error: LogError) -> LogError {
-        self.lock().failure.get_or_insert_with(|| error.to_string());
+        self.stop(&error.to_string());
         error
     }
 

@@ -89,14 +89,12 @@ impl Log {
         if end > self.segment_bytes && self.last.bytes > HEADER_BYTES as u64 {
             self.begin_segment(self.next)?;
         }
-        self.make_room(self.last.bytes.saturating_add((FRAME_HEAD_BYTES + payload.len()) as u64))?;
+        self.make_room(self.last.bytes.saturating_add(frame_bytes))?;
         let last = self.next.saturating_add(count - 1);
         let numbers = [self.next, last, self.commits.synced()];
         let checksum = encode_frame(self.last.number, numbers, payload, &mut self.buffer);
-        self.file.write_all_at(&self.buffer, self.last.bytes).map_err(|error| {
-            let path = self.folder.describe(&file_name(self.last.number));
-            self.commits.poison(io(&path, "appending to the segment", &error))
-        })?;
+        let written = self.file.write_all_at(&self.buffer, self.last.bytes);
+        written.map_err(|error| self.failed("appending to the segment", &error))?;
         self.last.bytes = self.last.bytes.saturating_add(self.buffer.len() as u64);
         self.chain = fold(self.chain, checksum);
         self.next = last.saturating_add(1);
@@ -113,10 +111,8 @@ impl Log {
         }
         let room = end.saturating_add(ROOM_BYTES).min(self.segment_bytes).max(end);
         let zeros = vec![0; usize::try_from(room - end).unwrap_or(0)];
-        self.file.write_all_at(&zeros, end).map_err(|error| {
-            let path = self.folder.describe(&file_name(self.last.number));
-            self.commits.poison(io(&path, "making room in the segment", &error))
-        })?;
+        let written = self.file.write_all_at(&zeros, end);
+        written.map_err(|error| self.failed("making room in the segment", &error))?;
         self.room = room;
         Ok(())
     }
@@ -126,12 +122,15 @@ impl Log {
         self.commits.sync(self.last_sequence())?;
         // Nothing is left to sync, so nobody else syncs this file now.
         let closed = self.file.set_len(self.last.bytes).and_then(|()| self.file.sync());
-        closed.map_err(|error| {
-            let path = self.folder.describe(&file_name(self.last.number));
-            self.commits.poison(io(&path, "closing the segment", &error))
-        })?;
+        closed.map_err(|error| self.failed("closing the segment", &error))?;
         self.room = self.last.bytes;
         Ok(())
+    }
+
+    /// A failure of the last segment, after which the log takes nothing more.
+    fn failed(&self, action: &'static str, error: &std::io::Error) -> LogError {
+        let path = self.folder.describe(&file_name(self.last.number));
+        self.commits.poison(io(&path, action, error))
     }
 
     /// Closes the last segment and begins the next one, whose records are numbered from `first` on.

@@ -232,3 +232,29 @@ fn a_sync_that_hangs_is_noticed_and_does_not_hold_callers_for_ever() {
     assert_eq!(ledger.health(), Health::Serving);
     charge(&ledger, &order(&account, 1, None)).unwrap();
 }
+
+#[test]
+fn a_log_that_contradicts_itself_is_refused_and_no_checkpoint_is_left_aside() {
+    let bench = Bench::new(SimulatedDisk::default());
+    let (ledger, books) = bench.open(ChargeDurability::Process);
+    let account = customer(&ledger).id();
+    let first = ledger.entries(None, 1, 1).unwrap().0.remove(0);
+    kill(&books);
+    let mut log = Log::open(bench.disk.folder(), &OpenOptions::default()).unwrap().log;
+    let sequence = log.next_sequence();
+    let wrong = crate::ledger::Entry { sequence, account, amount: 5, balance: 7, ..first };
+    let mut changes = crate::ledger::changes::Changes::default();
+    changes.put(crate::ledger::key_space::entry(sequence), wrong.encode());
+    let mut payload = Vec::new();
+    changes.encode(&mut payload).unwrap();
+    log.append(1, &payload).unwrap();
+    drop(log);
+    for _ in 0..3 {
+        let refused = bench.try_open(ChargeDurability::Process).map(drop).unwrap_err();
+        assert!(matches!(refused, OpenError::Unbalanced { .. }), "{refused}");
+    }
+    let names = std::fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["checkpoint", "lock"]);
+}
