@@ -195,8 +195,8 @@ fn begins_with_word(text: &str, word: &str) -> bool {
 /// The documents for those who run and use the programs. The changelog tells of the past.
 fn documents() -> Vec<PathBuf> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut documents: Vec<PathBuf> =
-        ["README.md", "ARCHITECTURE.md", "tools/README.md"].iter().map(|name| top.join(name)).collect();
+    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "tools/README.md"];
+    let mut documents: Vec<PathBuf> = names.iter().map(|name| top.join(name)).collect();
     let mut folders = vec![top.join("docs")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
