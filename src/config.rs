@@ -3,7 +3,7 @@
 //! Knows flags, the configuration file and defaults; opens nothing.
 
 mod defaults;
-mod guard;
+mod net;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 
-pub use guard::{GuardSettings, LimitFlags};
+pub use net::{LimitFlags, NetSettings};
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
-use crate::limits::catalog::{PATROL_BYTES_PER_SECOND, PATROL_MEBIBYTES_MAX};
+use crate::limits::catalog::{SCRUB_BYTES_PER_SECOND, SCRUB_MEBIBYTES_MAX};
 use crate::limits::http::LOW_BALANCE_CREDITS;
 
 /// Largest configuration file.
@@ -177,7 +177,7 @@ pub struct Settings {
     /// Bytes a second of the verification of new and changed store files; none for as fast as the disk reads.
     pub verification_bytes_per_second: Option<u64>,
     /// What strangers may do.
-    pub guard: GuardSettings,
+    pub net: NetSettings,
 }
 
 /// Why the settings cannot be used.
@@ -250,13 +250,13 @@ impl Settings {
             cross_encoder: typed.cross_encoder,
             trusted_proxies: typed.trusted_proxy,
             checksum_bytes_per_second: match typed.checksum_rate {
-                None => PATROL_BYTES_PER_SECOND,
-                Some(rate) => within("checksum-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20,
+                None => SCRUB_BYTES_PER_SECOND,
+                Some(rate) => within("checksum-rate", rate, 0..=SCRUB_MEBIBYTES_MAX, "0 to 4096")? << 20,
             },
             verification_bytes_per_second: match typed.verification_rate {
                 None | Some(0) => None,
                 Some(rate) => {
-                    Some(within("verification-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20)
+                    Some(within("verification-rate", rate, 0..=SCRUB_MEBIBYTES_MAX, "0 to 4096")? << 20)
                 }
             },
             public_url: typed.public_url,
@@ -266,7 +266,7 @@ impl Settings {
                 0..=DRAIN_SECONDS_MAX,
                 "0 to 3600",
             )?),
-            guard: typed.limits.resolve()?,
+            net: typed.limits.resolve()?,
         })
     }
 }

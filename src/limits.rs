@@ -338,20 +338,20 @@ pub mod catalog {
     use std::time::Duration;
 
     /// Bytes a second at which open store files are compared with their checksums, unless configured otherwise.
-    pub const PATROL_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
+    pub const SCRUB_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
     /// Most mebibytes a second that can be asked for.
-    pub const PATROL_MEBIBYTES_MAX: u64 = 4096;
+    pub const SCRUB_MEBIBYTES_MAX: u64 = 4096;
     /// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
-    pub const PATROL_COST_BYTES_MIN: u64 = 64 * 1024;
+    pub const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
     /// Pause between the start and the first round.
-    pub const PATROL_FIRST_PAUSE: Duration = Duration::from_secs(60);
+    pub const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(60);
     /// Pause between two rounds.
-    pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
+    pub const SCRUB_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 
     /// Store files that are verified side by side.
     pub const VERIFICATION_FILES_AT_ONCE: usize = 4;
     /// Store files that stand in the line of those to be verified; further ones come in when it is empty.
-    pub const VERIFICATION_LINE_FILES_MAX: usize = 1_024;
+    pub const VERIFICATION_QUEUE_FILES_MAX: usize = 1_024;
     /// How often the log hears how far the verification is.
     pub const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
     /// The start waits so long at most for the verification, so that small store files are never seen unverified.

@@ -10,7 +10,7 @@ use crate::limits::access::METER_SHARDS;
 
 /// What runs for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub enum RequestKind {
     /// A page.
     Page,
     /// A stream or a download.
@@ -47,11 +47,11 @@ pub enum InFlightRefusal {
 #[derive(Debug)]
 pub struct InFlight {
     limits: InFlightLimits,
-    shards: [Mutex<HashMap<KeyId, Running>>; METER_SHARDS],
+    shards: [Mutex<HashMap<KeyId, InFlightCounts>>; METER_SHARDS],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Running {
+struct InFlightCounts {
     requests: usize,
     streams: usize,
 }
@@ -64,8 +64,8 @@ impl InFlight {
     }
 
     /// Counts one more until the answer is dropped, or refuses.
-    pub fn enter(self: &Arc<Self>, key: KeyId, effort: Effort) -> Result<Held, InFlightRefusal> {
-        let streams = usize::from(effort == Effort::Stream);
+    pub fn acquire(self: &Arc<Self>, key: KeyId, kind: RequestKind) -> Result<Permit, InFlightRefusal> {
+        let streams = usize::from(kind == RequestKind::Stream);
         let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
         self.with(key, |running| {
             if running.requests >= limit(self.limits.requests) {
@@ -78,12 +78,12 @@ impl InFlight {
             running.streams = running.streams.saturating_add(streams);
             Ok(())
         })?;
-        Ok(Held { counts: Arc::clone(self), key, streams })
+        Ok(Permit { counts: Arc::clone(self), key, streams })
     }
 
-    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut Running) -> T) -> T {
+    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut InFlightCounts) -> T) -> T {
         let shard = usize::try_from(key.number()).unwrap_or(0) % METER_SHARDS;
-        let Some(shard) = self.shards.get(shard) else { return change(&mut Running::default()) };
+        let Some(shard) = self.shards.get(shard) else { return change(&mut InFlightCounts::default()) };
         let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let running = counts.entry(key).or_default();
         let result = change(running);
@@ -97,13 +97,13 @@ impl InFlight {
 
 /// Something that runs, until this is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct Permit {
     counts: Arc<InFlight>,
     key: KeyId,
     streams: usize,
 }
 
-impl Drop for Held {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.counts.with(self.key, |running| {
             running.requests = running.requests.saturating_sub(1);
@@ -123,22 +123,22 @@ mod tests {
     #[test]
     fn one_key_runs_so_much_and_another_is_not_asked() {
         let counts = in_flight(3, 1);
-        let enter = |key, effort| counts.enter(KeyId::from_number(key), effort);
-        let stream = enter(1, Effort::Stream).unwrap();
-        assert_eq!(enter(1, Effort::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
-        let _pages = [enter(1, Effort::Page).unwrap(), enter(1, Effort::Page).unwrap()];
-        drop(enter(2, Effort::Page).unwrap());
-        assert_eq!(enter(1, Effort::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
-        let _other = enter(2, Effort::Stream).unwrap();
+        let acquire = |key, kind| counts.acquire(KeyId::from_number(key), kind);
+        let stream = acquire(1, RequestKind::Stream).unwrap();
+        assert_eq!(acquire(1, RequestKind::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
+        let _pages = [acquire(1, RequestKind::Page).unwrap(), acquire(1, RequestKind::Page).unwrap()];
+        drop(acquire(2, RequestKind::Page).unwrap());
+        assert_eq!(acquire(1, RequestKind::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
+        let _other = acquire(2, RequestKind::Stream).unwrap();
         drop(stream);
-        assert!(enter(1, Effort::Stream).is_ok());
+        assert!(acquire(1, RequestKind::Stream).is_ok());
     }
 
     #[test]
     fn what_has_ended_takes_no_memory_and_zero_lifts_a_limit() {
         let counts = in_flight(0, 0);
         let held: Vec<_> =
-            (0..100).map(|_| counts.enter(KeyId::from_number(7), Effort::Stream).unwrap()).collect();
+            (0..100).map(|_| counts.acquire(KeyId::from_number(7), RequestKind::Stream).unwrap()).collect();
         drop(held);
         assert!(counts.shards.iter().all(|shard| shard.lock().unwrap().is_empty()));
     }

@@ -4,8 +4,8 @@
 
 mod client_address;
 mod client_block;
+mod flusher;
 mod in_flight;
-mod keeper;
 mod meter;
 mod rate;
 mod window;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 pub use client_address::{CidrError, TrustedProxies};
 pub use client_block::client_block;
-pub use in_flight::{Effort, Held, InFlight, InFlightLimits, InFlightRefusal};
-pub use keeper::Keeper;
-pub use rate::{Admission, RateLimits, RateReason, RateRefusal, Scope, Standing};
+pub use flusher::CounterFlusher;
+pub use in_flight::{InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
+pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
 
 use crate::clock::{Clock, Moment};
 use crate::ledger::{
@@ -71,28 +71,28 @@ pub enum KeyRefusal {
 }
 
 /// The access control. Shared by all threads.
-pub struct Gate {
+pub struct AccessControl {
     ledger: Arc<Ledger>,
     limits: RateLimits,
     keys: MeterTable<KeyId>,
     addresses: MeterTable<[u8; 16]>,
 }
 
-impl Gate {
+impl AccessControl {
     /// Takes up the counters of the present day.
-    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<Gate, ChargeError> {
-        let gate = Gate {
+    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<AccessControl, ChargeError> {
+        let access = AccessControl {
             limits,
             keys: MeterTable::new(TRACKED_KEYS_MAX),
             addresses: MeterTable::new(TRACKED_ADDRESSES_MAX),
             ledger,
         };
-        for note in gate.ledger.counters()? {
+        for note in access.ledger.counters()? {
             if note.day >= now.day() {
-                gate.resume(&note, now);
+                access.resume(&note, now);
             }
         }
-        Ok(gate)
+        Ok(access)
     }
 
     fn resume(&self, note: &CounterNote, now: Moment) {
@@ -137,13 +137,13 @@ impl Gate {
     /// Counts a request, or says when one will be let in. What is refused is not counted.
     pub fn admit(&self, subject: Subject<'_>, now: Moment) -> Result<Admission, RateRefusal> {
         self.meter(subject, now, |meter, scope| self.limits.admit(meter, scope, now))
-            .unwrap_or_else(|| Ok(self.limits.untouched(subject.scope(), now)))
+            .unwrap_or_else(|| Ok(self.limits.unused(subject.scope(), now)))
     }
 
     /// How a subject stands, without counting anything.
     pub fn peek(&self, subject: Subject<'_>, now: Moment) -> Admission {
-        self.meter(subject, now, |meter, scope| self.limits.standing(meter, scope, now))
-            .unwrap_or_else(|| self.limits.untouched(subject.scope(), now))
+        self.meter(subject, now, |meter, scope| self.limits.status(meter, scope, now))
+            .unwrap_or_else(|| self.limits.unused(subject.scope(), now))
     }
 
     /// The limits in force.
@@ -157,16 +157,16 @@ impl Gate {
     }
 
     /// Starts the thread that has counters and times of last use written down, about once a second.
-    pub fn start_keeper(self: &Arc<Self>, clock: Arc<dyn Clock>) -> std::io::Result<Keeper> {
-        Keeper::start(Arc::clone(self), clock)
+    pub fn start_flusher(self: &Arc<Self>, clock: Arc<dyn Clock>) -> std::io::Result<CounterFlusher> {
+        CounterFlusher::start(Arc::clone(self), clock)
     }
 
     /// Hands the counters that have changed to the books. What does not fit into a round waits for the next one.
-    pub fn write_down(&self, now: Moment) -> Result<(), ChargeError> {
+    pub fn flush(&self, now: Moment) -> Result<(), ChargeError> {
         let mut notes = Vec::new();
         let mut note = |subject: CounterSubject, meter: &mut Meter| {
-            if !meter.is_noted && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {
-                meter.is_noted = true;
+            if !meter.is_flushed && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {
+                meter.is_flushed = true;
                 notes.push(CounterNote { subject, day: meter.day, count: meter.day_count });
             }
         };

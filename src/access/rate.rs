@@ -42,7 +42,7 @@ impl Scope {
 
 /// How a subject stands with one limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct LimitStatus {
     /// The limit.
     pub limit: u32,
     /// Requests that are left.
@@ -57,9 +57,9 @@ pub struct Admission {
     /// What is counted by.
     pub scope: Scope,
     /// The limit of the minute.
-    pub minute: Option<Standing>,
+    pub minute: Option<LimitStatus>,
     /// The limit of the day.
-    pub day: Option<Standing>,
+    pub day: Option<LimitStatus>,
 }
 
 /// Which limit is exceeded.
@@ -122,7 +122,7 @@ impl RateLimits {
                 retry_after_seconds: now.seconds_until(reset_at).max(1),
                 reset_at,
                 scope,
-                admission: self.standing(meter, scope, now),
+                admission: self.status(meter, scope, now),
             });
         }
         if self.per_minute > 0 {
@@ -130,22 +130,22 @@ impl RateLimits {
         }
         if self.per_day > 0 {
             meter.day_count = today.saturating_add(1);
-            meter.is_noted = false;
+            meter.is_flushed = false;
         }
-        Ok(self.standing(meter, scope, now))
+        Ok(self.status(meter, scope, now))
     }
 
     /// How a subject stands.
-    pub(super) fn standing(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
+    pub(super) fn status(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
         let in_window = meter.window.count(now);
         let today = meter.count_today(now);
         let window_end = meter.window.next_free(now).unwrap_or(now);
-        let minute = (self.per_minute > 0).then(|| Standing {
+        let minute = (self.per_minute > 0).then(|| LimitStatus {
             limit: self.per_minute,
             remaining: self.per_minute.saturating_sub(in_window),
             reset_seconds: now.seconds_until(window_end),
         });
-        let day = (self.per_day > 0).then(|| Standing {
+        let day = (self.per_day > 0).then(|| LimitStatus {
             limit: self.per_day,
             remaining: self.per_day.saturating_sub(today),
             reset_seconds: now.seconds_until(meter.day.plus_days(1).start()),
@@ -154,9 +154,9 @@ impl RateLimits {
     }
 
     /// How somebody stands who has made no request.
-    pub(super) fn untouched(&self, scope: Scope, now: Moment) -> Admission {
+    pub(super) fn unused(&self, scope: Scope, now: Moment) -> Admission {
         let standing = |limit: u32, reset_seconds| {
-            (limit > 0).then_some(Standing { limit, remaining: limit, reset_seconds })
+            (limit > 0).then_some(LimitStatus { limit, remaining: limit, reset_seconds })
         };
         let midnight = now.day().plus_days(1).start();
         Admission {

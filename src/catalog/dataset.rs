@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
-use super::file_mark::Stamp;
+use super::file_identity::FileIdentity;
 use super::manifest::Manifest;
 use crate::clock::Moment;
 
@@ -35,10 +35,10 @@ pub struct DatasetVersion {
     /// Where the store file lies; for the log, never for a client.
     pub path: PathBuf,
     /// How the store file looked when it was opened.
-    pub(super) stamp: Stamp,
+    pub(super) identity: FileIdentity,
     standing: Arc<AtomicU8>,
     /// When a walk last read it, in milliseconds since 1970.
-    walked_at: Arc<AtomicI64>,
+    last_cursor_at: Arc<AtomicI64>,
     examples: Arc<OnceLock<Vec<Option<String>>>>,
 }
 
@@ -48,13 +48,13 @@ impl DatasetVersion {
         table: Table,
         published_at: Moment,
         path: PathBuf,
-        stamp: Stamp,
+        identity: FileIdentity,
         is_verified: bool,
     ) -> Self {
-        let walked_at = Arc::new(AtomicI64::new(i64::MIN));
+        let last_cursor_at = Arc::new(AtomicI64::new(i64::MIN));
         let standing = Arc::new(AtomicU8::new(if is_verified { VERIFIED } else { UNVERIFIED }));
         let (table, examples) = (Arc::new(table), Arc::default());
-        Self { version, table, published_at, path, stamp, standing, walked_at, examples }
+        Self { version, table, published_at, path, identity, standing, last_cursor_at, examples }
     }
 
     /// Whether every block of the store file was compared with its checksum since it last changed. No row of a version
@@ -91,17 +91,17 @@ impl DatasetVersion {
     }
 
     /// Notes that a cursor or a stream reads this version.
-    pub fn note_walk(&self, now: Moment) {
-        self.walked_at.fetch_max(now.unix_millis(), Ordering::Relaxed);
+    pub fn note_cursor(&self, now: Moment) {
+        self.last_cursor_at.fetch_max(now.unix_millis(), Ordering::Relaxed);
     }
 
     /// Whether a walk that read it may still go on.
-    pub(super) fn is_walked(&self, now: Moment) -> bool {
-        self.walked_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
+    pub(super) fn has_recent_cursor(&self, now: Moment) -> bool {
+        self.last_cursor_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
     }
 
-    pub(super) fn walked_at(&self) -> i64 {
-        self.walked_at.load(Ordering::Relaxed)
+    pub(super) fn last_cursor_at(&self) -> i64 {
+        self.last_cursor_at.load(Ordering::Relaxed)
     }
 }
 

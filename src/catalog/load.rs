@@ -16,11 +16,11 @@ use super::data_directory::{
 };
 use super::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
 use super::error::CatalogError;
-use super::file_mark::{FileMark, Stamp, is_absence};
+use super::file_identity::{FileIdentity, FileMark, is_absence};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use super::record::Record;
 use super::text_file;
-use super::trust::{Trust, Verdict};
+use super::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::Moment;
 
 /// Largest methodology and largest changelog.
@@ -89,7 +89,7 @@ pub(super) fn load(
     folder: &DatasetFolder,
     mark: &FolderMark,
     known: &Known<'_>,
-    trust: &Trust,
+    verified_marks: &VerifiedMarks,
     now: Moment,
 ) -> Result<Option<Dataset>, CatalogError> {
     if !mark.is_offered() {
@@ -107,7 +107,7 @@ pub(super) fn load(
         Err(error) => (None, Some(error.to_string())),
     };
     let wanted = wanted_version(folder, mark, texts.current.as_deref())?;
-    let opening = Opening { folder, slug: manifest.slug.as_str(), record: record.as_ref(), trust };
+    let opening = Opening { folder, slug: manifest.slug.as_str(), record: record.as_ref(), verified_marks };
     let (versions, damaged) = opening.open_versions(mark, known);
     let serving = known.dataset.map(|dataset| &dataset.current);
     let Some(current) = choose(&wanted, &versions, serving) else {
@@ -122,7 +122,7 @@ pub(super) fn load(
         updated_at: changes.fold(current.published_at, Moment::max),
         methodology_updated_at: time_of(METHODOLOGY_FILE),
         changelog_updated_at: time_of(CHANGELOG_FILE),
-        held: still_walked(known, mark, now),
+        held: held_for_cursors(known, mark, now),
         manifest,
         versions,
         methodology: texts.methodology.unwrap_or_default(),
@@ -198,12 +198,12 @@ fn is_featured(
 }
 
 /// Versions whose file is gone while walks go on over them.
-fn still_walked(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
+fn held_for_cursors(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
     let Some(before) = known.dataset else { return Vec::new() };
     let gone = before.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
     let mut held: Vec<DatasetVersion> =
-        gone.chain(&before.held).filter(|version| version.is_walked(now)).cloned().collect();
-    held.sort_by_key(|version| std::cmp::Reverse(version.walked_at()));
+        gone.chain(&before.held).filter(|version| version.has_recent_cursor(now)).cloned().collect();
+    held.sort_by_key(|version| std::cmp::Reverse(version.last_cursor_at()));
     held.truncate(HELD_VERSION_COUNT_MAX);
     held
 }
@@ -215,7 +215,7 @@ struct Opening<'a> {
     folder: &'a DatasetFolder,
     slug: &'a str,
     record: Option<&'a Record>,
-    trust: &'a Trust,
+    verified_marks: &'a VerifiedMarks,
 }
 
 impl Opening<'_> {
@@ -239,7 +239,7 @@ impl Opening<'_> {
         let content = kept.table.fingerprint();
         if let Some(record) = self.record {
             kept.published_at = record.published_at(&kept.version, content).unwrap_or(kept.published_at);
-            if !kept.is_verified() && record.vouches_for(&kept.version, content, &kept.stamp) {
+            if !kept.is_verified() && record.certifies(&kept.version, content, &kept.identity) {
                 kept.set_verified();
             }
         }
@@ -250,19 +250,19 @@ impl Opening<'_> {
     fn open(&self, version: &Version, file: &FileMark) -> Result<DatasetVersion, String> {
         let path = self.folder.store(version);
         let table = Table::open(&path).map_err(|error| without_path(&error))?;
-        let stamp = Stamp::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
+        let identity = FileIdentity::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
         let content = table.fingerprint();
-        let is_verified = match self.trust.verdict(self.slug, version, &stamp) {
+        let is_verified = match self.verified_marks.verdict(self.slug, version, &identity) {
             // Replaced between the look and the opening: the next look finds out.
-            _ if stamp.mark != *file => false,
+            _ if identity.mark != *file => false,
             Some(Verdict::Sound) => true,
             Some(Verdict::Damaged(reason)) => return Err(reason),
             Some(Verdict::Doubtful) => false,
-            None => self.record.is_some_and(|record| record.vouches_for(version, content, &stamp)),
+            None => self.record.is_some_and(|record| record.certifies(version, content, &identity)),
         };
         let recorded = self.record.and_then(|record| record.published_at(version, content));
         let published_at = recorded.unwrap_or(file.moment());
-        Ok(DatasetVersion::new(version.clone(), table, published_at, path, stamp, is_verified))
+        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, is_verified))
     }
 }
 

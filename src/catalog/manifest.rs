@@ -157,10 +157,10 @@ const fn published_by_default() -> bool {
     true
 }
 
-type Fault = (Range<usize>, String);
+type SpannedError = (Range<usize>, String);
 
 impl TypedManifest {
-    fn check(self) -> Result<Manifest, Fault> {
+    fn check(self) -> Result<Manifest, SpannedError> {
         let slug =
             Slug::parse_new(self.slug.get_ref()).map_err(|error| (self.slug.span(), error.to_string()))?;
         let coverage = |typed: Spanned<TypedCoverage>| {
@@ -193,7 +193,7 @@ impl TypedManifest {
     }
 }
 
-fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
+fn check_keep(keep: Spanned<usize>) -> Result<usize, SpannedError> {
     let most = super::publish::RETAINED_VERSION_COUNT_MAX;
     if (1..=most).contains(keep.get_ref()) {
         return Ok(keep.into_inner());
@@ -201,7 +201,7 @@ fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
     Err((keep.span(), format!("keep_versions is 1 to {most}, found {}", keep.get_ref())))
 }
 
-fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
+fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, SpannedError> {
     if let Some(extra) = tags.get(LIST_LENGTH_MAX) {
         return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} tags")));
     }
@@ -218,7 +218,7 @@ fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
     Ok(checked)
 }
 
-fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, Fault> {
+fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, SpannedError> {
     if let Some(extra) = related.get(LIST_LENGTH_MAX) {
         return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} related datasets")));
     }
@@ -227,7 +227,10 @@ fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, Fault> {
     related.into_iter().map(check).collect()
 }
 
-fn check_text(text: Option<Spanned<LocalizedText>>, length_max: usize) -> Result<LocalizedText, Fault> {
+fn check_text(
+    text: Option<Spanned<LocalizedText>>,
+    length_max: usize,
+) -> Result<LocalizedText, SpannedError> {
     let Some(text) = text else { return Ok(LocalizedText::default()) };
     let span = text.span();
     let text = text.into_inner();
@@ -239,7 +242,7 @@ fn check_text(text: Option<Spanned<LocalizedText>>, length_max: usize) -> Result
 
 fn check_columns(
     columns: BTreeMap<String, Spanned<ColumnNote>>,
-) -> Result<BTreeMap<String, ColumnNote>, Fault> {
+) -> Result<BTreeMap<String, ColumnNote>, SpannedError> {
     let check = |(name, note): (String, Spanned<ColumnNote>)| {
         let span = note.span();
         let note = note.into_inner();
@@ -308,48 +311,48 @@ mod tests {
 
     #[test]
     fn a_fault_of_provenance_names_field_expected_and_found() {
-        check_fault(
+        check_error(
             "slug = \"a\"\nhomepage = \"ftp://x\"\n",
             2,
             12,
             "homepage: expected an address that begins with https:// or http://, found `ftp://x`",
         );
-        check_fault("slug = \"a\"\ncontact = \"me\"\n", 2, 11, "contact: expected an e-mail address");
-        check_fault(
+        check_error("slug = \"a\"\ncontact = \"me\"\n", 2, 11, "contact: expected an e-mail address");
+        check_error(
             "slug = \"a\"\ncitation = \" \"\n",
             2,
             12,
             "citation: expected one line of 1 to 2000 characters, found nothing",
         );
-        check_fault("slug = \"a\"\nupdate_frequency = \"often\"\n", 2, 20, "found `often`");
-        check_fault("slug = \"a\"\n[publisher]\nurl = \"https://x.test\"\n", 2, 1, "name");
-        check_fault("slug = \"a\"\n[publisher]\nname = \"x\"\nemail = \"x\"\n", 4, 1, "email");
-        check_fault("slug = \"a\"\n[publisher]\nname = \"\"\n", 3, 8, "publisher.name: expected");
-        check_fault(
+        check_error("slug = \"a\"\nupdate_frequency = \"often\"\n", 2, 20, "found `often`");
+        check_error("slug = \"a\"\n[publisher]\nurl = \"https://x.test\"\n", 2, 1, "name");
+        check_error("slug = \"a\"\n[publisher]\nname = \"x\"\nemail = \"x\"\n", 4, 1, "email");
+        check_error("slug = \"a\"\n[publisher]\nname = \"\"\n", 3, 8, "publisher.name: expected");
+        check_error(
             "slug = \"a\"\n[coverage]\nfrom = 2024\n",
             3,
             8,
             "coverage.from: expected a date such as 2024-01-31, \"2024-01\" or \"2024\", found the number 2024",
         );
-        check_fault("slug = \"a\"\n[coverage]\nto = \"2023-02-29\"\n", 3, 6, "found `2023-02-29`");
-        check_fault("slug = \"a\"\n[coverage]\nfrom = 2024-01-01T00:00:00Z\n", 3, 8, "coverage.from");
-        check_fault(
+        check_error("slug = \"a\"\n[coverage]\nto = \"2023-02-29\"\n", 3, 6, "found `2023-02-29`");
+        check_error("slug = \"a\"\n[coverage]\nfrom = 2024-01-01T00:00:00Z\n", 3, 8, "coverage.from");
+        check_error(
             "slug = \"a\"\n[coverage]\nfrom = \"2024\"\nto = \"2023-12\"\n",
             4,
             6,
             "not before `2024`",
         );
-        check_fault(
+        check_error(
             "slug = \"a\"\n[coverage]\nplaces = []\n",
             2,
             1,
             "coverage: expected `from`, `to` or `places`",
         );
-        check_fault("slug = \"a\"\n[coverage]\nplaces = [\"x\", \"\"]\n", 3, 16, "coverage.places");
+        check_error("slug = \"a\"\n[coverage]\nplaces = [\"x\", \"\"]\n", 3, 16, "coverage.places");
     }
 
     #[track_caller]
-    fn check_fault(text: &str, line: usize, column: usize, words: &str) {
+    fn check_error(text: &str, line: usize, column: usize, words: &str) {
         match parse(text) {
             Err(CatalogError::Manifest { line: at_line, column: at_column, message, .. }) => {
                 assert_eq!((at_line, at_column), (line, column), "{message}");
@@ -361,22 +364,22 @@ mod tests {
 
     #[test]
     fn a_fault_names_its_line_and_column() {
-        check_fault("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
-        check_fault("slug = \"A\"\n", 1, 8, "slug");
-        check_fault("slug = \"search\"\n", 1, 8, "reserved");
-        check_fault("slug = \"a\"\ntitle = \"A\"\n", 2, 9, "expected a table of texts such as { en");
-        check_fault("slug = \"a\"\ndescription = 5\n", 2, 15, "expected a table of texts such as { en");
-        check_fault(
+        check_error("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
+        check_error("slug = \"A\"\n", 1, 8, "slug");
+        check_error("slug = \"search\"\n", 1, 8, "reserved");
+        check_error("slug = \"a\"\ntitle = \"A\"\n", 2, 9, "expected a table of texts such as { en");
+        check_error("slug = \"a\"\ndescription = 5\n", 2, 15, "expected a table of texts such as { en");
+        check_error(
             "slug = \"a\"\n[columns]\nid = \"key\"\n",
             3,
             6,
             "expected a table such as { description",
         );
-        check_fault("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
-        check_fault("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
-        check_fault("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
-        check_fault("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
-        check_fault("slug = \"a\"\nkeep_versions = 0\n", 2, 17, "1 to 16");
-        check_fault("slug = \n", 1, 8, "");
+        check_error("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
+        check_error("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
+        check_error("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
+        check_error("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
+        check_error("slug = \"a\"\nkeep_versions = 0\n", 2, 17, "1 to 16");
+        check_error("slug = \n", 1, 8, "");
     }
 }

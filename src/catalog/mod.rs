@@ -4,24 +4,24 @@
 
 mod changelog;
 mod choose;
+mod compatibility;
 mod data_directory;
 mod dataset;
 mod error;
-mod file_mark;
+mod file_identity;
 mod listing;
 mod load;
 mod manifest;
 mod nearest;
-pub mod patrol;
-mod promise;
 mod provenance;
 pub mod publish;
 mod record;
+pub mod scrubber;
 mod slug;
 mod snapshot;
 mod text_file;
-mod trust;
 pub mod verification;
+mod verified_marks;
 mod watch;
 
 use std::collections::HashMap;
@@ -33,6 +33,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 
 pub use changelog::{ChangelogEntry, parse as parse_changelog};
+pub use compatibility::{BreakingChange, CompatibilityCheck};
 pub use data_directory::DataDirectory;
 pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
@@ -41,7 +42,6 @@ pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// What readers of a store file need, so that the layers above name one catalog and not its file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
 pub use nearest::nearest_slug;
-pub use promise::{Breach, Promise};
 pub use provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
 pub use record::{Choices, IndexChoice};
 pub use slug::{Slug, SlugError};
@@ -51,14 +51,14 @@ pub use watch::Watcher;
 use choose::choose;
 use data_directory::DatasetFolder;
 use load::{FolderMark, Known};
-use patrol::PatrolCounts;
-use trust::{Trust, Verdict};
+use scrubber::ScrubCounts;
 use verification::{Task, VerificationCounts};
+use verified_marks::{Verdict, VerifiedMarks};
 
 use semver::Version;
 
 use crate::clock::Moment;
-use crate::limits::catalog::VERIFICATION_LINE_FILES_MAX;
+use crate::limits::catalog::VERIFICATION_QUEUE_FILES_MAX;
 
 /// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
 pub struct Catalog {
@@ -66,11 +66,11 @@ pub struct Catalog {
     snapshot: RwLock<Arc<Snapshot>>,
     /// How each folder looked when it was loaded. One reload at a time holds it.
     marks: Mutex<HashMap<Slug, FolderMark>>,
-    patrolled: PatrolCounts,
-    trust: Trust,
+    scrub_counts: ScrubCounts,
+    verified_marks: VerifiedMarks,
     verification: VerificationCounts,
     /// Store files that have to be verified before they are served. What finds no room comes in when the line is empty.
-    line: (Sender<Task>, Receiver<Task>),
+    verification_queue: (Sender<Task>, Receiver<Task>),
 }
 
 /// What a reload found.
@@ -87,20 +87,20 @@ pub struct ReloadReport {
 impl Catalog {
     /// Opens everything that is published under `directory`, creating the folder of datasets where it is absent.
     pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
-        Self::open_with_line(directory, VERIFICATION_LINE_FILES_MAX)
+        Self::open_with_queue(directory, VERIFICATION_QUEUE_FILES_MAX)
     }
 
-    fn open_with_line(directory: DataDirectory, files_max: usize) -> Result<Self, CatalogError> {
+    fn open_with_queue(directory: DataDirectory, files_max: usize) -> Result<Self, CatalogError> {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
         let catalog = Self {
-            trust: Trust::load(&directory.verified()),
+            verified_marks: VerifiedMarks::load(&directory.verified()),
             directory,
             snapshot: RwLock::default(),
             marks: Mutex::default(),
-            patrolled: PatrolCounts::default(),
+            scrub_counts: ScrubCounts::default(),
             verification: VerificationCounts::default(),
-            line: bounded(files_max),
+            verification_queue: bounded(files_max),
         };
         // Nothing is known yet that the time could matter for.
         catalog.reload(Moment::from_unix_millis(0))?;
@@ -113,8 +113,8 @@ impl Catalog {
     }
 
     /// What the background pass over the store files has done.
-    pub fn patrolled(&self) -> &PatrolCounts {
-        &self.patrolled
+    pub fn scrub_counts(&self) -> &ScrubCounts {
+        &self.scrub_counts
     }
 
     /// How far the verification of new and changed store files is.
@@ -141,9 +141,9 @@ impl Catalog {
         let mut entries = HashMap::with_capacity(loaded.len());
         let mut new_marks = HashMap::with_capacity(loaded.len());
         let mut released = false;
-        for Loaded { slug, mark, entry, look } in loaded {
-            released |= look == Look::Released;
-            if look == Look::Changed {
+        for Loaded { slug, mark, entry, state } in loaded {
+            released |= state == FolderState::Released;
+            if state == FolderState::Changed {
                 report.changed.push(slug.to_string());
             }
             match &entry {
@@ -163,16 +163,16 @@ impl Catalog {
         if !report.changed.is_empty() || released {
             let changed_at = if report.changed.is_empty() { before.changed_at() } else { now };
             self.replace(entries, changed_at.max(self.changed_on_disk(&before)));
-            self.line_up();
+            self.enqueue_verification();
         }
         Ok(report)
     }
 
     /// Has new and changed store files verified, as many as there is room for: those that are asked for first, small ones
     /// before large ones. One thread at a time lines up, so that the room is not taken meanwhile: the caller holds `marks`.
-    fn line_up(&self) {
-        let (line, _) = &self.line;
-        let room = line.capacity().unwrap_or(0).saturating_sub(line.len());
+    fn enqueue_verification(&self) {
+        let (queue, _) = &self.verification_queue;
+        let room = queue.capacity().unwrap_or(0).saturating_sub(queue.len());
         let snapshot = self.snapshot();
         let mut waiting: Vec<(bool, u64, &str, &DatasetVersion)> = Vec::new();
         for dataset in snapshot.datasets() {
@@ -186,28 +186,28 @@ impl Catalog {
             version.claim_verification();
             self.verification.add(bytes);
             // There is room, and both ends are held by the catalog.
-            drop(line.try_send(Task::new(slug, version)));
+            drop(queue.try_send(Task::new(slug, version)));
         }
     }
 
     /// Lines up what found no room before.
-    fn line_up_the_rest(&self) {
+    fn enqueue_deferred(&self) {
         let _one_thread_lines_up = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.line_up();
+        self.enqueue_verification();
     }
 
     /// Takes what is `damaged` out of service. Where it is the current version, the highest sound one below it is served
     /// in its place; without one the dataset is. It comes back when the file changes, or is found sound at the next
     /// start.
     pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
-        self.take_out(damaged, slug, reason, Verdict::Doubtful, now);
+        self.withdraw(damaged, slug, reason, Verdict::Doubtful, now);
     }
 
     /// The same, and remembers `verdict` on the file.
-    fn take_out(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
+    fn withdraw(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.trust.note(slug, &damaged.version, damaged.stamp, verdict);
-        self.save_trust();
+        self.verified_marks.note(slug, &damaged.version, damaged.identity, verdict);
+        self.save_verified_marks();
         let snapshot = self.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
         let is_damaged = |version: &DatasetVersion| Arc::ptr_eq(&version.table, &damaged.table);
@@ -249,7 +249,7 @@ impl Catalog {
     }
 
     /// A memory that cannot be written costs the next start a verification.
-    fn save_trust(&self) {
+    fn save_verified_marks(&self) {
         let snapshot = self.snapshot();
         let is_kept = |slug: &str, version: &Version| match snapshot.get(slug) {
             Some(Entry::Serving(dataset)) => {
@@ -259,7 +259,7 @@ impl Catalog {
             Some(Entry::Quarantined { .. }) => true,
             None => false,
         };
-        if let Err(error) = self.trust.save(is_kept) {
+        if let Err(error) = self.verified_marks.save(is_kept) {
             tracing::warn!(%error, "which store files were verified cannot be remembered");
         }
     }
@@ -297,12 +297,17 @@ impl Catalog {
         let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
         let mark = match FolderMark::of(folder) {
             Ok(mark) if known_mark == Some(&mark) => {
-                let (entry, look) = release(present, now);
-                return Loaded { slug, entry, mark: Some(mark), look };
+                let (entry, state) = release(present, now);
+                return Loaded { slug, entry, mark: Some(mark), state };
             }
             Ok(mark) => mark,
             Err(error) => {
-                return Loaded { slug, mark: None, entry: Some(quarantined(error)), look: Look::Changed };
+                return Loaded {
+                    slug,
+                    mark: None,
+                    entry: Some(quarantined(error)),
+                    state: FolderState::Changed,
+                };
             }
         };
         let dataset = match present {
@@ -310,11 +315,11 @@ impl Catalog {
             _ => None,
         };
         let known = Known { mark: known_mark, dataset };
-        let entry = match load::load(folder, &mark, &known, &self.trust, now) {
+        let entry = match load::load(folder, &mark, &known, &self.verified_marks, now) {
             Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
             Err(error) => Some(quarantined(error)),
         };
-        Loaded { slug, mark: Some(mark), entry, look: Look::Changed }
+        Loaded { slug, mark: Some(mark), entry, state: FolderState::Changed }
     }
 
     fn folders(&self) -> Result<Vec<(Slug, DatasetFolder)>, CatalogError> {
@@ -336,14 +341,14 @@ struct Loaded {
     slug: Slug,
     mark: Option<FolderMark>,
     entry: Option<Entry>,
-    look: Look,
+    state: FolderState,
 }
 
 /// What a look at a folder came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
+enum FolderState {
     /// Everything is as before.
-    Same,
+    Unchanged,
     /// The files are as before; versions that were held for walks are not needed any more.
     Released,
     /// The files changed.
@@ -351,15 +356,15 @@ enum Look {
 }
 
 /// The same entry without the versions that no walk reads any more.
-fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, Look) {
+fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, FolderState) {
     if let Some(Entry::Serving(dataset)) = present
-        && dataset.held.iter().any(|version| !version.is_walked(now))
+        && dataset.held.iter().any(|version| !version.has_recent_cursor(now))
     {
         let mut kept = Dataset::clone(dataset);
-        kept.held.retain(|version| version.is_walked(now));
-        return (Some(Entry::Serving(Arc::new(kept))), Look::Released);
+        kept.held.retain(|version| version.has_recent_cursor(now));
+        return (Some(Entry::Serving(Arc::new(kept))), FolderState::Released);
     }
-    (present.cloned(), Look::Same)
+    (present.cloned(), FolderState::Unchanged)
 }
 
 impl std::fmt::Debug for Catalog {

@@ -78,7 +78,7 @@ pub const UPDATE_FREQUENCIES: [UpdateFrequency; 11] = [
     UpdateFrequency { word: "never", code: "NEVER" },
 ];
 
-pub(super) type Fault = (Range<usize>, String);
+pub(super) type SpannedError = (Range<usize>, String);
 
 /// `[publisher]` as typed.
 #[derive(Debug, Deserialize)]
@@ -99,7 +99,7 @@ pub(super) struct TypedCoverage {
 }
 
 impl TypedPublisher {
-    pub(super) fn check(self) -> Result<Publisher, Fault> {
+    pub(super) fn check(self) -> Result<Publisher, SpannedError> {
         let name = check_text("publisher.name", &self.name, NAME_LENGTH_CHARS_MAX)?;
         let url = self.url.map(|url| check_address("publisher.url", url)).transpose()?;
         Ok(Publisher { name, url })
@@ -108,7 +108,7 @@ impl TypedPublisher {
 
 impl TypedCoverage {
     /// `span` is where the table stands.
-    pub(super) fn check(self, span: Range<usize>) -> Result<Coverage, Fault> {
+    pub(super) fn check(self, span: Range<usize>) -> Result<Coverage, SpannedError> {
         let to_span = self.to.as_ref().map(Spanned::span);
         let from = self.from.as_ref().map(|from| check_date("coverage.from", from)).transpose()?;
         let to = self.to.as_ref().map(|to| check_date("coverage.to", to)).transpose()?;
@@ -133,7 +133,11 @@ impl TypedCoverage {
 }
 
 /// A text of a length, without white space at its ends.
-pub(super) fn check_text(field: &str, text: &Spanned<String>, length_max: usize) -> Result<String, Fault> {
+pub(super) fn check_text(
+    field: &str,
+    text: &Spanned<String>,
+    length_max: usize,
+) -> Result<String, SpannedError> {
     let trimmed = text.get_ref().trim();
     let found = trimmed.chars().count();
     if (1..=length_max).contains(&found) && !trimmed.chars().any(char::is_control) {
@@ -144,7 +148,7 @@ pub(super) fn check_text(field: &str, text: &Spanned<String>, length_max: usize)
 }
 
 /// An address that a browser may follow.
-pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String, Fault> {
+pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String, SpannedError> {
     let text = url.get_ref().as_str();
     if is_address(text) {
         return Ok(url.into_inner());
@@ -154,7 +158,7 @@ pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String,
 }
 
 /// An e-mail address or a web address.
-pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, Fault> {
+pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, SpannedError> {
     let text = contact.get_ref().as_str();
     if is_address(text) || is_email(text) {
         return Ok(contact.into_inner());
@@ -163,7 +167,7 @@ pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, Fault> {
     Err((contact.span(), format!("contact: {expected}, found {}", shown(text))))
 }
 
-pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, Fault> {
+pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, SpannedError> {
     let known = UPDATE_FREQUENCIES.into_iter().find(|known| known.word == word.get_ref());
     known.ok_or_else(|| {
         let words = UPDATE_FREQUENCIES.map(|known| known.word).join(", ");
@@ -172,7 +176,7 @@ pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency,
 }
 
 /// A day, a month or a year, as TOML writes a date or as a text.
-fn check_date(field: &str, date: &Spanned<toml::Value>) -> Result<String, Fault> {
+fn check_date(field: &str, date: &Spanned<toml::Value>) -> Result<String, SpannedError> {
     let text = match date.get_ref() {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),

@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use mercato_format::Table;
 use semver::Version;
 
+use super::compatibility::{BreakingChange, CompatibilityCheck};
 use super::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, FEATURED_FILE, MANIFEST_FILE,
     METHODOLOGY_FILE, RECORD_FILE, UNPUBLISHED_FILE,
 };
 use super::error::CatalogError;
-use super::file_mark::Stamp;
+use super::file_identity::FileIdentity;
 use super::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
-use super::promise::{Breach, Promise};
 use super::record::{Choices, Record};
 use super::slug::Slug;
 use super::text_file;
@@ -45,7 +45,7 @@ pub struct Published {
     /// Versions that were removed because newer ones push them out.
     pub removed: Vec<Version>,
     /// What the version breaks of what the ones before promised.
-    pub breaches: Vec<Breach>,
+    pub breaking_changes: Vec<BreakingChange>,
 }
 
 /// Why nothing was published.
@@ -60,7 +60,7 @@ pub enum PublishError<E> {
 }
 
 /// What to publish and how.
-pub struct Order<'a> {
+pub struct PublishRequest<'a> {
     /// The server's data directory.
     pub data: &'a DataDirectory,
     /// The folder with `dataset.toml` and the texts.
@@ -78,8 +78,8 @@ pub struct Order<'a> {
     pub clock: &'a dyn Clock,
 }
 
-impl<'a> Order<'a> {
-    /// An order without further wishes.
+impl<'a> PublishRequest<'a> {
+    /// An request without further wishes.
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Self {
         Self { data, folder, version, keep: None, choices: None, allows_breaking: false, clock: &SystemClock }
     }
@@ -92,20 +92,20 @@ pub fn publish<E>(
     version: &Version,
     write_store: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
-    publish_by(Order::new(data, folder, version), |path, _| write_store(path))
+    publish_by(PublishRequest::new(data, folder, version), |path, _| write_store(path))
 }
 
 /// Publishes a version.
 ///
 /// `write_store` writes, syncs and verifies the store file at the path that it gets, as `TableWriter::commit` does; a
-/// server takes its word for the soundness of the file. It may ask the promise whether its columns will be taken, as soon
+/// server takes its word for the soundness of the file. It may ask the compatibility whether its columns will be taken, as soon
 /// as it knows them; they are looked at again in any case. It runs before anything becomes visible; when it fails,
 /// nothing changed.
 pub fn publish_by<E>(
-    order: Order<'_>,
-    write_store: impl FnOnce(&Path, &Promise) -> Result<(), E>,
+    request: PublishRequest<'_>,
+    write_store: impl FnOnce(&Path, &CompatibilityCheck) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
-    let Order { data, folder, version, keep, choices, allows_breaking, clock } = order;
+    let PublishRequest { data, folder, version, keep, choices, allows_breaking, clock } = request;
     let manifest = Manifest::load(folder)?;
     let texts = read_texts(folder)?;
     let target = data.dataset(&manifest.slug);
@@ -117,19 +117,20 @@ pub fn publish_by<E>(
     let mut record = Record::read(&target)?.unwrap_or_default();
     let changelog =
         texts.iter().find(|(name, _)| *name == CHANGELOG_FILE).and_then(|(_, text)| text.as_deref());
-    let promise = Promise::read(&target, &manifest.slug, version, changelog, allows_breaking)?;
+    let compatibility =
+        CompatibilityCheck::read(&target, &manifest.slug, version, changelog, allows_breaking)?;
 
     let incoming = target.incoming_store(version);
-    write_store(&incoming, &promise).map_err(PublishError::Store)?;
+    write_store(&incoming, &compatibility).map_err(PublishError::Store)?;
     let table = open_store(&incoming)?;
     let columns = table.columns().iter().map(|column| (column.name.as_str(), column.kind));
-    let breaches = promise.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
+    let breaking_changes = compatibility.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
     let now = clock.now();
     for (name, text) in texts {
         replace_file(&target.file(name), text.as_deref())?;
         record.note_file(name, text.as_deref(), now);
     }
-    let verified = Stamp::of(&incoming)?.map(|stamp| stamp.mark);
+    let verified = FileIdentity::of(&incoming)?.map(|identity| identity.mark);
     record.note_version(version, table.fingerprint(), choices, verified, now);
     record.note_change(now);
     // Before the store file appears, so that a server finds the facts with it.
@@ -143,8 +144,8 @@ pub fn publish_by<E>(
     let removed = retire(&target, version, keep)?;
     record.note_file(CURRENT_FILE, None, now);
     record.keep_only(|kept| target.store(kept).is_file());
-    if let Some(stamp) = Stamp::of(&path)? {
-        record.note_place(version, &stamp);
+    if let Some(identity) = FileIdentity::of(&path)? {
+        record.note_place(version, &identity);
     }
     replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
     touch_changed(data, now)?;
@@ -155,7 +156,7 @@ pub fn publish_by<E>(
         rows: table.row_count(),
         bytes: table.file_bytes(),
         removed,
-        breaches,
+        breaking_changes,
     })
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data_directory::{DatasetFolder, RECORD_FILE};
 use super::error::CatalogError;
-use super::file_mark::{FileMark, Stamp};
+use super::file_identity::{FileIdentity, FileMark};
 use super::text_file;
 use crate::clock::Moment;
 
@@ -93,9 +93,9 @@ impl VerifiedFact {
         hash(format!("{file:?} {changed_nanos:?} {content}").as_bytes())
     }
 
-    fn vouches_for(&self, stamp: &Stamp, content: &str) -> bool {
-        self.file == stamp.mark
-            && self.changed_nanos.is_none_or(|nanos| nanos == stamp.changed_nanos)
+    fn certifies(&self, identity: &FileIdentity, content: &str) -> bool {
+        self.file == identity.mark
+            && self.changed_nanos.is_none_or(|nanos| nanos == identity.changed_nanos)
             && self.seal == Self::seal_of(&self.file, self.changed_nanos, content)
     }
 }
@@ -162,11 +162,12 @@ impl Record {
     }
 
     /// Notes how the verified store file of a version looks now that its name does not change any more.
-    pub(super) fn note_place(&mut self, version: &Version, stamp: &Stamp) {
+    pub(super) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
         if let Some(fact) = self.versions.get_mut(&version.to_string())
-            && fact.verified.as_ref().is_some_and(|verified| verified.file == stamp.mark)
+            && fact.verified.as_ref().is_some_and(|verified| verified.file == identity.mark)
         {
-            fact.verified = Some(VerifiedFact::new(stamp.mark, Some(stamp.changed_nanos), &fact.fingerprint));
+            fact.verified =
+                Some(VerifiedFact::new(identity.mark, Some(identity.changed_nanos), &fact.fingerprint));
         }
     }
 
@@ -181,9 +182,9 @@ impl Record {
     }
 
     /// Whether the publication verified this very file.
-    pub(super) fn vouches_for(&self, version: &Version, content: Fingerprint, stamp: &Stamp) -> bool {
+    pub(super) fn certifies(&self, version: &Version, content: Fingerprint, identity: &FileIdentity) -> bool {
         let verified = self.fact(version, content).and_then(|fact| fact.verified.as_ref());
-        verified.is_some_and(|verified| verified.vouches_for(stamp, &content.to_string()))
+        verified.is_some_and(|verified| verified.certifies(identity, &content.to_string()))
     }
 
     /// The highest version of which it is known how it was made.
@@ -236,8 +237,8 @@ mod tests {
     const LATER: Moment = Moment::from_unix_millis(1_800_000_000_123);
     const NOW: Moment = Moment::from_unix_millis(1_700_000_000_123);
 
-    fn stamp(path: &std::path::Path) -> Stamp {
-        Stamp::of(path).unwrap().unwrap()
+    fn identity(path: &std::path::Path) -> FileIdentity {
+        FileIdentity::of(path).unwrap().unwrap()
     }
 
     #[test]
@@ -262,27 +263,27 @@ mod tests {
         std::fs::write(&own, "rows").unwrap();
         let (version, content) = (Version::new(1, 0, 0), Fingerprint([7; 16]));
         let mut record = Record::default();
-        record.note_version(&version, content, None, Some(stamp(&own).mark), NOW);
-        assert!(record.vouches_for(&version, content, &stamp(&own)));
-        record.note_place(&version, &stamp(&own));
-        assert!(record.vouches_for(&version, content, &stamp(&own)));
-        assert!(!record.vouches_for(&version, Fingerprint([8; 16]), &stamp(&own)), "other content");
+        record.note_version(&version, content, None, Some(identity(&own).mark), NOW);
+        assert!(record.certifies(&version, content, &identity(&own)));
+        record.note_place(&version, &identity(&own));
+        assert!(record.certifies(&version, content, &identity(&own)));
+        assert!(!record.certifies(&version, Fingerprint([8; 16]), &identity(&own)), "other content");
         std::fs::copy(&own, &copy).unwrap();
-        assert!(!record.vouches_for(&version, content, &stamp(&copy)), "a copy is another file");
+        assert!(!record.certifies(&version, content, &identity(&copy)), "a copy is another file");
         let written_at = std::fs::metadata(&own).unwrap().modified().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(&own, "raws").unwrap();
         std::fs::File::options().write(true).open(&own).unwrap().set_modified(written_at).unwrap();
-        assert!(!record.vouches_for(&version, content, &stamp(&own)), "written, its time set back");
+        assert!(!record.certifies(&version, content, &identity(&own)), "written, its time set back");
         let forged = record.to_text().replace(
             &format!(
                 "\"changedNanos\": {}",
                 record.versions["1.0.0"].verified.as_ref().unwrap().changed_nanos.unwrap()
             ),
-            &format!("\"changedNanos\": {}", stamp(&own).changed_nanos),
+            &format!("\"changedNanos\": {}", identity(&own).changed_nanos),
         );
         let forged: Record = serde_json::from_str(&forged).unwrap();
-        assert!(!forged.vouches_for(&version, content, &stamp(&own)), "an edited record");
+        assert!(!forged.certifies(&version, content, &identity(&own)), "an edited record");
     }
 
     #[test]

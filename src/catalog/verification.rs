@@ -2,7 +2,7 @@
 //! fast as the disk reads, some files side by side.
 //!
 //! What a publication has just verified, and what an earlier run found sound, does not come here. Damage that a disk
-//! does later is the patrol's. Knows no query and no status code.
+//! does later is the scrubber's. Knows no query and no status code.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select};
 
-use super::patrol::{Finding, Look, Stopped, look_at};
-use super::trust::Verdict;
+use super::scrubber::{FileCheck, Finding, Stopped, verify_file};
+use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion};
 use crate::clock::Clock;
-use crate::limits::catalog::{PATROL_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
+use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
 
 /// A store file that has to be verified.
 pub(super) struct Task {
@@ -79,7 +79,7 @@ impl VerificationCounts {
 /// What the operator hears of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Files wait; told now and then.
+    /// Files wait; reported now and then.
     Busy,
     /// No file waits any more.
     Done,
@@ -145,44 +145,44 @@ impl Shared {
     fn work(&self, stopped: &Receiver<()>) {
         loop {
             let task = select! {
-                recv(self.catalog.line.1) -> task => task,
+                recv(self.catalog.verification_queue.1) -> task => task,
                 recv(stopped) -> _ => return,
             };
             let Ok(task) = task else { return };
-            let Ok(look) = look_at(&task.version, &mut |bytes| self.note_block(bytes, stopped)) else {
+            let Ok(check) = verify_file(&task.version, &mut |bytes| self.note_block(bytes, stopped)) else {
                 return;
             };
-            self.conclude(&task, look);
+            self.conclude(&task, check);
         }
     }
 
-    fn conclude(&self, task: &Task, look: Look) {
+    fn conclude(&self, task: &Task, check: FileCheck) {
         let (catalog, counts) = (&self.catalog, &self.catalog.verification);
         let (version, now) = (&task.version, self.clock.now());
-        let damage = match look {
-            Look::Sound(stamp) => {
-                catalog.trust.note(&task.slug, &version.version, stamp, Verdict::Sound);
+        let damage = match check {
+            FileCheck::Sound(identity) => {
+                catalog.verified_marks.note(&task.slug, &version.version, identity, Verdict::Sound);
                 catalog.admit(version, &task.slug, now);
                 None
             }
             // The next look at the folder sees another file and has that one verified.
-            Look::Elsewhere => None,
-            Look::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
-            Look::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
+            FileCheck::Replaced => None,
+            FileCheck::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
+            FileCheck::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
         };
         if let Some((verdict, reason)) = damage {
             counts.damaged.fetch_add(1, Ordering::Relaxed);
-            catalog.take_out(version, &task.slug, &reason, verdict, now);
+            catalog.withdraw(version, &task.slug, &reason, verdict, now);
             let version = version.version.to_string();
             (self.report)(&Progress::Damaged(Finding { slug: task.slug.clone(), version, reason }));
         }
         // Before this one is counted as done, so that nobody takes an empty line for the end.
-        if catalog.line.1.is_empty() {
-            catalog.line_up_the_rest();
+        if catalog.verification_queue.1.is_empty() {
+            catalog.enqueue_deferred();
         }
         let done = counts.files_done.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if done >= counts.files() {
-            catalog.save_trust();
+            catalog.save_verified_marks();
             (self.report)(&Progress::Done);
         }
     }
@@ -190,7 +190,7 @@ impl Shared {
     fn note_block(&self, bytes: u64, stopped: &Receiver<()>) -> Result<(), Stopped> {
         self.catalog.verification.bytes_done.fetch_add(bytes, Ordering::Relaxed);
         if self.is_time_to_tell() {
-            self.catalog.save_trust();
+            self.catalog.save_verified_marks();
             (self.report)(&Progress::Busy);
         }
         match stopped.recv_timeout(self.turn(bytes)) {
@@ -202,7 +202,7 @@ impl Shared {
     /// How long to wait, so that all threads together keep to the rate.
     fn turn(&self, bytes: u64) -> Duration {
         let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
-        let micros = bytes.max(PATROL_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
+        let micros = bytes.max(SCRUB_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         *free_at = (*free_at).max(now) + Duration::from_micros(micros);
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn files_that_find_no_room_in_the_line_are_verified_after_those_in_it() {
         let folder = copied(7);
-        let catalog = Arc::new(Catalog::open_with_line(DataDirectory::new(folder.path()), 2).unwrap());
-        assert_eq!((catalog.line.0.len(), catalog.verification().files()), (2, 2));
+        let catalog = Arc::new(Catalog::open_with_queue(DataDirectory::new(folder.path()), 2).unwrap());
+        assert_eq!((catalog.verification_queue.0.len(), catalog.verification().files()), (2, 2));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let (told, ends) = bounded(16);
-        let report = move |progress: &Progress| drop(told.send(progress.clone()));
+        let (reports, ends) = bounded(16);
+        let report = move |progress: &Progress| drop(reports.send(progress.clone()));
         let _verifier = Verifier::start(&catalog, &clock, None, report).unwrap();
         assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(Progress::Done));
         assert_eq!((catalog.verification().files(), catalog.verification().files_done()), (7, 7));

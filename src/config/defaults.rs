@@ -11,7 +11,7 @@ use super::{STREAM_WORKERS_PER_WORKER, WORKERS_DEFAULT_MIN, WORKERS_PER_CORE};
 use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
-use crate::limits::catalog::PATROL_BYTES_PER_SECOND;
+use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
 use crate::limits::net;
 
@@ -43,7 +43,7 @@ fn told(field: &str) -> Option<String> {
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
-        "checksum_rate" => (PATROL_BYTES_PER_SECOND >> 20).to_string(),
+        "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),
         "max_connections" => format!(
             "{}, or what the file descriptors allow less {}",

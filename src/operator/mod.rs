@@ -3,15 +3,15 @@
 //! An order that comes over the admin listener and one that the tools carry out on closed books take the same way
 //! and give the same answer. Knows no listener, no status code and no command line.
 
-mod answer;
-mod key_orders;
-mod order;
-mod relation_answer;
-mod relation_orders;
+mod command;
+mod key_commands;
+mod output;
+mod relation_commands;
+mod relation_output;
 
-pub use answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
-    Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
+pub use command::{CommandError, Context, OperatorCommand};
+pub use output::{
+    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
+    CreatedKey, Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
 };
-pub use order::{Context, Order, OrderError};
-pub use relation_answer::{RelationAdded, RelationLine, Relations};
+pub use relation_output::{RelationAdded, RelationLine, Relations};

@@ -3,11 +3,11 @@
 use mercato_format::order::{float_key, integer_key, wide_key};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Texts};
 
-use crate::query::fault::{Fault, Reason};
 use crate::query::filter::{Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
 use crate::query::predicate::{highest_key, nan_key};
+use crate::query::validation_error::{Reason, ValidationError};
 use crate::words::quoted;
 
 /// Nanoseconds of a day.
@@ -27,15 +27,15 @@ pub enum Bound {
 /// Reads a literal for a column.
 ///
 /// # Errors
-/// A fault with reason `TYPE_MISMATCH`.
-pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Bound, Fault> {
+/// An error with reason `TYPE_MISMATCH`.
+pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Bound, ValidationError> {
     let refuse = |expected: &str, hint: &str| {
         let found = match value {
             Scalar::Text(text) => format!("the string {}", quoted(text)),
             other => other.type_name().to_owned(),
         };
         let message = format!("column {} holds {expected}, found {found}", quoted(&meta.name));
-        Fault::new(Reason::TypeMismatch, pointer, message, hint)
+        ValidationError::new(Reason::TypeMismatch, pointer, message, hint)
     };
     match (meta.kind, value) {
         (ColumnKind::Text, Scalar::Text(text)) => Ok(Bound::Text(text.clone())),

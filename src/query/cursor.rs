@@ -6,9 +6,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use mercato_format::Fingerprint;
 
-use crate::query::fault::{Fault, Reason};
 use crate::query::filter::Scalar;
 use crate::query::json::Json;
+use crate::query::validation_error::{Reason, ValidationError};
 
 /// Bytes of a cursor, at most.
 pub const CURSOR_BYTES_MAX: usize = 4096;
@@ -71,8 +71,8 @@ impl Cursor {
     /// Reads a cursor.
     ///
     /// # Errors
-    /// A fault with reason `CURSOR_INVALID`.
-    pub fn decode(text: &str) -> Result<Cursor, Fault> {
+    /// An error with reason `CURSOR_INVALID`.
+    pub fn decode(text: &str) -> Result<Cursor, ValidationError> {
         if text.len() > CURSOR_BYTES_MAX {
             return Err(invalid(format!("expected at most {CURSOR_BYTES_MAX} bytes, found {}", text.len())));
         }
@@ -114,10 +114,10 @@ fn parse_id(id: &str) -> Option<(u32, Option<Binding>)> {
     Some((row, Some(Binding { fingerprint: fingerprint.parse().ok()?, query })))
 }
 
-/// A fault with reason `CURSOR_INVALID`.
-pub(crate) fn invalid(what: impl Into<String>) -> Fault {
+/// An error with reason `CURSOR_INVALID`.
+pub(crate) fn invalid(what: impl Into<String>) -> ValidationError {
     let message = format!("it cannot be used: {}", what.into());
-    Fault::new(
+    ValidationError::new(
         Reason::CursorInvalid,
         "/cursor",
         message,

@@ -1,9 +1,9 @@
-//! Runs a plan. Which way is taken depends on exact counts from the indexes and on the budget of the walk; every way
+//! Runs a plan. Which way is taken depends on exact counts from the indexes and on the budget of the scan; every way
 //! gives the same rows. `N` rows, `F` expected matches, `k` rows wanted:
 //!
 //! 1. no filter, or one on the sort column alone: a slice of the permutation;
 //! 2. file order: rows found by the rarest indexed test where that is cheaper, else zone by zone until `k` are found;
-//! 3. sorted: walk the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
+//! 3. sorted: scan the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
 //!    most four times the visits expected;
 //! 4. sorted, else: all matches, then the first `k` by selection.
 //!
@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use mercato_format::FormatError;
 
+use crate::query::file_scan::FileScan;
+use crate::query::index_scan::IndexScan;
 use crate::query::matcher::{LeafMatcher, Node};
-use crate::query::natural::FileWalk;
 use crate::query::plan::{PaginationMode, Plan, SORTED_ROWS_MAX, Start};
 use crate::query::request::SortDirection;
 use crate::query::selection::{LIST_SHARE, Selection};
 use crate::query::top_k::TopRows;
-use crate::query::walk::RankWalk;
 
-/// Rows tested at a time while a permutation is walked.
-const WALK_BLOCK_ROWS: usize = 4096;
-/// Visits granted to every walk, so that small tables are never planned twice.
-const WALK_VISITS_MIN: f64 = 65_536.0;
+/// Rows tested at a time while a permutation is scanned.
+const SCAN_BLOCK_ROWS: usize = 4096;
+/// Visits granted to every scan, so that small tables are never planned twice.
+const SCAN_VISITS_MIN: f64 = 65_536.0;
 /// Rows that an index finds and that are tested sooner than a selection of them is made.
 const FEW_ROWS_MAX: u64 = 10_000;
 /// Rows collected from a selection at a time.
@@ -39,7 +39,7 @@ const TOP_ROW_COST: f64 = 10.0;
 /// Nanoseconds for a row when a list from an index has to be put in row order.
 const SORT_COST: f64 = 15.0;
 
-/// Where complete selections are kept between the pages of a walk.
+/// Where complete selections are kept between the pages of a scan.
 pub trait Selections: Sync {
     /// The selection of a filter on a store file, built by `build` when it is not at hand.
     ///
@@ -154,10 +154,10 @@ fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Re
     }
 }
 
-/// The walk in file order that begins where the plan does; an offset into filtered rows is not skipped yet.
-pub(crate) fn file_walk(plan: &Plan<'_>) -> FileWalk {
+/// The scan in file order that begins where the plan does; an offset into filtered rows is not skipped yet.
+pub(crate) fn file_scan(plan: &Plan<'_>) -> FileScan {
     let after = if let Start::Row(row) = plan.start { Some(row) } else { None };
-    FileWalk::new(plan.table.row_count(), plan.direction, after)
+    FileScan::new(plan.table.row_count(), plan.direction, after)
 }
 
 fn in_file_order(
@@ -166,13 +166,13 @@ fn in_file_order(
     selections: &dyn Selections,
 ) -> Result<Vec<u32>, FormatError> {
     let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
-    let mut walk = file_walk(plan);
+    let mut scan = file_scan(plan);
     match (&plan.filter, plan.start) {
         (Node::All, start) => {
             if let Start::Offset(offset) = start {
-                walk.skip_rows(offset);
+                scan.skip_rows(offset);
             }
-            walk.fill_all(wanted, &mut rows);
+            scan.fill_all(wanted, &mut rows);
         }
         (_, Start::Offset(offset)) if offset > 0 => {
             let selection = selection(plan, selections)?;
@@ -183,7 +183,7 @@ fn in_file_order(
         }
         (filter, _) => match cheaper_driver(filter, wanted, plan.table.row_count()) {
             Some(driver) => by_driver(plan, driver, wanted, &mut rows)?,
-            None => walk.fill(filter, wanted, usize::MAX, &mut rows)?,
+            None => scan.fill(filter, wanted, usize::MAX, &mut rows)?,
         },
     }
     Ok(rows)
@@ -242,7 +242,7 @@ fn by_driver(
     if plan.direction == SortDirection::Descending {
         found.reverse();
     }
-    for block in found.chunks(WALK_BLOCK_ROWS) {
+    for block in found.chunks(SCAN_BLOCK_ROWS) {
         let mut block = block.to_vec();
         plan.filter.retain(&mut block)?;
         rows.extend(block.iter().take(wanted - rows.len()));
@@ -268,45 +268,45 @@ fn sorted(
     let offset = if let Start::Offset(offset) = plan.start { offset } else { 0 };
     let indexed = plan.table.column(column)?.order().is_known();
     if indexed {
-        let (mut walk, left) = rank_walk(plan, column)?;
+        let (mut scan, left) = index_scan(plan, column)?;
         if left == 0.0 {
-            walk.skip(offset)?;
+            scan.skip(offset)?;
             let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
-            walk.fill(wanted, &mut rows)?;
+            scan.fill(wanted, &mut rows)?;
             return Ok(rows);
         }
-        if let Some(rows) = walk_and_test(plan, walk, left, offset, wanted)? {
+        if let Some(rows) = scan_and_test(plan, scan, left, offset, wanted)? {
             return Ok(rows);
         }
     }
     if indexed && offset.saturating_add(wanted as u64) > SORTED_ROWS_MAX {
         let selection = selection(plan, selections)?;
-        return walk_selection(rank_walk(plan, column)?.0, &selection, offset, wanted);
+        return scan_selection(index_scan(plan, column)?.0, &selection, offset, wanted);
     }
     top_rows(plan, column, offset, wanted, selections)
 }
 
-/// The walk along the sort column, restricted to the ranks that the filter allows there, and the share of those rows
+/// The scan along the sort column, restricted to the ranks that the filter allows there, and the share of those rows
 /// that the rest of the filter is expected to let pass; 0 when there is nothing left to test.
-pub(crate) fn rank_walk<'t>(plan: &Plan<'t>, column: usize) -> Result<(RankWalk<'t>, f64), FormatError> {
+pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexScan<'t>, f64), FormatError> {
     let on_sort_column = plan.filter.conjuncts().find(|leaf| leaf.column == column && leaf.ranks.is_some());
     let allowed = on_sort_column.and_then(|leaf| leaf.ranks.as_deref());
-    let mut walk = RankWalk::new(plan.table, column, plan.direction, allowed)?;
+    let mut scan = IndexScan::new(plan.table, column, plan.direction, allowed)?;
     if let Start::Position(position) = &plan.start {
-        walk.seek(position)?;
+        scan.seek(position)?;
     }
     let own = on_sort_column
         .map_or(1.0, |leaf| leaf.count().unwrap_or(0) as f64 / f64::from(plan.table.row_count().max(1)));
     let nothing_left =
         matches!(plan.filter, Node::All) || (on_sort_column.is_some() && plan.filter.only_leaf().is_some());
     let left = if nothing_left { 0.0 } else { (plan.filter.density() / own.max(1e-12)).clamp(1e-9, 1.0) };
-    Ok((walk, left))
+    Ok((scan, left))
 }
 
 /// Walks the permutation and tests every row; `None` when that looks dear, or turns out to be.
-fn walk_and_test(
+fn scan_and_test(
     plan: &Plan<'_>,
-    mut walk: RankWalk<'_>,
+    mut scan: IndexScan<'_>,
     density: f64,
     offset: u64,
     wanted: usize,
@@ -315,14 +315,14 @@ fn walk_and_test(
     if needed / density * VISIT_COST > all_matches_cost(plan) {
         return Ok(None);
     }
-    let mut visits_left = (4.0 * needed / density).max(WALK_VISITS_MIN);
-    let block = ((needed / density) as usize).clamp(64, WALK_BLOCK_ROWS);
+    let mut visits_left = (4.0 * needed / density).max(SCAN_VISITS_MIN);
+    let block = ((needed / density) as usize).clamp(64, SCAN_BLOCK_ROWS);
     let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
     let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
     let mut candidates = Vec::with_capacity(block);
     loop {
         candidates.clear();
-        walk.fill(block, &mut candidates)?;
+        scan.fill(block, &mut candidates)?;
         let at_end = candidates.len() < block;
         visits_left -= candidates.len() as f64;
         plan.filter.retain(&mut candidates)?;
@@ -350,9 +350,9 @@ fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     find + plan.filter.density() * rows * TOP_ROW_COST
 }
 
-/// A page too deep to be sorted in memory: walks the permutation over a selection that is complete.
-fn walk_selection(
-    mut walk: RankWalk<'_>,
+/// A page too deep to be sorted in memory: scans the permutation over a selection that is complete.
+fn scan_selection(
+    mut scan: IndexScan<'_>,
     selection: &Selection,
     offset: u64,
     wanted: usize,
@@ -362,7 +362,7 @@ fn walk_selection(
     let mut candidates = Vec::with_capacity(SELECTION_BLOCK_ROWS);
     loop {
         candidates.clear();
-        walk.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
+        scan.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
         let at_end = candidates.len() < SELECTION_BLOCK_ROWS;
         candidates.retain(|row| selection.contains(*row));
         let skipped = skip.min(candidates.len());
@@ -389,10 +389,10 @@ fn top_rows(
     let mut top = TopRows::new(plan.table, column, plan.direction, position, kept)?;
     let mut block = Vec::with_capacity(SELECTION_BLOCK_ROWS);
     if let Node::All = plan.filter {
-        let mut walk = FileWalk::new(plan.table.row_count(), SortDirection::Ascending, None);
+        let mut scan = FileScan::new(plan.table.row_count(), SortDirection::Ascending, None);
         loop {
             block.clear();
-            walk.fill_all(SELECTION_BLOCK_ROWS, &mut block);
+            scan.fill_all(SELECTION_BLOCK_ROWS, &mut block);
             if block.is_empty() {
                 return Ok(top.into_rows(skip));
             }

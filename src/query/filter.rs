@@ -1,7 +1,7 @@
 //! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
 
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::json::Json;
+use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::{grouped, quoted};
 
 /// Nested `$and`, `$or`, `$not`, at most.
@@ -12,7 +12,7 @@ pub const CONDITIONS_MAX: usize = 100;
 pub const LIST_VALUES_MAX: usize = 10_000;
 /// Objects of one filter, at most: more than as many conditions, each as deep as allowed, can need.
 const OBJECTS_MAX: usize = 2 * CONDITIONS_MAX * DEPTH_MAX;
-/// Members of one object that are read. Nearly each is a condition or a fault, so one with more is refused for these.
+/// Members of one object that are read. Nearly each is a condition or an error, so one with more is refused for these.
 const MEMBERS_MAX: usize = 2 * CONDITIONS_MAX;
 
 /// What a condition does with its column.
@@ -166,28 +166,28 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 
 /// Reads the `filters` of a request; `None` when it has no condition.
 ///
-/// With it come the faults that can be found without a schema: the first [`FAULTS_MAX`], and what is too large. If there
+/// With it come the errors that can be found without a schema: the first [`VALIDATION_ERRORS_MAX`], and what is too large. If there
 /// are any, the expression is what is left, in which a condition without values stands for one that cannot be read, so
 /// that its column can be looked for all the same.
-pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<Fault>) {
-    let mut parser = Parser { conditions: 0, objects: 0, faults: Vec::new() };
+pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<ValidationError>) {
+    let mut parser = Parser { conditions: 0, objects: 0, errors: Vec::new() };
     let expression = parser.object(pointer, value, 0);
     let too_large = |most: usize, what: &str, hint: &str| {
         let message = format!("expected at most {most} {what}, found more");
-        Fault::new(Reason::FilterTooLarge, pointer, message, hint)
+        ValidationError::new(Reason::FilterTooLarge, pointer, message, hint)
     };
     if parser.conditions > CONDITIONS_MAX {
         let hint = "use `in` for many values of one column";
-        parser.faults.insert(0, too_large(CONDITIONS_MAX, "conditions", hint));
+        parser.errors.insert(0, too_large(CONDITIONS_MAX, "conditions", hint));
     }
     if parser.objects > OBJECTS_MAX {
-        parser.faults.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
+        parser.errors.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
     }
     let expression = match expression {
         Some(Expression::And(parts)) if parts.is_empty() => None,
         other => other,
     };
-    (expression, parser.faults)
+    (expression, parser.errors)
 }
 
 /// A condition that cannot be read: only its column can be looked for.
@@ -200,18 +200,20 @@ fn unread(pointer: &str, name: &str, plain: bool) -> Expression {
 struct Parser {
     conditions: usize,
     objects: usize,
-    faults: Vec<Fault>,
+    errors: Vec<ValidationError>,
 }
 
 impl Parser {
     fn is_at_its_end(&self) -> bool {
-        self.conditions > CONDITIONS_MAX || self.objects > OBJECTS_MAX || self.faults.len() >= FAULTS_MAX
+        self.conditions > CONDITIONS_MAX
+            || self.objects > OBJECTS_MAX
+            || self.errors.len() >= VALIDATION_ERRORS_MAX
     }
 
     fn object(&mut self, pointer: &str, value: Json<'_>, depth: usize) -> Option<Expression> {
         if depth > DEPTH_MAX {
             let message = format!("conditions are nested more than {DEPTH_MAX} deep");
-            self.fault(
+            self.refuse(
                 Reason::FilterTooDeep,
                 pointer,
                 message,
@@ -222,7 +224,7 @@ impl Parser {
         self.objects += 1;
         let Some(members) = value.members(MEMBERS_MAX) else {
             let message = format!("expected an object of conditions, found {}", value.type_name());
-            self.fault(
+            self.refuse(
                 Reason::WrongType,
                 pointer,
                 message,
@@ -239,7 +241,7 @@ impl Parser {
             let pointer = pointer_to(pointer, name);
             if names.contains(&name.as_str()) {
                 let message = "the key occurs more than once";
-                self.fault(
+                self.refuse(
                     Reason::DuplicateField,
                     &pointer,
                     message,
@@ -272,8 +274,8 @@ impl Parser {
             (_, None) if name.starts_with('$') => {
                 let message = format!("there is no operator {}", quoted(name));
                 let hint = "use `$and`, `$or` or `$not`; write `$$name` for a column that begins with `$`";
-                let fault = Fault::new(Reason::UnknownOperator, pointer, message, hint);
-                self.push(fault.with_names(name, CONNECTIVES.into_iter()));
+                let error = ValidationError::new(Reason::UnknownOperator, pointer, message, hint);
+                self.push(error.with_names(name, CONNECTIVES.into_iter()));
             }
             (_, None) => self.column(pointer, name, value, parts),
         }
@@ -286,7 +288,7 @@ impl Parser {
                 None => format!("expected a list of objects, found {}", value.type_name()),
                 Some(items) => format!("expected 1 to {CONDITIONS_MAX} objects, found {}", items.len()),
             };
-            self.fault(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
+            self.refuse(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
             return None;
         }
         let mut parts = Vec::with_capacity(items.len());
@@ -303,7 +305,7 @@ impl Parser {
     fn column(&mut self, pointer: &str, name: &str, value: Json<'_>, parts: &mut Vec<Expression>) {
         if let Some(members) = value.members(MEMBERS_MAX) {
             if members.is_empty() {
-                self.fault(
+                self.refuse(
                     Reason::WrongType,
                     pointer,
                     "expected at least one operator",
@@ -320,7 +322,7 @@ impl Parser {
                 if seen.contains(&operator.as_str()) {
                     let message = format!("the operator {} occurs more than once", quoted(operator));
                     let hint = "keep one of them; to compare twice, put each into an object of `$and`";
-                    self.fault(Reason::DuplicateField, &at, message, hint);
+                    self.refuse(Reason::DuplicateField, &at, message, hint);
                     continue;
                 }
                 seen.push(operator);
@@ -328,9 +330,13 @@ impl Parser {
                     self.condition(&at, name, *found, *value, false, parts);
                 } else {
                     let message = format!("there is no operator {}", quoted(operator));
-                    let fault =
-                        Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
-                    self.push(fault.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
+                    let error = ValidationError::new(
+                        Reason::UnknownOperator,
+                        &at,
+                        message,
+                        "use one of the operators allowed",
+                    );
+                    self.push(error.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
                     parts.push(unread(&at, name, false));
                 }
             }
@@ -381,7 +387,7 @@ impl Parser {
                         Some(items) => format!("expected {wanted}, found {}", grouped(items.len() as u64)),
                     };
                     let hint = format!("`{}` takes {wanted}", operator.name());
-                    self.fault(Reason::WrongType, pointer, message, hint);
+                    self.refuse(Reason::WrongType, pointer, message, hint);
                     return None;
                 }
                 let step = |number: usize| move || pointer_to(pointer, &number.to_string());
@@ -403,7 +409,7 @@ impl Parser {
             Json::Null if null => return Some(Scalar::Null),
             Json::Null => {
                 let hint = "null equals nothing; use {\"isNull\": true}, if need be inside `$or`";
-                self.fault(Reason::WrongType, &pointer(), "expected a value, found null", hint);
+                self.refuse(Reason::WrongType, &pointer(), "expected a value, found null", hint);
                 return None;
             }
             Json::Bool(value) => return Some(Scalar::Bool(value)),
@@ -416,18 +422,18 @@ impl Parser {
             Json::Array(_) | Json::Object(_) => (),
         }
         let message = format!("expected a literal, found {}", value.type_name());
-        self.fault(Reason::WrongType, &pointer(), message, "send a string, a number or a boolean");
+        self.refuse(Reason::WrongType, &pointer(), message, "send a string, a number or a boolean");
         None
     }
 
-    fn fault(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.push(Fault::new(reason, pointer, message, hint));
+    fn refuse(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.push(ValidationError::new(reason, pointer, message, hint));
     }
 
-    /// Keeps a fault; the first ones say enough.
-    fn push(&mut self, fault: Fault) {
-        if self.faults.len() < FAULTS_MAX {
-            self.faults.push(fault);
+    /// Keeps an error; the first ones say enough.
+    fn push(&mut self, error: ValidationError) {
+        if self.errors.len() < VALIDATION_ERRORS_MAX {
+            self.errors.push(error);
         }
     }
 }

@@ -4,9 +4,9 @@ use mercato_format::{ColumnData, Table};
 
 use crate::query::bounds::{Bound, bound_of, keys_of};
 use crate::query::cursor::{Cursor, invalid};
-use crate::query::fault::Fault;
 use crate::query::filter::{Operator, Scalar};
 use crate::query::predicate::{highest_key, nan_key};
+use crate::query::validation_error::ValidationError;
 
 /// The position of a row in the order of the sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,11 @@ impl Position {
 
     /// The place that a cursor names. A cursor of this service names a row, and the row its value; one with a bare row
     /// number brings the value along.
-    pub(crate) fn of_cursor(table: &Table, column: usize, cursor: &Cursor) -> Result<Position, Fault> {
+    pub(crate) fn of_cursor(
+        table: &Table,
+        column: usize,
+        cursor: &Cursor,
+    ) -> Result<Position, ValidationError> {
         let damaged = || invalid("the store file is damaged");
         let data = table.column(column).map_err(|_| damaged())?;
         if cursor.binding().is_some() {
@@ -93,7 +97,7 @@ impl Position {
             value => {
                 let value = infinite(value);
                 let bound = bound_of(meta, value.as_ref().unwrap_or(&cursor.value), "/cursor");
-                let bound = bound.map_err(|fault| invalid(fault.message))?;
+                let bound = bound.map_err(|error| invalid(error.message))?;
                 Place::Value(place_of(&data, bound).ok_or_else(damaged)?)
             }
         };

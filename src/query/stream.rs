@@ -2,11 +2,11 @@
 
 use mercato_format::FormatError;
 
-use crate::query::execute::{NoSelections, execute, file_walk, rank_walk};
+use crate::query::execute::{NoSelections, execute, file_scan, index_scan};
+use crate::query::file_scan::FileScan;
+use crate::query::index_scan::IndexScan;
 use crate::query::matcher::Node;
-use crate::query::natural::FileWalk;
 use crate::query::plan::{Plan, Start};
-use crate::query::walk::RankWalk;
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;
@@ -15,7 +15,7 @@ const ZONES_PER_CALL: usize = 256;
 /// Rows that one call visits in the order of a column.
 const CANDIDATES_PER_CALL: usize = 65_536;
 
-/// A walk over the rows of a plan that is continued batch by batch.
+/// A scan over the rows of a plan that is continued batch by batch.
 pub struct RowStream<'p, 't> {
     plan: &'p Plan<'t>,
     source: Source<'t>,
@@ -24,9 +24,9 @@ pub struct RowStream<'p, 't> {
 }
 
 enum Source<'t> {
-    File(FileWalk),
+    File(FileScan),
     Ranks {
-        walk: Box<RankWalk<'t>>,
+        scan: Box<IndexScan<'t>>,
         test: bool,
     },
     /// Sorted by a column without sort index: at most the rows of the limit, sorted in memory.
@@ -42,18 +42,18 @@ impl<'p, 't> RowStream<'p, 't> {
         let mut skip = if let Start::Offset(offset) = plan.start { offset } else { 0 };
         let source = match plan.sort {
             None => {
-                let mut walk = file_walk(plan);
+                let mut scan = file_scan(plan);
                 if matches!(plan.filter, Node::All) {
-                    walk.skip_rows(std::mem::take(&mut skip));
+                    scan.skip_rows(std::mem::take(&mut skip));
                 }
-                Source::File(walk)
+                Source::File(scan)
             }
             Some(column) if plan.table.column(column)?.order().is_known() => {
-                let (mut walk, left) = rank_walk(plan, column)?;
+                let (mut scan, left) = index_scan(plan, column)?;
                 if left == 0.0 {
-                    walk.skip(std::mem::take(&mut skip))?;
+                    scan.skip(std::mem::take(&mut skip))?;
                 }
-                Source::Ranks { walk: Box::new(walk), test: left > 0.0 }
+                Source::Ranks { scan: Box::new(scan), test: left > 0.0 }
             }
             Some(_) => {
                 skip = 0;
@@ -116,30 +116,30 @@ impl<'p, 't> RowStream<'p, 't> {
                 rows.extend(sorted.take(max));
                 Ok(sorted.len() > 0)
             }
-            Source::File(walk) => {
+            Source::File(scan) => {
                 if matches!(self.plan.filter, Node::All) {
-                    walk.fill_all(max, rows);
+                    scan.fill_all(max, rows);
                 } else {
-                    walk.fill(&self.plan.filter, max, ZONES_PER_CALL, rows)?;
+                    scan.fill(&self.plan.filter, max, ZONES_PER_CALL, rows)?;
                 }
-                Ok(!walk.is_over())
+                Ok(!scan.is_over())
             }
-            Source::Ranks { walk, test: false } => {
-                walk.fill(max, rows)?;
-                Ok(!walk.is_over())
+            Source::Ranks { scan, test: false } => {
+                scan.fill(max, rows)?;
+                Ok(!scan.is_over())
             }
-            Source::Ranks { walk, test: true } => {
+            Source::Ranks { scan, test: true } => {
                 let wanted = rows.len().saturating_add(max);
                 let mut candidates = Vec::with_capacity(max.min(CANDIDATES_PER_CALL));
                 let mut left = CANDIDATES_PER_CALL;
-                while rows.len() < wanted && left > 0 && !walk.is_over() {
+                while rows.len() < wanted && left > 0 && !scan.is_over() {
                     candidates.clear();
-                    walk.fill((wanted - rows.len()).min(left), &mut candidates)?;
+                    scan.fill((wanted - rows.len()).min(left), &mut candidates)?;
                     left -= candidates.len();
                     self.plan.filter.retain(&mut candidates)?;
                     rows.extend_from_slice(&candidates);
                 }
-                Ok(!walk.is_over())
+                Ok(!scan.is_over())
             }
         }
     }

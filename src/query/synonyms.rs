@@ -50,7 +50,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 ];
 
 /// The one of `names` that goes by `found` elsewhere, or is spelled so with other capitals, hyphens or underscores.
-pub(super) fn meant<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(super) fn suggest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = plain(found);
     let goes_by = |name: &str| {
         let others = SYNONYMS.iter().find(|(own, _)| *own == name).map_or(&[][..], |(_, others)| others);
@@ -80,7 +80,7 @@ mod tests {
             ("skip", "offset"),
             ("nextCursor", "cursor"),
         ] {
-            assert_eq!(meant(found, &fields), Some(expected), "{found}");
+            assert_eq!(suggest(found, &fields), Some(expected), "{found}");
         }
         let operators =
             ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "startsWith", "isNull"];
@@ -93,9 +93,9 @@ mod tests {
             ("starts_with", "startsWith"),
             ("is_null", "isNull"),
         ] {
-            assert_eq!(meant(found, &operators), Some(expected), "{found}");
+            assert_eq!(suggest(found, &operators), Some(expected), "{found}");
         }
-        assert_eq!(meant("colour", &fields), None);
-        assert_eq!(meant("like", &fields), None, "only what may stand in that place is suggested");
+        assert_eq!(suggest("colour", &fields), None);
+        assert_eq!(suggest("like", &fields), None, "only what may stand in that place is suggested");
     }
 }

@@ -1,15 +1,15 @@
-//! The cells of one column for a batch of rows: gathered first, printed later. Where a printed form lies in the file,
-//! a cell is a span of it; numbers of packed columns are printed while they are gathered, one column after the other.
+//! The cells of one column for a batch of rows: gathered first, encoded later. Where a encoded form lies in the file,
+//! a cell is a span of it; numbers of packed columns are encoded while they are gathered, one column after the other.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table, Texts};
 
-use crate::render::numbers::{gather_numbers, print_numbers, print_wide};
+use crate::render::numbers::{encode_numbers, encode_wide, gather_numbers};
 use crate::render::row_writer::CellText;
 
 /// Gathers the cells of a column.
-pub(crate) struct Printer<'t> {
+pub(crate) struct CellEncoder<'t> {
     table: &'t Table,
     column: usize,
     kind: ColumnKind,
@@ -18,14 +18,14 @@ pub(crate) struct Printer<'t> {
     data: ColumnData<'t>,
 }
 
-/// Gathered cells: where in some bytes the printed form of each lies.
+/// Gathered cells: where in some bytes the encoded form of each lies.
 pub(crate) enum Cells<'t> {
     /// Forms that lie in the file, and their bytes in all.
     Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans, total: usize },
     /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
-    /// Numbers, printed now.
-    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
+    /// Numbers, encoded now.
+    Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
     /// Cells of several columns, put together.
     Joined { bytes: &'t [u8], codes: Vec<u32>, scratch: Vec<u32>, spans: Spans, total: usize },
 }
@@ -33,11 +33,15 @@ pub(crate) enum Cells<'t> {
 /// Start and end of each cell.
 pub(crate) type Spans = Vec<(usize, usize)>;
 
-impl<'t> Printer<'t> {
-    pub(crate) fn new(table: &'t Table, column: usize, text: CellText) -> Result<Printer<'t>, FormatError> {
+impl<'t> CellEncoder<'t> {
+    pub(crate) fn new(
+        table: &'t Table,
+        column: usize,
+        text: CellText,
+    ) -> Result<CellEncoder<'t>, FormatError> {
         let data = table.column(column)?;
         let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
-        Ok(Printer { table, column, kind: meta.kind, width: meta.float_width(), text, data })
+        Ok(CellEncoder { table, column, kind: meta.kind, width: meta.float_width(), text, data })
     }
 
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
@@ -54,7 +58,7 @@ impl<'t> Printer<'t> {
                 Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
             ColumnData::Numbers(_) => {
-                Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
+                Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
             }
         }
     }
@@ -91,14 +95,14 @@ impl<'t> Printer<'t> {
                 fetch_far(bytes, spans, rows);
                 csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
-            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans }) => {
+            (ColumnData::Numbers(column), Cells::Encoded { values, valid, made, spans }) => {
                 spans.clear();
                 if column.width == 16 {
                     made.clear();
-                    return print_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
+                    return encode_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
                 }
                 gather_numbers(column, rows, values, valid)?;
-                print_numbers(self.kind, self.width, self.text, values, valid, made, spans);
+                encode_numbers(self.kind, self.width, self.text, values, valid, made, spans);
                 Some(self.non_finite(values, valid))
             }
             _ => None,
@@ -123,7 +127,7 @@ fn inside(bytes: &[u8], spans: &[(usize, usize)]) -> bool {
 }
 
 /// Touches texts that lie far apart, so that their cache misses overlap instead of coming one by one while they are
-/// printed.
+/// encoded.
 fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
     if is_contiguous(rows).is_none() {
         let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
@@ -179,7 +183,7 @@ pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<
     complete.then_some(())
 }
 
-/// Spans of printed entries; `None` when a code is missing.
+/// Spans of encoded entries; `None` when a code is missing.
 fn dictionary_spans(
     column: &Dictionary<'_>,
     kind: ColumnKind,
@@ -211,7 +215,7 @@ fn total_of(spans: &[(usize, usize)]) -> usize {
     spans.iter().map(|(start, end)| end.saturating_sub(*start)).sum()
 }
 
-/// Where the printed form of an entry, or of null, lies in its table.
+/// Where the encoded form of an entry, or of null, lies in its table.
 #[inline]
 pub(crate) fn entry_span(
     column: &Dictionary<'_>,
@@ -340,7 +344,7 @@ impl Cells<'_> {
             Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
             Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
-            Cells::Printed { made, spans, .. } => (made, spans, total_of(spans)),
+            Cells::Encoded { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),
         }
     }

@@ -1,4 +1,4 @@
-//! A whole table in one format, cut into units whose place in the text is known: a byte range is printed without what
+//! A whole table in one format, cut into units whose place in the text is known: a byte range is encoded without what
 //! lies before it. Knows no socket.
 
 use std::ops::Range;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use mercato_format::{FormatError, Table};
 
 use crate::limits::render::{FIRST_UNIT_BYTES, UNIT_BYTES, UNIT_BYTES_MAX};
-use crate::render::press::{Progress, Unit};
+use crate::render::parallel_encoder::{Progress, Unit};
 use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 
-/// Rows that are printed before the length of the text is looked at.
+/// Rows that are encoded before the length of the text is looked at.
 const STEP_ROWS_MAX: usize = 512;
 
 /// The text of a table: its format and where each stretch of rows begins.
@@ -143,7 +143,7 @@ impl DocumentUnit<'_> {
         self.ends
     }
 
-    /// The error of a unit that was printed with another length than it should have.
+    /// The error of a unit that was encoded with another length than it should have.
     #[must_use]
     pub fn mismatch(&self) -> FormatError {
         self.table.damaged(0)
@@ -151,7 +151,7 @@ impl DocumentUnit<'_> {
 }
 
 impl Unit for DocumentUnit<'_> {
-    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+    fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
         let columns: Vec<usize> = (0..self.table.columns().len()).collect();
         let mut writer =
             RowWriter::for_unit(self.format, self.table, &columns, self.rows.len(), &self.combinations)?;
@@ -165,20 +165,24 @@ impl Unit for DocumentUnit<'_> {
         let length = self.bytes.end.saturating_sub(self.bytes.start);
         out.reserve(usize::try_from(length).unwrap_or(UNIT_BYTES_MAX).min(UNIT_BYTES_MAX));
         let rows: Vec<u32> = (start..self.rows.end).collect();
-        let printed = print_some(&mut writer, &rows, out)?;
-        let complete = printed == rows.len();
+        let encoded = encode_some(&mut writer, &rows, out)?;
+        let complete = encoded == rows.len();
         if complete && self.ends {
             writer.end(out);
         }
-        Ok(Progress { rows: done.saturating_add(printed), complete })
+        Ok(Progress { rows: done.saturating_add(encoded), complete })
     }
 }
 
-/// Prints rows until `out` is longer than `UNIT_BYTES_MAX`; gives how many were printed, at least one.
+/// Prints rows until `out` is longer than `UNIT_BYTES_MAX`; gives how many were encoded, at least one.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
-pub fn print_some(writer: &mut RowWriter<'_>, rows: &[u32], out: &mut Vec<u8>) -> Result<usize, FormatError> {
+pub fn encode_some(
+    writer: &mut RowWriter<'_>,
+    rows: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<usize, FormatError> {
     let before = out.len();
     let mut done = 0;
     // Few at first, because nothing is known of their length.
@@ -217,7 +221,7 @@ mod tests {
     }
 
     /// What the units of a range print, and the most bytes that came in one piece.
-    fn printed(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
+    fn encoded(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
         let (mut all, mut start, mut largest) = (Vec::new(), None, 0);
         for unit in document.units(range) {
             let first = *start.get_or_insert(unit.bytes().start);
@@ -225,7 +229,7 @@ mod tests {
             let mut progress = Progress { rows: 0, complete: false };
             while !progress.complete {
                 let mut piece = Vec::new();
-                progress = unit.print(progress.rows, &mut piece).unwrap();
+                progress = unit.encode(progress.rows, &mut piece).unwrap();
                 largest = largest.max(piece.len());
                 all.extend_from_slice(&piece);
             }
@@ -241,7 +245,7 @@ mod tests {
         let document = Document::new(table, format, count_lengths(table, format).unwrap());
         let length = whole.len() as u64;
         assert_eq!(document.bytes(), length);
-        let (start, all, largest) = printed(&document, 0..length);
+        let (start, all, largest) = encoded(&document, 0..length);
         assert!(start == 0 && all == whole, "{format:?}");
         assert!(largest < UNIT_BYTES_MAX * 3 / 2, "{largest}");
         let chunks =
@@ -250,7 +254,7 @@ mod tests {
         for step in 1..20 {
             let first = length * step / 20;
             let range = first..(first + length / 50 + step).min(length);
-            let (start, bytes, _) = printed(&document, range.clone());
+            let (start, bytes, _) = encoded(&document, range.clone());
             let end = start + bytes.len() as u64;
             if !range.is_empty() {
                 assert!(start <= range.start && end >= range.end, "{range:?}: {start}..{end}");
@@ -261,7 +265,7 @@ mod tests {
             }
             assert_eq!(bytes, whole[start as usize..end as usize]);
         }
-        assert!(printed(&document, 5..5).1.is_empty());
+        assert!(encoded(&document, 5..5).1.is_empty());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Neighbouring columns that have few values, printed as one: all combinations of their cells, with what stands between
+//! Neighbouring columns that have few values, encoded as one: all combinations of their cells, with what stands between
 //! them, are put together once, and a row's cells are then a single copy.
 //!
 //! It is worth it for many rows. Knows dictionaries and layouts, and no socket.
@@ -15,13 +15,13 @@ use crate::render::row_writer::{CellText, Layout};
 /// The joined columns of a text, made when they are first needed.
 #[derive(Debug, Default)]
 pub struct Combinations {
-    made: OnceLock<Vec<Joined>>,
+    made: OnceLock<Vec<JoinedColumns>>,
 }
 
-/// Columns that are printed as one.
+/// Columns that are encoded as one.
 #[derive(Debug)]
-pub(crate) struct Joined {
-    /// Place of the first one among the columns that are printed.
+pub(crate) struct JoinedColumns {
+    /// Place of the first one among the columns that are encoded.
     pub(crate) first: usize,
     /// Columns of the table.
     pub(crate) columns: Vec<usize>,
@@ -32,14 +32,14 @@ pub(crate) struct Joined {
 }
 
 impl Combinations {
-    /// Joins what can be joined among columns that are printed with a layout. The first call decides for all.
-    pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[Joined] {
+    /// Joins what can be joined among columns that are encoded with a layout. The first call decides for all.
+    pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[JoinedColumns] {
         self.made.get_or_init(|| groups(table, columns, layout))
     }
 }
 
 /// Neighbours as long as their combinations are few. Columns of a damaged dictionary stay alone, and say so themselves.
-fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<Joined> {
+fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<JoinedColumns> {
     let mut found = Vec::new();
     let mut from = 0;
     while from < columns.len() {
@@ -53,7 +53,7 @@ fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<Joined> {
         let count = rest.iter().take_while(fits).count();
         let group = rest.get(..count).unwrap_or_default();
         if count > 1 {
-            found.extend(Joined::of(table, from, group, layout));
+            found.extend(JoinedColumns::of(table, from, group, layout));
         }
         from += count.max(1);
     }
@@ -75,8 +75,8 @@ fn dictionary(table: &Table, column: usize, text: CellText) -> Option<(Dictionar
     }
 }
 
-impl Joined {
-    fn of(table: &Table, first: usize, columns: &[usize], layout: &Layout) -> Option<Joined> {
+impl JoinedColumns {
+    fn of(table: &Table, first: usize, columns: &[usize], layout: &Layout) -> Option<JoinedColumns> {
         let text = layout.text;
         let parts: Vec<(Dictionary<'_>, ColumnKind)> =
             columns.iter().map(|column| dictionary(table, *column, text)).collect::<Option<_>>()?;
@@ -101,27 +101,27 @@ impl Joined {
             }
         }
         padded.extend_from_slice(&[0; TEXT_PADDING]);
-        Some(Joined { first, columns: columns.to_vec(), sizes, padded, spans })
+        Some(JoinedColumns { first, columns: columns.to_vec(), sizes, padded, spans })
     }
 
     /// What gathers them from the table.
-    pub(crate) fn printer<'t>(&'t self, table: &'t Table) -> Result<JoinedPrinter<'t>, FormatError> {
+    pub(crate) fn encoder<'t>(&'t self, table: &'t Table) -> Result<JoinedEncoder<'t>, FormatError> {
         let found = self.columns.iter().map(|column| match table.column(*column)? {
             ColumnData::Dictionary(dictionary) => Ok(dictionary),
             _ => Err(table.damaged(*column)),
         });
-        Ok(JoinedPrinter { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
+        Ok(JoinedEncoder { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
     }
 }
 
 /// Gathers the cells of joined columns.
-pub(crate) struct JoinedPrinter<'t> {
+pub(crate) struct JoinedEncoder<'t> {
     table: &'t Table,
-    joined: &'t Joined,
+    joined: &'t JoinedColumns,
     dictionaries: Vec<Dictionary<'t>>,
 }
 
-impl<'t> JoinedPrinter<'t> {
+impl<'t> JoinedEncoder<'t> {
     /// Room for gathered cells.
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
         Cells::Joined {

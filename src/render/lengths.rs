@@ -1,5 +1,5 @@
 //! How many bytes the whole table has in a format, counted without printing it: the sum of the lengths of its cells,
-//! column by column, and of what stands around them. Its twin in the tests is the printer itself.
+//! column by column, and of what stands around them. Its twin in the tests is the encoder itself.
 
 use mercato_format::rendered_lengths::{ExportFormat, RenderedLengths};
 use mercato_format::{ColumnMeta, FormatError, Table, TableWriter};
@@ -11,7 +11,7 @@ use crate::render::row_writer::{CellText, Layout};
 
 /// The first way of printing. Tables without narrow floats have not changed since.
 const FIRST_VERSION: u32 = 1;
-/// Before it, narrow floats were printed as doubles.
+/// Before it, narrow floats were encoded as doubles.
 const NARROW_FLOATS_VERSION: u32 = 2;
 
 /// The version in which the bytes of this table last changed. Lengths that a store file keeps for another one are not
@@ -27,7 +27,7 @@ pub const RENDER_CHUNK_ROWS: u32 = 1_024;
 /// Chunks that one task counts.
 const CHUNKS_PER_TASK: u32 = 64;
 
-/// The lengths that the store file keeps, if they are those of this printer.
+/// The lengths that the store file keeps, if they are those of this encoder.
 #[must_use]
 pub fn stored_lengths(table: &Table, format: Format) -> Option<RenderedLengths<'_>> {
     let lengths = table.rendered_lengths(export_format(format)?)?;

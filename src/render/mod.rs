@@ -1,17 +1,17 @@
 //! From rows to bytes: JSON, CSV, NDJSON and server-sent events behind one row writer. Values are gathered column by
-//! column for a batch of rows, then printed row by row. Knows no status code and no socket.
+//! column for a batch of rows, then encoded row by row. Knows no status code and no socket.
 
+mod cell_copy;
 mod cell_lengths;
 mod cells;
 mod csv;
 mod document;
 mod joined;
 mod json;
-mod lane;
 mod lengths;
 mod ndjson;
 mod numbers;
-mod press;
+mod parallel_encoder;
 mod row_writer;
 mod sse;
 mod statistics;
@@ -19,12 +19,12 @@ mod years;
 
 use mercato_format::{FormatError, Table};
 
-pub use document::{Document, DocumentUnit, Units, print_some};
+pub use document::{Document, DocumentUnit, Units, encode_some};
 pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
 /// Lengths of a whole table in a format, stored or counted.
 pub use mercato_format::RenderedLengths;
-pub use press::{Next, Press, Progress, Unit, Work};
+pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::write_statistics;
 pub use years::has_expanded_years;

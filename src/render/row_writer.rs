@@ -3,9 +3,9 @@
 use mercato_format::{FormatError, Table};
 
 use crate::limits::render::JOINED_ROWS_MIN;
-use crate::render::cells::{Cells, Printer};
-use crate::render::joined::{Combinations, Joined, JoinedPrinter};
-use crate::render::lane::{Lane, Piece, ROOM_BEYOND};
+use crate::render::cell_copy::{CellColumn, PADDING_BYTES, Piece};
+use crate::render::cells::{CellEncoder, Cells};
+use crate::render::joined::{Combinations, JoinedColumns, JoinedEncoder};
 use crate::render::{Format, csv, json, ndjson, sse};
 
 /// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
@@ -73,7 +73,7 @@ impl<'t> RowWriter<'t> {
         Self::from_parts(table, columns, layout_of(format, table, columns), &[])
     }
 
-    /// The same for a unit of so many rows; when they are many, neighbouring columns with few values are printed as
+    /// The same for a unit of so many rows; when they are many, neighbouring columns with few values are encoded as
     /// one. `combinations` are those of the same format, table and columns, or new ones.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl<'t> RowWriter<'t> {
         table: &'t Table,
         columns: &[usize],
         layout: Layout,
-        joined: &'t [Joined],
+        joined: &'t [JoinedColumns],
     ) -> Result<RowWriter<'t>, FormatError> {
         let (mut sources, mut before_cell) = (Vec::new(), Vec::new());
         let mut joined = joined.iter().peekable();
@@ -103,8 +103,8 @@ impl<'t> RowWriter<'t> {
         while let Some(column) = columns.get(place) {
             before_cell.push(Piece::of(layout.before_cell.get(place).map_or(&[], Vec::as_slice)));
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
-                Some(joined) => (Source::Joined(joined.printer(table)?), joined.columns.len()),
-                None => (Source::Column(Printer::new(table, *column, layout.text)?), 1),
+                Some(joined) => (Source::Joined(joined.encoder(table)?), joined.columns.len()),
+                None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
             };
             sources.push(source);
             place += width;
@@ -138,7 +138,7 @@ impl<'t> RowWriter<'t> {
             for (source, cells) in self.sources.iter().zip(&mut self.cells) {
                 self.notes.non_finite += source.gather(batch, cells)?;
             }
-            self.print(batch.len(), out);
+            self.encode(batch.len(), out);
         }
         // Asked last, because rows that were found in lost pages are wrong as well.
         self.table.check_intact()
@@ -156,16 +156,16 @@ impl<'t> RowWriter<'t> {
     }
 
     /// Writes into room that is made for the whole batch, so that nothing has to grow in between.
-    fn print(&mut self, count: usize, out: &mut Vec<u8>) {
+    fn encode(&mut self, count: usize, out: &mut Vec<u8>) {
         let Pieces { before_cell, row_end, between_rows } = &self.pieces;
-        let lanes: Vec<Lane<'_>> = before_cell
+        let columns: Vec<CellColumn<'_>> = before_cell
             .iter()
             .zip(&self.cells)
-            .map(|(before, cells)| Lane::new(before, cells.forms()))
+            .map(|(before, cells)| CellColumn::new(before, cells.forms()))
             .collect();
-        let bytes: usize = lanes.iter().map(|lane| lane.total_len(count)).sum();
+        let bytes: usize = columns.iter().map(|column| column.total_len(count)).sum();
         let start = out.len();
-        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + ROOM_BEYOND, 0);
+        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + PADDING_BYTES, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let mut at = 0;
         for number in 0..count {
@@ -173,8 +173,8 @@ impl<'t> RowWriter<'t> {
                 at = between_rows.put(target, at);
             }
             self.written = true;
-            for lane in &lanes {
-                at = lane.put(number, target, at);
+            for column in &columns {
+                at = column.put(number, target, at);
             }
             at = row_end.put(target, at);
         }
@@ -189,24 +189,24 @@ struct Pieces {
     between_rows: Piece,
 }
 
-/// Where the cells of a lane come from.
+/// Where the cells of a cell_copy come from.
 enum Source<'t> {
-    Column(Printer<'t>),
-    Joined(JoinedPrinter<'t>),
+    Column(CellEncoder<'t>),
+    Joined(JoinedEncoder<'t>),
 }
 
 impl<'t> Source<'t> {
     fn empty_cells(&self) -> Cells<'t> {
         match self {
-            Source::Column(printer) => printer.empty_cells(),
-            Source::Joined(printer) => printer.empty_cells(),
+            Source::Column(encoder) => encoder.empty_cells(),
+            Source::Joined(encoder) => encoder.empty_cells(),
         }
     }
 
     fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
         match self {
-            Source::Column(printer) => printer.gather(rows, cells),
-            Source::Joined(printer) => printer.gather(rows, cells).map(|()| 0),
+            Source::Column(encoder) => encoder.gather(rows, cells),
+            Source::Joined(encoder) => encoder.gather(rows, cells).map(|()| 0),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The statistics of the columns as JSON, every value printed as the rows print it. Knows no dataset.
+//! The statistics of the columns as JSON, every value encoded as the rows print it. Knows no dataset.
 
 use mercato_format::print::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
@@ -31,14 +31,14 @@ pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, Format
     Ok(all_complete)
 }
 
-/// How the numbers of a column are printed.
+/// How the numbers of a column are encoded.
 #[derive(Clone, Copy)]
 struct Form {
     kind: ColumnKind,
     width: FloatWidth,
 }
 
-/// How lengths of texts are printed.
+/// How lengths of texts are encoded.
 const WHOLE: Form = Form { kind: ColumnKind::Integer, width: FloatWidth::Double };
 
 struct ColumnWriter<'a> {
@@ -247,9 +247,9 @@ fn push_flag(out: &mut Vec<u8>, flag: bool) {
     out.extend_from_slice(if flag { b"true" } else { b"false" });
 }
 
-fn quoted(out: &mut Vec<u8>, print: impl FnOnce(&mut Vec<u8>)) {
+fn quoted(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
-    print(out);
+    encode(out);
     out.push(b'"');
 }
 
@@ -259,14 +259,14 @@ fn key(out: &mut Vec<u8>, name: &str) {
     out.push(b':');
 }
 
-fn member(out: &mut Vec<u8>, name: &str, print: impl FnOnce(&mut Vec<u8>)) {
+fn member(out: &mut Vec<u8>, name: &str, encode: impl FnOnce(&mut Vec<u8>)) {
     key(out, name);
-    print(out);
+    encode(out);
 }
 
-fn or_null<T>(out: &mut Vec<u8>, value: Option<T>, print: impl FnOnce(&mut Vec<u8>, T)) {
+fn or_null<T>(out: &mut Vec<u8>, value: Option<T>, encode: impl FnOnce(&mut Vec<u8>, T)) {
     match value {
-        Some(value) => print(out, value),
+        Some(value) => encode(out, value),
         None => out.extend_from_slice(b"null"),
     }
 }

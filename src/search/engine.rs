@@ -100,7 +100,7 @@ pub struct Search {
 }
 
 /// What one question needs while it is answered.
-struct Asking<'a> {
+struct SearchRequest<'a> {
     question: &'a Question,
     language: Option<Language>,
     index: &'a CatalogIndex,
@@ -145,59 +145,59 @@ impl Search {
     ) -> Result<Found, NotReady> {
         let index = self.indexer.index().ok_or(NotReady)?;
         let reading = index.lexical.read(question, language);
-        let mut asking = Asking { question, language, index: &index, reading, warnings: Vec::new() };
-        let vector = self.vector(&mut asking, now);
+        let mut request = SearchRequest { question, language, index: &index, reading, warnings: Vec::new() };
+        let vector = self.vector(&mut request, now);
         let vectors = self.neural.vectors();
         let meaning = vector.as_deref().map(|question| Meaning { vectors: &vectors, question });
         let mut ranked_by = if meaning.is_some() { RankedBy::Embedding } else { RankedBy::Lexical };
         let count = page.offset.saturating_add(page.limit).max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
         let has_tags = |document: u32| {
-            let tags = asking.dataset(document).map(|dataset| &dataset.manifest.tags);
+            let tags = request.dataset(document).map(|dataset| &dataset.manifest.tags);
             tags.is_some_and(|own| page.tags.iter().all(|tag| own.iter().any(|own| own == tag)))
         };
         let choice: Choice<'_> = if page.tags.is_empty() { None } else { Some(&has_tags) };
-        let mut ranked = rank(&index.lexical, question, &asking.reading, meaning, choice, count);
-        if self.rerank(&mut asking, &mut ranked) {
+        let mut ranked = rank(&index.lexical, question, &request.reading, meaning, choice, count);
+        if self.rerank(&mut request, &mut ranked) {
             ranked_by = RankedBy::CrossEncoder;
         }
         let total = ranked.total;
         let snapshot = self.catalog.snapshot();
-        let hits = ranked.candidates.iter().filter_map(|candidate| asking.hit(candidate, &snapshot));
+        let hits = ranked.candidates.iter().filter_map(|candidate| request.hit(candidate, &snapshot));
         let hits: Vec<Hit> = hits.skip(page.offset).take(page.limit).collect();
-        Ok(Found { ranked_by, language: asking.answered_in(), total, hits, warnings: asking.warnings })
+        Ok(Found { ranked_by, language: request.answered_in(), total, hits, warnings: request.warnings })
     }
 
     /// The vector of the question: of its words, and for a model that reads English only of its gloss, too.
-    fn vector(&self, asking: &mut Asking<'_>, now: Instant) -> Option<Arc<[f32]>> {
+    fn vector(&self, request: &mut SearchRequest<'_>, now: Instant) -> Option<Arc<[f32]>> {
         let embedder = self.neural.embedder()?;
-        let text = asking.question.text();
-        let gloss = if embedder.is_multilingual() { None } else { self.gloss(asking) };
+        let text = request.question.text();
+        let gloss = if embedder.is_multilingual() { None } else { self.gloss(request) };
         let wordings: Vec<&str> = std::iter::once(text).chain(gloss.as_deref()).collect();
         let vector = self.neural.query_vector(&wordings, now + VECTOR_WAIT);
         if vector.is_none() {
-            asking.warnings.push(VECTOR_MISSING);
+            request.warnings.push(VECTOR_MISSING);
         }
         vector
     }
 
-    fn gloss(&self, asking: &Asking<'_>) -> Option<String> {
-        match asking.language {
+    fn gloss(&self, request: &SearchRequest<'_>) -> Option<String> {
+        match request.language {
             Some(Language::English) => None,
-            _ => self.passages.gloss(asking.question.text()).filter(|gloss| !gloss.is_empty()),
+            _ => self.passages.gloss(request.question.text()).filter(|gloss| !gloss.is_empty()),
         }
     }
 
     /// Lets the cross-encoder order the best candidates. Says whether it did.
-    fn rerank(&self, asking: &mut Asking<'_>, ranked: &mut Ranked) -> bool {
+    fn rerank(&self, request: &mut SearchRequest<'_>, ranked: &mut Ranked) -> bool {
         let Some(reranker) = self.neural.reranker() else { return false };
         let multilingual = reranker.is_multilingual();
-        let question = if multilingual { None } else { self.gloss(asking) };
-        let question = question.as_deref().unwrap_or(asking.question.text());
-        let side = asking.answered_in();
+        let question = if multilingual { None } else { self.gloss(request) };
+        let question = question.as_deref().unwrap_or(request.question.text());
+        let side = request.answered_in();
         let unnamed = ranked.candidates.iter().filter(|candidate| !candidate.named && !candidate.aside);
         let passages: Vec<String> = unnamed
             .take(RERANKED_MAX)
-            .filter_map(|candidate| asking.dataset(candidate.document))
+            .filter_map(|candidate| request.dataset(candidate.document))
             .map(|dataset| self.passages.short(&DocumentText::from(dataset.as_ref()), side, multilingual))
             .collect();
         if passages.is_empty() {
@@ -210,14 +210,14 @@ impl Search {
                 true
             }
             _ => {
-                asking.warnings.push(RERANK_MISSING);
+                request.warnings.push(RERANK_MISSING);
                 false
             }
         }
     }
 }
 
-impl Asking<'_> {
+impl SearchRequest<'_> {
     fn dataset(&self, document: u32) -> Option<&Arc<Dataset>> {
         self.index.datasets.get(usize::try_from(document).ok()?)
     }

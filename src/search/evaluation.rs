@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::lexical::{Analyst, DocumentText, LexicalIndex, Vocabulary};
+use super::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use super::models::{Embedder, Reranker};
 use super::passages::Passages;
-use super::question::{Question, QuestionFault};
+use super::question::{Question, QuestionError};
 use super::ranking::{Meaning, rank, reorder};
 use super::vectors::{VectorIndex, normalise};
 use crate::catalog::{Language, LocalizedText};
@@ -79,12 +79,12 @@ pub struct EvaluationQuery {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluationError {
     /// A question that the API would refuse.
-    #[error("query `{q}`: {fault}")]
+    #[error("query `{q}`: {error}")]
     Question {
         /// The question.
         q: String,
         /// What is wrong.
-        fault: QuestionFault,
+        error: QuestionError,
     },
     /// A dataset that is named but not there.
     #[error("query `{q}`: no dataset is named `{slug}`")]
@@ -157,10 +157,10 @@ pub fn evaluate(
     lexicon: &Arc<Lexicon>,
     models: Models<'_>,
 ) -> Result<Report, EvaluationError> {
-    let bench = Bench::new(set, lexicon, models)?;
+    let run = EvaluationRun::new(set, lexicon, models)?;
     let mut all = Vec::with_capacity(set.queries.len());
     for query in &set.queries {
-        let (order, found) = bench.ask(query)?;
+        let (order, found) = run.ask(query)?;
         all.push((query, judge(&order, found, &query.relevant)));
     }
     let of_kind =
@@ -173,7 +173,7 @@ pub fn evaluate(
     })
 }
 
-struct Bench<'s> {
+struct EvaluationRun<'s> {
     set: &'s EvaluationSet,
     models: Models<'s>,
     passages: Passages,
@@ -181,27 +181,27 @@ struct Bench<'s> {
     vectors: VectorIndex,
 }
 
-impl<'s> Bench<'s> {
+impl<'s> EvaluationRun<'s> {
     fn new(
         set: &'s EvaluationSet,
         lexicon: &Arc<Lexicon>,
         models: Models<'s>,
     ) -> Result<Self, EvaluationError> {
         let mut vocabulary = Vocabulary::new(Arc::clone(lexicon));
-        let mut analyst = Analyst::new(&mut vocabulary);
-        let documents = set.datasets.iter().map(|dataset| Arc::new(analyst.read(&text(dataset)))).collect();
+        let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
+        let documents = set.datasets.iter().map(|dataset| Arc::new(analyzer.read(&text(dataset)))).collect();
         let index = LexicalIndex::new(Arc::new(vocabulary), documents);
         let passages = Passages::new(Arc::clone(lexicon));
-        let mut bench = Self { set, models, passages, index, vectors: VectorIndex::default() };
+        let mut run = Self { set, models, passages, index, vectors: VectorIndex::default() };
         if let Some(embedder) = models.embedder {
             let mut vectors = Vec::with_capacity(set.datasets.len());
             for dataset in &set.datasets {
-                let passages = bench.passages.of(&text(dataset), embedder.is_multilingual());
+                let passages = run.passages.of(&text(dataset), embedder.is_multilingual());
                 vectors.push((dataset.slug.clone(), sum(&passages, embedder, true)?));
             }
-            bench.vectors = VectorIndex::new(embedder.dimensions(), vectors);
+            run.vectors = VectorIndex::new(embedder.dimensions(), vectors);
         }
-        Ok(bench)
+        Ok(run)
     }
 
     /// Slugs in the order of the answer, and how many datasets were found in all.
@@ -210,8 +210,8 @@ impl<'s> Bench<'s> {
         if let Some(slug) = unknown {
             return Err(EvaluationError::UnknownDataset { q: query.q.clone(), slug: slug.clone() });
         }
-        let fault = |fault| EvaluationError::Question { q: query.q.clone(), fault };
-        let question = Question::parse(&query.q).map_err(fault)?;
+        let error = |error| EvaluationError::Question { q: query.q.clone(), error };
+        let question = Question::parse(&query.q).map_err(error)?;
         let language = language(query)?;
         let reading = self.index.read(&question, language);
         let gloss =

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::lexical::{Analyst, Document, DocumentText, LexicalIndex, Vocabulary};
+use super::lexical::{Document, DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use crate::catalog::{Catalog, Dataset, Snapshot};
 use crate::limits::search::{
@@ -34,14 +34,14 @@ pub struct CatalogIndex {
 /// The index of a catalog that changes.
 pub struct Indexer {
     catalog: Arc<Catalog>,
-    shelf: Arc<Shelf>,
+    current: Arc<CurrentIndex>,
     wake: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The present index, and how long it took to make.
 #[derive(Default)]
-struct Shelf {
+struct CurrentIndex {
     index: Mutex<(Option<Arc<CatalogIndex>>, Duration)>,
     changed: Condvar,
 }
@@ -49,13 +49,13 @@ struct Shelf {
 impl Indexer {
     /// Starts to index; the first index comes as soon as it can.
     pub fn start(catalog: Arc<Catalog>) -> io::Result<Self> {
-        let shelf = Arc::new(Shelf::default());
+        let current = Arc::new(CurrentIndex::default());
         let (wake, woken) = bounded(1);
-        let (own_catalog, own_shelf) = (Arc::clone(&catalog), Arc::clone(&shelf));
+        let (own_catalog, own_current) = (Arc::clone(&catalog), Arc::clone(&current));
         let thread = thread::Builder::new()
             .name("search-index".to_owned())
-            .spawn(move || keep_up(&own_catalog, &own_shelf, &woken))?;
-        Ok(Self { catalog, shelf, wake: Some(wake), thread: Some(thread) })
+            .spawn(move || run(&own_catalog, &own_current, &woken))?;
+        Ok(Self { catalog, current, wake: Some(wake), thread: Some(thread) })
     }
 
     /// Says that the catalog may have changed.
@@ -71,7 +71,7 @@ impl Indexer {
     pub fn index(&self) -> Option<Arc<CatalogIndex>> {
         let wanted = self.catalog.snapshot();
         let is_fresh = |index: &CatalogIndex| Arc::ptr_eq(&index.catalog, &wanted);
-        let mut present = self.shelf.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.current.index.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = match &present.0 {
             Some(index) if is_fresh(index) => return Some(Arc::clone(index)),
             Some(_) if present.1 > FRESH_INDEX_WAIT / 2 => Duration::ZERO,
@@ -83,7 +83,7 @@ impl Indexer {
             let lags = |(index, _): &mut (Option<Arc<CatalogIndex>>, Duration)| {
                 !index.as_ref().is_some_and(|index| is_fresh(index))
             };
-            let waited = self.shelf.changed.wait_timeout_while(present, patience, lags);
+            let waited = self.current.changed.wait_timeout_while(present, patience, lags);
             present = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         present.0.clone()
@@ -101,18 +101,18 @@ impl Drop for Indexer {
 }
 
 /// Makes an index whenever the catalog is another one, and rests in between so that it never takes a core for itself.
-fn keep_up(catalog: &Catalog, shelf: &Shelf, woken: &Receiver<()>) {
-    let mut library = Library::new();
+fn run(catalog: &Catalog, current: &CurrentIndex, woken: &Receiver<()>) {
+    let mut builder = IndexBuilder::new();
     let mut indexed: Option<Arc<Snapshot>> = None;
     loop {
         let snapshot = catalog.snapshot();
         let mut rest = Duration::ZERO;
         if !indexed.as_ref().is_some_and(|indexed| Arc::ptr_eq(indexed, &snapshot)) {
             let began = Instant::now();
-            let index = Arc::new(library.index(Arc::clone(&snapshot)));
+            let index = Arc::new(builder.index(Arc::clone(&snapshot)));
             let took = began.elapsed();
-            *shelf.index.lock().unwrap_or_else(PoisonError::into_inner) = (Some(index), took);
-            shelf.changed.notify_all();
+            *current.index.lock().unwrap_or_else(PoisonError::into_inner) = (Some(index), took);
+            current.changed.notify_all();
             indexed = Some(snapshot);
             rest = took.saturating_mul(INDEX_REST_FACTOR).min(INDEX_REST_MAX);
         }
@@ -130,14 +130,14 @@ fn keep_up(catalog: &Catalog, shelf: &Shelf, woken: &Receiver<()>) {
 }
 
 /// Documents that were made before, and the words that all of them share.
-struct Library {
+struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
     words_at_first: usize,
     /// By the address of the dataset, which is kept so that no other one gets that address.
     documents: HashMap<usize, (Arc<Dataset>, Arc<Document>)>,
 }
 
-impl Library {
+impl IndexBuilder {
     fn new() -> Self {
         let vocabulary = Vocabulary::new(Lexicon::builtin());
         Self { words_at_first: vocabulary.len(), vocabulary: Arc::new(vocabulary), documents: HashMap::new() }
@@ -156,11 +156,11 @@ impl Library {
         let unknown = |dataset: &&Arc<Dataset>| !self.documents.contains_key(&address(dataset));
         if datasets.iter().any(|dataset| unknown(&dataset)) {
             // Readers of the former index keep their words; new ones go into a copy.
-            let mut analyst = Analyst::new(Arc::make_mut(&mut self.vocabulary));
+            let mut analyzer = DocumentAnalyzer::new(Arc::make_mut(&mut self.vocabulary));
             for dataset in &datasets {
                 let known = self.documents.entry(address(dataset));
                 known.or_insert_with(|| {
-                    let document = analyst.read(&DocumentText::from(dataset.as_ref()));
+                    let document = analyzer.read(&DocumentText::from(dataset.as_ref()));
                     (Arc::clone(dataset), Arc::new(document))
                 });
             }

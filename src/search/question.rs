@@ -15,7 +15,7 @@ pub struct Question {
 
 /// Why a text is no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum QuestionFault {
+pub enum QuestionError {
     /// Fewer characters than the minimum, spaces around it not counted.
     #[error("a question has at least {QUESTION_CHARS_MIN} characters besides the spaces around it")]
     TooShort,
@@ -29,15 +29,15 @@ pub enum QuestionFault {
 
 impl Question {
     /// Reads a question: characters are Unicode scalar values, and white space at both ends does not count.
-    pub fn parse(typed: &str) -> Result<Self, QuestionFault> {
+    pub fn parse(typed: &str) -> Result<Self, QuestionError> {
         if typed.chars().any(char::is_control) {
-            return Err(QuestionFault::ControlCharacter);
+            return Err(QuestionError::ControlCharacter);
         }
         let text = typed.trim();
         match text.chars().count() {
-            ..QUESTION_CHARS_MIN => Err(QuestionFault::TooShort),
+            ..QUESTION_CHARS_MIN => Err(QuestionError::TooShort),
             QUESTION_CHARS_MIN..=QUESTION_CHARS_MAX => Ok(Self::of(text)),
-            _ => Err(QuestionFault::TooLong),
+            _ => Err(QuestionError::TooLong),
         }
     }
 
@@ -68,26 +68,26 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(typed: &str, expected: Result<&str, QuestionFault>) {
+    fn check(typed: &str, expected: Result<&str, QuestionError>) {
         let read = Question::parse(typed);
-        assert_eq!(read.as_ref().map(Question::text).map_err(|fault| *fault), expected, "{typed:?}");
+        assert_eq!(read.as_ref().map(Question::text).map_err(|error| *error), expected, "{typed:?}");
     }
 
     #[test]
     fn characters_are_counted_without_the_spaces_around() {
-        check("a", Err(QuestionFault::TooShort));
-        check("", Err(QuestionFault::TooShort));
-        check("   ", Err(QuestionFault::TooShort));
-        check(" a ", Err(QuestionFault::TooShort));
+        check("a", Err(QuestionError::TooShort));
+        check("", Err(QuestionError::TooShort));
+        check("   ", Err(QuestionError::TooShort));
+        check(" a ", Err(QuestionError::TooShort));
         check(" ab ", Ok("ab"));
         check("àè", Ok("àè"));
         check("水質", Ok("水質"));
-        check("a\u{0}b", Err(QuestionFault::ControlCharacter));
-        check("ab\n", Err(QuestionFault::ControlCharacter));
+        check("a\u{0}b", Err(QuestionError::ControlCharacter));
+        check("ab\n", Err(QuestionError::ControlCharacter));
         let longest = "è".repeat(QUESTION_CHARS_MAX);
         check(&longest, Ok(&longest));
         check(&format!(" {longest} "), Ok(&longest));
-        check(&format!("{longest}é"), Err(QuestionFault::TooLong));
+        check(&format!("{longest}é"), Err(QuestionError::TooLong));
     }
 
     proptest! {

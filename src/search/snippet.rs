@@ -104,14 +104,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::search::lexical::{Analyst, DocumentText, LexicalIndex};
+    use crate::search::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex};
     use crate::search::lexicon::Lexicon;
     use crate::search::question::Question;
     use proptest::prelude::*;
 
     fn cut_of(text: &str, question: &str) -> Snippet {
         let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-        let document = Analyst::new(&mut vocabulary)
+        let document = DocumentAnalyzer::new(&mut vocabulary)
             .read(&DocumentText { descriptions: vec![(None, text)], ..DocumentText::default() });
         let index = LexicalIndex::new(Arc::new(vocabulary), vec![Arc::new(document)]);
         let reading = index.read(&Question::parse(question).unwrap(), None);

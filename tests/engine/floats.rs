@@ -114,8 +114,8 @@ fn a_cursor_from_when_nan_came_first_is_refused_and_others_go_on() {
         let body = json!({"sortBy": "c", "sortDirection": direction, "cursor": former(table, direction)});
         match (plan(&request(&body), table, "t"), expected) {
             (Ok(plan), Some(expected)) => assert_eq!(execute(&plan, &NoSelections).unwrap().rows, expected),
-            (Err(QueryError::Faults(faults)), None) => {
-                assert_eq!(faults[0].reason, Reason::CursorQueryMismatch);
+            (Err(QueryError::Invalid(errors)), None) => {
+                assert_eq!(errors[0].reason, Reason::CursorQueryMismatch);
             }
             (found, expected) => panic!("{direction}: {found:?}, expected {expected:?}"),
         }

@@ -1,6 +1,8 @@
-//! Bad requests: each kind has its reason, its pointer and a hint, and the faults of a body come at once.
+//! Bad requests: each kind has its reason, its pointer and a hint, and the errors of a body come at once.
 
-use mercato::query::{FAULTS_MAX, Fault, Purpose, QueryError, QueryRequest, Reason, plan};
+use mercato::query::{
+    Purpose, QueryError, QueryRequest, Reason, VALIDATION_ERRORS_MAX, ValidationError, plan,
+};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
 
@@ -30,11 +32,11 @@ fn table() -> Table {
     .unwrap()
 }
 
-fn faults(body: &str) -> Vec<Fault> {
+fn errors(body: &str) -> Vec<ValidationError> {
     match QueryRequest::from_json(body.as_bytes(), 10_000) {
-        Err(faults) => faults,
+        Err(errors) => errors,
         Ok(request) => match plan(&request, &table(), "t@1") {
-            Err(QueryError::Faults(faults)) => faults,
+            Err(QueryError::Invalid(errors)) => errors,
             other => panic!("{body}: {other:?}"),
         },
     }
@@ -122,7 +124,7 @@ fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
 
 fn check_first_faults(cases: &[(&str, Reason, &str)]) {
     for (body, reason, pointer) in cases {
-        let found = faults(body);
+        let found = errors(body);
         assert_eq!((found[0].reason, found[0].pointer.as_str()), (*reason, *pointer), "{body}: {found:?}");
         assert!(!found[0].hint.is_empty() && !found[0].message.is_empty(), "{body}");
     }
@@ -130,19 +132,19 @@ fn check_first_faults(cases: &[(&str, Reason, &str)]) {
 
 #[test]
 fn all_faults_of_a_body_come_at_once() {
-    let found = faults(
+    let found = errors(
         "{\"limit\":0,\"colour\":1,\"sortDirection\":\"x\",\"filters\":{\"a\":{\"b\":1},\"c\":{\"d\":2}}}",
     );
     assert_eq!(found.len(), 5, "{found:?}");
-    let found = faults("{\"columns\":[\"x\",\"y\"],\"sortBy\":\"z\",\"filters\":{\"u\":1,\"open\":\"no\"}}");
+    let found = errors("{\"columns\":[\"x\",\"y\"],\"sortBy\":\"z\",\"filters\":{\"u\":1,\"open\":\"no\"}}");
     assert_eq!(found.len(), 5, "{found:?}");
 }
 
 #[test]
 fn a_misspelt_name_brings_the_nearest_one() {
-    assert_eq!(faults("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
-    assert_eq!(faults("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
-    assert_eq!(faults("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
+    assert_eq!(errors("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
+    assert_eq!(errors("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
+    assert_eq!(errors("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
 }
 
 #[test]
@@ -156,9 +158,9 @@ fn limits_of_filters_hold_at_their_edges() {
         plan(&QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(), &table(), "t@1").is_ok()
     };
     assert!(accepted(&list(10_000)));
-    assert_eq!(faults(&list(10_001))[0].reason, Reason::WrongType);
+    assert_eq!(errors(&list(10_001))[0].reason, Reason::WrongType);
     assert!(accepted(&conditions(99)));
-    assert_eq!(faults(&conditions(100))[0].reason, Reason::FilterTooLarge);
+    assert_eq!(errors(&conditions(100))[0].reason, Reason::FilterTooLarge);
     let nested = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(5), "{\"name\":\"a\"}", "}".repeat(5));
     assert!(accepted(&nested));
 }
@@ -188,10 +190,10 @@ fn a_body_full_of_faults_is_refused_in_few_words() {
         format!("{{\"{}\":1}}", "/".repeat(500_000)),
     ];
     for body in bodies {
-        let found = faults(&body);
+        let found = errors(&body);
         let start = &body[..60];
-        assert!((1..=FAULTS_MAX).contains(&found.len()), "{} for {start}", found.len());
-        let texts = |fault: &Fault| fault.pointer.len() + fault.message.len() + fault.hint.len();
+        assert!((1..=VALIDATION_ERRORS_MAX).contains(&found.len()), "{} for {start}", found.len());
+        let texts = |error: &ValidationError| error.pointer.len() + error.message.len() + error.hint.len();
         let longest = found.iter().map(texts).max().unwrap();
         assert!(longest <= 3_000, "{longest} bytes for {start}");
     }
@@ -205,7 +207,7 @@ fn empty_objects_mean_nothing_and_are_few() {
     };
     // The filter itself, ten objects in its list, and in each of these as many.
     assert!(QueryRequest::from_json(filters(98).as_bytes(), 100).is_ok());
-    assert_eq!(faults(&filters(99))[0].reason, Reason::FilterTooLarge);
+    assert_eq!(errors(&filters(99))[0].reason, Reason::FilterTooLarge);
 }
 
 #[test]
@@ -269,7 +271,7 @@ fn a_cursor_is_bound_to_its_query_and_its_file() {
     let cursor = plan_of("{\"sortBy\":\"price\"}", "t@1").unwrap();
     let with = |rest: &str| format!("{{{rest}\"cursor\":\"{cursor}\"}}");
     let reason = |body: &str, identity: &str| match plan_of(body, identity) {
-        Err(QueryError::Faults(faults)) => Some(faults[0].reason),
+        Err(QueryError::Invalid(errors)) => Some(errors[0].reason),
         _ => None,
     };
     assert_eq!(reason(&with("\"sortBy\":\"price\",\"limit\":7,\"columns\":[\"name\"],"), "t@1"), None);
@@ -288,8 +290,8 @@ fn a_cursor_is_bound_to_its_query_and_its_file() {
             .unwrap();
     let request = QueryRequest::from_json(with("\"sortBy\":\"price\",").as_bytes(), 100).unwrap();
     assert_eq!(request.cursor_fingerprint(), Some(table.fingerprint()));
-    let Err(QueryError::Faults(faults)) = plan(&request, &other, "t@1") else { panic!() };
-    assert_eq!(faults[0].reason, Reason::CursorExpired);
+    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1") else { panic!() };
+    assert_eq!(errors[0].reason, Reason::CursorExpired);
 }
 
 #[test]
@@ -310,12 +312,12 @@ fn the_get_form_takes_the_same_fields() {
     let plan = plan(&request, &table, "t@1").unwrap();
     assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
     let gap = pairs(&[("columns", "name,,price")]).unwrap();
-    let Err(QueryError::Faults(faults)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
-    assert_eq!((faults[0].reason, faults[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
+    let Err(QueryError::Invalid(errors)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
+    assert_eq!((errors[0].reason, errors[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
     assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
     assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "filters");
     let both = pairs(&[("filters", "{"), ("limit", "0")]).unwrap_err();
-    assert_eq!(both.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["filters", "limit"]);
+    assert_eq!(both.iter().map(|error| error.pointer.as_str()).collect::<Vec<_>>(), ["filters", "limit"]);
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
     let twice = &pairs(&[("limit", "5"), ("limit", "5")]).unwrap_err()[0];
     assert_eq!((twice.reason, twice.pointer.as_str()), (Reason::DuplicateField, "limit"));
@@ -324,22 +326,22 @@ fn the_get_form_takes_the_same_fields() {
 #[test]
 fn an_estimate_says_what_it_is_for_and_is_held_to_the_limit_of_that() {
     let read = |body: &str| {
-        let (request, faults) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
-        let faults: Vec<_> = faults.into_iter().map(|fault| (fault.reason, fault.pointer)).collect();
-        (request.purpose(), request.limit(), faults)
+        let (request, errors) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
+        let errors: Vec<_> = errors.into_iter().map(|error| (error.reason, error.pointer)).collect();
+        (request.purpose(), request.limit(), errors)
     };
-    let fault = |reason, pointer: &str| vec![(reason, pointer.to_owned())];
+    let error = |reason, pointer: &str| vec![(reason, pointer.to_owned())];
     assert_eq!(read(""), (Purpose::Page, 100, vec![]));
     assert_eq!(read("{\"for\":null,\"limit\":5}"), (Purpose::Page, 5, vec![]));
     assert_eq!(read("{\"limit\":1000000,\"for\":\"stream\"}"), (Purpose::Stream, 1_000_000, vec![]));
     assert_eq!(read("{\"for\":\"download\",\"limit\":null}"), (Purpose::Download, 100, vec![]));
-    let out_of_range = fault(Reason::OutOfRange, "/limit");
+    let out_of_range = error(Reason::OutOfRange, "/limit");
     assert_eq!(read("{\"limit\":10001}").2, out_of_range);
     assert_eq!(read("{\"limit\":10001,\"for\":\"page\"}").2, out_of_range);
     assert_eq!(read("{\"limit\":1000001,\"for\":\"stream\"}").2, out_of_range);
-    assert_eq!(read("{\"for\":\"csv\"}").2, fault(Reason::UnknownWord, "/for"));
-    assert_eq!(read("{\"for\":5}").2, fault(Reason::WrongType, "/for"));
-    assert_eq!(read("{\"for\":\"page\",\"for\":\"page\"}").2, fault(Reason::DuplicateField, "/for"));
+    assert_eq!(read("{\"for\":\"csv\"}").2, error(Reason::UnknownWord, "/for"));
+    assert_eq!(read("{\"for\":5}").2, error(Reason::WrongType, "/for"));
+    assert_eq!(read("{\"for\":\"page\",\"for\":\"page\"}").2, error(Reason::DuplicateField, "/for"));
     let narrowed = read("{\"filters\":{\"name\":\"a\"},\"for\":\"download\",\"limit\":5}").2;
     let not_applicable = |pointer: &str| (Reason::FieldNotApplicable, pointer.to_owned());
     assert_eq!(narrowed, [not_applicable("/filters"), not_applicable("/limit")]);

@@ -142,12 +142,12 @@ impl Document {
 }
 
 /// Turns texts into a document. New words go into the vocabulary.
-pub struct Analyst<'v> {
+pub struct DocumentAnalyzer<'v> {
     vocabulary: &'v mut Vocabulary,
     weights: HashMap<Term, (f32, u8)>,
 }
 
-impl<'v> Analyst<'v> {
+impl<'v> DocumentAnalyzer<'v> {
     /// One that learns into `vocabulary`.
     pub fn new(vocabulary: &'v mut Vocabulary) -> Self {
         Self { vocabulary, weights: HashMap::new() }

@@ -179,7 +179,7 @@ impl std::fmt::Debug for LexicalIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::lexical::{Analyst, DocumentText};
+    use crate::search::lexical::{DocumentAnalyzer, DocumentText};
     use crate::search::lexicon::Lexicon;
 
     fn text<'d>(slug: &'d str, title: &'d str, description: &'d str) -> DocumentText<'d> {
@@ -193,14 +193,14 @@ mod tests {
 
     fn index() -> LexicalIndex {
         let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-        let mut analyst = Analyst::new(&mut vocabulary);
+        let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
         let texts = [
             text("hospitals-lazio", "Hospitals in Lazio", "Beds and wards of public hospitals."),
             text("air-hourly", "Hourly air quality", "Nitrogen dioxide and particulate matter by station."),
             text("case-popolari", "Case popolari", "Alloggi di edilizia residenziale pubblica per comune."),
             text("bus-stops", "Bus stops", "Stops of the city lines with coordinates."),
         ];
-        let documents = texts.iter().map(|text| Arc::new(analyst.read(text))).collect();
+        let documents = texts.iter().map(|text| Arc::new(analyzer.read(text))).collect();
         LexicalIndex::new(Arc::new(vocabulary), documents)
     }
 
@@ -251,13 +251,13 @@ mod tests {
     fn a_category_among_the_tags_finds_nothing_where_no_dataset_has_more() {
         let found = |with_shares: bool, asked: &str| {
             let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-            let mut analyst = Analyst::new(&mut vocabulary);
+            let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
             let banks = text("bank-branches", "Bank branches", "Branches with their addresses.");
             let banks = DocumentText { tags: vec!["finance"], ..banks };
             let shares = text("daily-quotes", "Daily quotes", "Closing prices of the stock market.");
             let other = text("bus-stops", "Bus stops", "Stops of the city lines with coordinates.");
             let texts = [banks, other].into_iter().chain(with_shares.then_some(shares));
-            let documents = texts.map(|text| Arc::new(analyst.read(&text))).collect();
+            let documents = texts.map(|text| Arc::new(analyzer.read(&text))).collect();
             let index = LexicalIndex::new(Arc::new(vocabulary), documents);
             let scores = index.scores(&index.read(&Question::parse(asked).unwrap(), None));
             let top = scores.top(3).into_iter();

@@ -10,7 +10,7 @@ mod scores;
 mod vocabulary;
 
 pub(in crate::search) use document::beginning;
-pub use document::{Analyst, Document, DocumentText, Field};
+pub use document::{Document, DocumentAnalyzer, DocumentText, Field};
 pub use index::{LexicalIndex, Reading};
 pub use scores::Scores;
 pub use vocabulary::{Known, Vocabulary};

@@ -332,8 +332,8 @@ mod tests {
                        salt | sale\n\
                        university | ateneo\n\
                        universe | universo\n";
-        let (lexicon, faults) = parse(&[("x", content)], &mut |_| true);
-        assert_eq!(faults, []);
+        let (lexicon, errors) = parse(&[("x", content)], &mut |_| true);
+        assert_eq!(errors, []);
         Vocabulary::new(Arc::new(lexicon))
     }
 

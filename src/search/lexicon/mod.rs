@@ -8,7 +8,7 @@ mod source;
 
 use std::sync::{Arc, LazyLock};
 
-pub use source::{LexiconFault, parse};
+pub use source::{LexiconError, parse};
 
 /// Files of the lexicon. Groups of `general` describe measures and lists rather than topics.
 pub const SOURCES: &[(&str, &str)] = &[
@@ -61,7 +61,7 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
-    /// The lexicon that is compiled in. A line with a fault is left out; a test holds that there is none.
+    /// The lexicon that is compiled in. A line with a error is left out; a test holds that there is none.
     pub fn builtin() -> Arc<Self> {
         static BUILTIN: LazyLock<Arc<Lexicon>> = LazyLock::new(|| Arc::new(parse(SOURCES, &mut |_| true).0));
         Arc::clone(&BUILTIN)

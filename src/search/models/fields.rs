@@ -70,14 +70,14 @@ impl Fields {
         value.as_bool().ok_or_else(|| self.wrong(name, "true or false"))
     }
 
-    /// The fault of a field that is not as it should be.
+    /// The error of a field that is not as it should be.
     pub(super) fn wrong(&self, name: &str, expected: &str) -> ModelError {
         let found = self.value.get(name).map_or_else(|| "nothing".to_owned(), excerpt);
-        self.fault(name, expected, &found)
+        self.error(name, expected, &found)
     }
 
-    /// A fault in the file.
-    pub(super) fn fault(&self, field: &str, expected: &str, found: &str) -> ModelError {
+    /// A error in the file.
+    pub(super) fn error(&self, field: &str, expected: &str, found: &str) -> ModelError {
         ModelError::Field {
             path: self.path.clone(),
             field: field.to_owned(),

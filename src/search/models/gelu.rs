@@ -1,6 +1,6 @@
 //! The Gaussian error linear unit: x · Φ(x).
 //!
-//! A plain loop over polynomials, which the compiler turns into vector instructions; the library's own asks for one
+//! A plain loop over polynomials, which the compiler turns into vector instructions; the builder's own asks for one
 //! value at a time. Knows no layer.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, bail};

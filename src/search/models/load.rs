@@ -48,7 +48,7 @@ pub fn kind(folder: &Path) -> Result<ModelKind, ModelError> {
     }
     let expected =
         "modules.json (a sentence encoder), or a sequence classification in config.json (a cross-encoder)";
-    Err(folder.fault("", "contents", expected, architecture.unwrap_or("neither")))
+    Err(folder.error("", "contents", expected, architecture.unwrap_or("neither")))
 }
 
 /// Refuses: this program was built without the feature `models`.

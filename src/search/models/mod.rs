@@ -25,7 +25,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "models")]
-mod tokens;
+mod tokenizer;
 #[cfg(feature = "models")]
 mod weights;
 

@@ -28,7 +28,7 @@ impl InferencePool {
         let threads = threads.max(1);
         let (give_back, free) = bounded(threads);
         for _ in 0..threads {
-            // The library splits its products over the pool that it runs in: a pool of one thread keeps it on one core.
+            // The builder splits its products over the pool that it runs in: a pool of one thread keeps it on one core.
             let pool = ThreadPoolBuilder::new()
                 .num_threads(1)
                 .thread_name(move |_| name.to_owned())

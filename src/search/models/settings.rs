@@ -148,7 +148,7 @@ impl EncoderSettings {
         let parameters = self.parameter_count();
         if parameters > PARAMETER_COUNT_MAX {
             let found = format!("{parameters} parameters");
-            return Err(config.fault("size", &format!("at most {PARAMETER_COUNT_MAX} parameters"), &found));
+            return Err(config.error("size", &format!("at most {PARAMETER_COUNT_MAX} parameters"), &found));
         }
         Ok(())
     }

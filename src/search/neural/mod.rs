@@ -5,7 +5,7 @@
 
 mod cache;
 mod counters;
-mod maker;
+mod vector_builder;
 mod worker;
 
 use std::path::PathBuf;

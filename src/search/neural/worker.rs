@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 
-use super::maker::Maker;
+use super::vector_builder::VectorBuilder;
 use super::{ModelState, Neural, NeuralSettings, PassageTexts};
 use crate::catalog::Catalog;
 use crate::search::models::{
@@ -121,10 +121,14 @@ impl Work {
         let embedder = self.load_embedder();
         self.load_reranker();
         let Some(embedder) = embedder else { return };
-        let maker =
-            Maker::open(&self.settings.vectors, embedder, Arc::clone(&self.texts), Arc::clone(&self.neural));
-        let mut maker = match maker {
-            Ok(maker) => maker,
+        let vector_builder = VectorBuilder::open(
+            &self.settings.vectors,
+            embedder,
+            Arc::clone(&self.texts),
+            Arc::clone(&self.neural),
+        );
+        let mut vector_builder = match vector_builder {
+            Ok(vector_builder) => vector_builder,
             Err(error) => {
                 let folder = self.settings.vectors.display().to_string();
                 tracing::error!(%error, folder, "vectors cannot be kept on disk: search ranks by words");
@@ -134,7 +138,7 @@ impl Work {
         let mut pause = Duration::ZERO;
         while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
             let stopped = || !matches!(stopped.try_recv(), Err(TryRecvError::Empty));
-            let more = maker.follow(&self.catalog.snapshot(), &stopped);
+            let more = vector_builder.follow(&self.catalog.snapshot(), &stopped);
             pause = if more { Duration::ZERO } else { LOOK_INTERVAL };
         }
     }

@@ -125,7 +125,7 @@ impl VectorIndex {
         if self.rows.len() <= count {
             return (0..self.rows.len()).collect();
         }
-        let question = Question::new(query);
+        let question = QuantizedQuery::new(query);
         let rows = self.codes.chunks_exact(self.dimensions).zip(&self.rows);
         let bounds: Vec<(f32, f32)> = rows.map(|(codes, row)| question.bounds(codes, row)).collect();
         let mut lowest: Vec<f32> = bounds.iter().map(|(low, _)| *low).collect();
@@ -160,14 +160,14 @@ fn of_length_one(vector: Arc<[f32]>) -> Arc<[f32]> {
 }
 
 /// A question in small integers, with what they leave out.
-struct Question {
+struct QuantizedQuery {
     codes: Vec<i16>,
     step: f32,
     length: f32,
     error: f32,
 }
 
-impl Question {
+impl QuantizedQuery {
     fn new(query: &[f32]) -> Self {
         let step = step_of(query);
         let codes: Vec<i16> = query.iter().map(|number| i16::from(code(*number, step))).collect();

@@ -25,7 +25,7 @@ pub(super) struct FileMark {
 impl FileMark {
     /// The mark of a file; nothing where there is none.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
-        Ok(Stamp::of(path)?.map(|stamp| stamp.mark))
+        Ok(FileIdentity::of(path)?.map(|identity| identity.mark))
     }
 
     /// When the content last changed, as the file system says.
@@ -37,14 +37,14 @@ impl FileMark {
 /// A mark with the time of the last change of any kind. A program can set back the time of the content, but not this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Stamp {
+pub(super) struct FileIdentity {
     #[serde(flatten)]
     pub(super) mark: FileMark,
     pub(super) changed_nanos: u64,
 }
 
-impl Stamp {
-    /// The stamp of a file; nothing where there is none.
+impl FileIdentity {
+    /// The identity of a file; nothing where there is none.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
@@ -54,7 +54,7 @@ impl Stamp {
     }
 }
 
-impl From<&Metadata> for Stamp {
+impl From<&Metadata> for FileIdentity {
     fn from(metadata: &Metadata) -> Self {
         let mark = FileMark {
             device: metadata.dev(),

@@ -13,23 +13,23 @@ use crate::query::request::SortDirection;
 
 /// Ranks still to be visited.
 #[derive(Debug, Clone)]
-enum Stretch {
+enum Span {
     /// From the first to the last.
     Forward(Range<u32>),
     /// Run by run from the last, each run forward.
     RunsBackward(Range<u32>),
 }
 
-impl Stretch {
+impl Span {
     fn is_empty(&self) -> bool {
-        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = self;
+        let (Span::Forward(ranks) | Span::RunsBackward(ranks)) = self;
         ranks.start >= ranks.end
     }
 }
 
-/// A walk that can be continued.
+/// A scan that can be continued.
 #[derive(Debug, Clone)]
-pub(crate) struct RankWalk<'t> {
+pub(crate) struct IndexScan<'t> {
     table: &'t Table,
     column: usize,
     data: ColumnData<'t>,
@@ -37,17 +37,17 @@ pub(crate) struct RankWalk<'t> {
     /// First rank of NaN, and first rank of the rows without a value.
     nans: u32,
     valid: u32,
-    ahead: VecDeque<Stretch>,
+    ahead: VecDeque<Span>,
 }
 
-impl<'t> RankWalk<'t> {
-    /// A walk over all ranks, or over `allowed` ranks (ascending, each made of whole runs).
+impl<'t> IndexScan<'t> {
+    /// A scan over all ranks, or over `allowed` ranks (ascending, each made of whole runs).
     pub(crate) fn new(
         table: &'t Table,
         column: usize,
         direction: SortDirection,
         allowed: Option<&[Range<u32>]>,
-    ) -> Result<RankWalk<'t>, FormatError> {
+    ) -> Result<IndexScan<'t>, FormatError> {
         let data = table.column(column)?;
         let counts = table.columns().get(column).map(|meta| (meta.null_count, meta.nan_count));
         let (nulls, nan_count) = counts.unwrap_or_default();
@@ -57,39 +57,39 @@ impl<'t> RankWalk<'t> {
         let all = [0..valid, valid..table.row_count()];
         let ranges = allowed.unwrap_or(&all).iter().filter(|range| range.start < range.end).cloned();
         let ahead = match direction {
-            SortDirection::Ascending => ranges.map(Stretch::Forward).collect(),
+            SortDirection::Ascending => ranges.map(Span::Forward).collect(),
             SortDirection::Descending => {
                 let ranges: Vec<Range<u32>> = ranges.collect();
                 let below = |range: &Range<u32>| range.start.min(nans)..range.end.min(nans);
                 let from = |range: &Range<u32>| range.start.max(nans)..range.end.max(nans);
-                let values = ranges.iter().rev().map(below).map(Stretch::RunsBackward);
-                let last = ranges.iter().map(from).map(Stretch::Forward);
-                values.chain(last).filter(|stretch| !stretch.is_empty()).collect()
+                let values = ranges.iter().rev().map(below).map(Span::RunsBackward);
+                let last = ranges.iter().map(from).map(Span::Forward);
+                values.chain(last).filter(|span| !span.is_empty()).collect()
             }
         };
-        Ok(RankWalk { table, column, data, order: data.order(), nans, valid, ahead })
+        Ok(IndexScan { table, column, data, order: data.order(), nans, valid, ahead })
     }
 
     /// Appends up to `max` rows; fewer only at the end.
     pub(crate) fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<(), FormatError> {
         let mut wanted = max;
         while wanted > 0
-            && let Some(stretch) = self.ahead.pop_front()
+            && let Some(span) = self.ahead.pop_front()
         {
-            match stretch {
-                Stretch::Forward(ranks) => {
+            match span {
+                Span::Forward(ranks) => {
                     let end =
                         ranks.end.min(ranks.start.saturating_add(u32::try_from(wanted).unwrap_or(u32::MAX)));
                     if !self.order.copy_rows(ranks.start..end, rows) {
                         return Err(self.table.damaged(self.column));
                     }
                     wanted -= (end - ranks.start) as usize;
-                    self.put_back(Stretch::Forward(end..ranks.end));
+                    self.put_back(Span::Forward(end..ranks.end));
                 }
-                Stretch::RunsBackward(ranks) => {
+                Span::RunsBackward(ranks) => {
                     let start = self.run_start(ranks.end - 1)?.max(ranks.start);
-                    self.put_back(Stretch::RunsBackward(ranks.start..start));
-                    self.put_back(Stretch::Forward(start..ranks.end));
+                    self.put_back(Span::RunsBackward(ranks.start..start));
+                    self.put_back(Span::Forward(start..ranks.end));
                 }
             }
         }
@@ -100,24 +100,24 @@ impl<'t> RankWalk<'t> {
     pub(crate) fn skip(&mut self, count: u64) -> Result<(), FormatError> {
         let mut left = count;
         while left > 0
-            && let Some(stretch) = self.ahead.pop_front()
+            && let Some(span) = self.ahead.pop_front()
         {
-            let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
+            let (Span::Forward(ranks) | Span::RunsBackward(ranks)) = &span;
             let length = u64::from(ranks.end - ranks.start);
             let Ok(skipped) = u32::try_from(left.min(length)) else { break };
             left -= u64::from(skipped);
             if u64::from(skipped) == length {
                 continue;
             }
-            match stretch {
-                Stretch::Forward(ranks) => self.put_back(Stretch::Forward(ranks.start + skipped..ranks.end)),
-                Stretch::RunsBackward(ranks) => {
+            match span {
+                Span::Forward(ranks) => self.put_back(Span::Forward(ranks.start + skipped..ranks.end)),
+                Span::RunsBackward(ranks) => {
                     let landed = ranks.end - 1 - skipped;
                     let start = self.run_start(landed)?.max(ranks.start);
                     let end = self.run_end(landed)?.min(ranks.end);
                     let inside = skipped - (ranks.end - end);
-                    self.put_back(Stretch::RunsBackward(ranks.start..start));
-                    self.put_back(Stretch::Forward(start + inside..end));
+                    self.put_back(Span::RunsBackward(ranks.start..start));
+                    self.put_back(Span::Forward(start + inside..end));
                 }
             }
         }
@@ -135,14 +135,14 @@ impl<'t> RankWalk<'t> {
         let next = partition_point(run.clone(), |rank| Some(self.order.row_at(rank)? <= position.row));
         let next = next.ok_or_else(|| self.damaged())?;
         let trimmed = std::mem::take(&mut self.ahead);
-        for stretch in trimmed {
-            match stretch {
+        for span in trimmed {
+            match span {
                 // Descending, these are NaN and the rows without a value, which stand behind every other value too.
-                Stretch::Forward(ranks) => self.push(Stretch::Forward(ranks.start.max(next)..ranks.end)),
-                Stretch::RunsBackward(_) if !is_value => (),
-                Stretch::RunsBackward(ranks) => {
-                    self.push(Stretch::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
-                    self.push(Stretch::RunsBackward(ranks.start..ranks.end.min(run.start)));
+                Span::Forward(ranks) => self.push(Span::Forward(ranks.start.max(next)..ranks.end)),
+                Span::RunsBackward(_) if !is_value => (),
+                Span::RunsBackward(ranks) => {
+                    self.push(Span::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
+                    self.push(Span::RunsBackward(ranks.start..ranks.end.min(run.start)));
                 }
             }
         }
@@ -154,15 +154,15 @@ impl<'t> RankWalk<'t> {
         self.ahead.is_empty()
     }
 
-    fn put_back(&mut self, stretch: Stretch) {
-        if !stretch.is_empty() {
-            self.ahead.push_front(stretch);
+    fn put_back(&mut self, span: Span) {
+        if !span.is_empty() {
+            self.ahead.push_front(span);
         }
     }
 
-    fn push(&mut self, stretch: Stretch) {
-        if !stretch.is_empty() {
-            self.ahead.push_back(stretch);
+    fn push(&mut self, span: Span) {
+        if !span.is_empty() {
+            self.ahead.push_back(span);
         }
     }
 

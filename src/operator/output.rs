@@ -4,14 +4,14 @@
 
 use serde::Serialize;
 
-use super::relation_answer::{RelationAdded, RelationLine, Relations};
+use super::relation_output::{RelationAdded, RelationLine, Relations};
 use crate::clock::Moment;
 use crate::ledger;
 
 /// The answer to an order. Written without its kind: who ordered knows it.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub enum Answer {
+pub enum CommandOutput {
     /// To `createAccount`.
     AccountCreated(AccountCreated),
     /// To `listAccounts`.

@@ -1,6 +1,6 @@
 //! What is known of the soundness of store files, kept across restarts in one small file of the data directory.
 //!
-//! An entry holds for the very file that it was made of: device, inode, size and times. A memory that is damaged or
+//! An mark holds for the very file that it was made of: device, inode, size and times. A memory that is damaged or
 //! missing costs a verification and nothing else. Knows no block and no checksum of a store file.
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use semver::Version;
 use serde::{Deserialize, Serialize};
 
 use super::error::CatalogError;
-use super::file_mark::Stamp;
+use super::file_identity::FileIdentity;
 use super::publish::replace_file;
 use super::text_file;
 
 /// Largest memory that is read.
-const TRUST_SIZE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+const MARKS_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const HEAD: &str = "mercato verified store files 1";
 
 /// What was found out about a store file.
@@ -35,16 +35,16 @@ pub(super) enum Verdict {
 
 /// The memory.
 #[derive(Debug)]
-pub(super) struct Trust {
+pub(super) struct VerifiedMarks {
     path: PathBuf,
-    entries: Mutex<BTreeMap<(String, Version), Entry>>,
-    /// Held while the file is written, so that two writers do not share a file beside it. Taken before `entries`.
+    marks: Mutex<BTreeMap<(String, Version), Mark>>,
+    /// Held while the file is written, so that two writers do not share a file beside it. Taken before `marks`.
     saving: Mutex<()>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
-    stamp: Stamp,
+struct Mark {
+    identity: FileIdentity,
     verdict: Verdict,
 }
 
@@ -53,55 +53,55 @@ struct Line {
     slug: String,
     version: String,
     #[serde(flatten)]
-    stamp: Stamp,
+    identity: FileIdentity,
     verdict: Verdict,
 }
 
-impl Trust {
+impl VerifiedMarks {
     /// Reads the memory at `path`; an empty one where it cannot be read.
     pub(super) fn load(path: &Path) -> Self {
-        let text = text_file::read_optional(path, TRUST_SIZE_BYTES_MAX).ok().flatten().unwrap_or_default();
+        let text = text_file::read_optional(path, MARKS_FILE_BYTES_MAX).ok().flatten().unwrap_or_default();
         let lines = parse(&text).unwrap_or_default();
-        let entries = lines.into_iter().filter_map(|line| {
+        let marks = lines.into_iter().filter_map(|line| {
             let version = Version::parse(&line.version).ok()?;
-            Some(((line.slug, version), Entry { stamp: line.stamp, verdict: line.verdict }))
+            Some(((line.slug, version), Mark { identity: line.identity, verdict: line.verdict }))
         });
-        Self { path: path.to_owned(), entries: Mutex::new(entries.collect()), saving: Mutex::default() }
+        Self { path: path.to_owned(), marks: Mutex::new(marks.collect()), saving: Mutex::default() }
     }
 
-    /// What is known of the file with this stamp.
-    pub(super) fn verdict(&self, slug: &str, version: &Version, stamp: &Stamp) -> Option<Verdict> {
-        let entries = self.lock();
-        let entry = entries.get(&(slug.to_owned(), version.clone()))?;
-        (entry.stamp == *stamp).then(|| entry.verdict.clone())
+    /// What is known of the file with this identity.
+    pub(super) fn verdict(&self, slug: &str, version: &Version, identity: &FileIdentity) -> Option<Verdict> {
+        let marks = self.lock();
+        let mark = marks.get(&(slug.to_owned(), version.clone()))?;
+        (mark.identity == *identity).then(|| mark.verdict.clone())
     }
 
-    /// Notes what was found out. It is on the disk after [`Trust::save`].
-    pub(super) fn note(&self, slug: &str, version: &Version, stamp: Stamp, verdict: Verdict) {
-        self.lock().insert((slug.to_owned(), version.clone()), Entry { stamp, verdict });
+    /// Notes what was found out. It is on the disk after [`VerifiedMarks::save`].
+    pub(super) fn note(&self, slug: &str, version: &Version, identity: FileIdentity, verdict: Verdict) {
+        self.lock().insert((slug.to_owned(), version.clone()), Mark { identity, verdict });
     }
 
     /// Writes the memory, without versions that are not kept any more.
     pub(super) fn save(&self, is_kept: impl Fn(&str, &Version) -> bool) -> Result<(), CatalogError> {
         let _one_at_a_time = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<Line> = {
-            let mut entries = self.lock();
-            entries.retain(|(slug, version), _| is_kept(slug, version));
-            let line = |((slug, version), entry): (&(String, Version), &Entry)| Line {
+            let mut marks = self.lock();
+            marks.retain(|(slug, version), _| is_kept(slug, version));
+            let line = |((slug, version), mark): (&(String, Version), &Mark)| Line {
                 slug: slug.clone(),
                 version: version.to_string(),
-                stamp: entry.stamp,
-                verdict: entry.verdict.clone(),
+                identity: mark.identity,
+                verdict: mark.verdict.clone(),
             };
-            entries.iter().map(line).collect()
+            marks.iter().map(line).collect()
         };
         // Plain values always serialize.
         let body = serde_json::to_string(&lines).unwrap_or_default();
         replace_file(&self.path, Some(&format!("{HEAD} {}\n{body}\n", hash(&body))))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Version), Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, Version), Mark>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,15 +127,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, store) = (folder.path().join("verified"), folder.path().join("1.0.0.mcol"));
         std::fs::write(&store, "rows").unwrap();
-        let (version, stamp) = (Version::new(1, 0, 0), Stamp::of(&store).unwrap().unwrap());
-        let trust = Trust::load(&path);
-        trust.note("cities", &version, stamp, Verdict::Sound);
-        trust.note("gone", &version, stamp, Verdict::Damaged("a block".to_owned()));
-        trust.save(|slug, _| slug != "gone").unwrap();
-        let again = Trust::load(&path);
-        assert_eq!(again.verdict("cities", &version, &stamp), Some(Verdict::Sound));
-        assert_eq!(again.verdict("gone", &version, &stamp), None);
-        let other = Stamp { changed_nanos: stamp.changed_nanos + 1, ..stamp };
+        let (version, identity) = (Version::new(1, 0, 0), FileIdentity::of(&store).unwrap().unwrap());
+        let verified_marks = VerifiedMarks::load(&path);
+        verified_marks.note("cities", &version, identity, Verdict::Sound);
+        verified_marks.note("gone", &version, identity, Verdict::Damaged("a block".to_owned()));
+        verified_marks.save(|slug, _| slug != "gone").unwrap();
+        let again = VerifiedMarks::load(&path);
+        assert_eq!(again.verdict("cities", &version, &identity), Some(Verdict::Sound));
+        assert_eq!(again.verdict("gone", &version, &identity), None);
+        let other = FileIdentity { changed_nanos: identity.changed_nanos + 1, ..identity };
         assert_eq!(again.verdict("cities", &version, &other), None);
         let whole = std::fs::read_to_string(&path).unwrap();
         for (damage, text) in [
@@ -146,7 +146,7 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             for slug in ["cities", "rivers"] {
-                assert_eq!(Trust::load(&path).verdict(slug, &version, &stamp), None, "{damage}");
+                assert_eq!(VerifiedMarks::load(&path).verdict(slug, &version, &identity), None, "{damage}");
             }
         }
     }

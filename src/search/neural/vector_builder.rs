@@ -24,17 +24,17 @@ const DATASETS_MAX: usize = 200_000;
 /// Texts of one dataset that are read.
 const TEXTS_PER_DATASET_MAX: usize = 16;
 /// Records of texts that are gone, beyond as many as are in use, before the file is written anew.
-const DEAD_RECORDS_MAX: usize = 1_024;
+const STALE_RECORDS_MAX: usize = 1_024;
 
 /// Keeps the vectors of one model.
-pub(super) struct Maker {
+pub(super) struct VectorBuilder {
     embedder: Arc<dyn Embedder>,
     texts: Arc<dyn PassageTexts>,
     neural: Arc<Neural>,
     file: VectorFile,
     known: HashMap<TextKey, Arc<[f32]>>,
     /// Texts that the model cannot read; not tried again until they change or the server starts again.
-    hopeless: HashSet<TextKey>,
+    failed: HashSet<TextKey>,
     seen: HashMap<String, Seen>,
     last: Option<Arc<Snapshot>>,
 }
@@ -45,7 +45,7 @@ struct Seen {
     key: Option<TextKey>,
 }
 
-impl Maker {
+impl VectorBuilder {
     /// Reads the vectors that earlier runs made.
     pub(super) fn open(
         folder: &Path,
@@ -58,8 +58,8 @@ impl Maker {
             tracing::warn!(records = stored.damaged, "damaged vectors on disk are made again");
         }
         let known = stored.vectors.into_iter().map(|(key, vector)| (key, vector.into())).collect();
-        let (hopeless, seen) = (HashSet::new(), HashMap::new());
-        Ok(Self { embedder, texts, neural, file, known, hopeless, seen, last: None })
+        let (failed, seen) = (HashSet::new(), HashMap::new());
+        Ok(Self { embedder, texts, neural, file, known, failed, seen, last: None })
     }
 
     /// Brings the vectors nearer to the catalog: for at most a round, until `stopped`. Says whether more is to be done.
@@ -82,7 +82,7 @@ impl Maker {
             self.publish(snapshot);
         }
         if complete {
-            self.forget_the_dead();
+            self.compact_file();
             self.last = Some(Arc::clone(snapshot));
         }
         !complete
@@ -110,7 +110,7 @@ impl Maker {
         let mut asked = HashSet::new();
         let seen = snapshot.datasets().iter().filter_map(|dataset| self.seen.get(dataset.slug()));
         seen.filter_map(|seen| Some((seen.key?, Arc::clone(&seen.dataset))))
-            .filter(|(key, _)| !self.known.contains_key(key) && !self.hopeless.contains(key))
+            .filter(|(key, _)| !self.known.contains_key(key) && !self.failed.contains(key))
             .filter(|(key, _)| asked.insert(*key))
             .collect()
     }
@@ -135,7 +135,7 @@ impl Maker {
                 Err(error) => {
                     self.neural.count_failure(&error);
                     tracing::warn!(slug = dataset.slug(), %error, "no vector for this dataset");
-                    self.hopeless.insert(*key);
+                    self.failed.insert(*key);
                 }
             }
         }
@@ -165,9 +165,9 @@ impl Maker {
     }
 
     /// Writes the file anew when most of it belongs to texts that are gone.
-    fn forget_the_dead(&mut self) {
+    fn compact_file(&mut self) {
         let live: HashSet<TextKey> = self.seen.values().filter_map(|seen| seen.key).collect();
-        if self.file.records() <= live.len().saturating_mul(2).saturating_add(DEAD_RECORDS_MAX) {
+        if self.file.records() <= live.len().saturating_mul(2).saturating_add(STALE_RECORDS_MAX) {
             return;
         }
         self.known.retain(|key, _| live.contains(key));

@@ -3,8 +3,8 @@
 //! A step of fixed size is a load and a store, where a copy of any length is a call. What is copied too much is
 //! overwritten by what comes next. Knows no column and no format.
 
-/// Room behind what is printed, so that the last cells too can be copied in whole steps.
-pub(crate) const ROOM_BEYOND: usize = STEP + STEPPED_MAX;
+/// Room behind what is encoded, so that the last cells too can be copied in whole steps.
+pub(crate) const PADDING_BYTES: usize = STEP + STEPPED_MAX;
 
 const STEP: usize = 32;
 /// The longest cell that is copied in steps.
@@ -46,17 +46,17 @@ impl Piece {
 }
 
 /// The cells of one column and what stands before each of them.
-pub(crate) struct Lane<'c> {
+pub(crate) struct CellColumn<'c> {
     before: &'c Piece,
     bytes: &'c [u8],
     spans: &'c [(usize, usize)],
     cells_len: usize,
 }
 
-impl<'c> Lane<'c> {
+impl<'c> CellColumn<'c> {
     /// Cells that lie in `forms.0` where `forms.1` says, `forms.2` bytes in all.
-    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)], usize)) -> Lane<'c> {
-        Lane { before, bytes: forms.0, spans: forms.1, cells_len: forms.2 }
+    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)], usize)) -> CellColumn<'c> {
+        CellColumn { before, bytes: forms.0, spans: forms.1, cells_len: forms.2 }
     }
 
     /// Bytes of `count` cells with what stands before them.
@@ -83,7 +83,7 @@ impl<'c> Lane<'c> {
     #[inline]
     fn put_in_steps(&self, from: &[u8], cell: usize, to: &mut [u8]) -> bool {
         let before = self.before.bytes.len();
-        let Some(to) = to.first_chunk_mut::<ROOM_BEYOND>().filter(|_| before <= STEP) else { return false };
+        let Some(to) = to.first_chunk_mut::<PADDING_BYTES>().filter(|_| before <= STEP) else { return false };
         if let Some(head) = to.first_chunk_mut::<STEP>() {
             *head = self.before.first;
         }
@@ -146,12 +146,12 @@ mod tests {
             bytes.extend(vec![0xAA; padding]);
             let (piece, end_piece) = (Piece::of(&before), Piece::of(&end));
             let cells_len = cells.iter().map(Vec::len).sum();
-            let lane = Lane::new(&piece, (&bytes, &spans, cells_len));
-            let length = lane.total_len(cells.len()) + cells.len() * end.len();
-            let mut target = vec![0; length + ROOM_BEYOND];
+            let column = CellColumn::new(&piece, (&bytes, &spans, cells_len));
+            let length = column.total_len(cells.len()) + cells.len() * end.len();
+            let mut target = vec![0; length + PADDING_BYTES];
             let mut at = 0;
             for number in 0..cells.len() {
-                at = lane.put(number, &mut target, at);
+                at = column.put(number, &mut target, at);
                 at = end_piece.put(&mut target, at);
             }
             prop_assert_eq!(at, length);

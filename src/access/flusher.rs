@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-use super::Gate;
+use super::AccessControl;
 use crate::clock::Clock;
 use crate::limits::access::KEEPER_INTERVAL_MILLIS;
 
 /// The running thread. Dropping it writes everything down once more and ends it.
-pub struct Keeper {
+pub struct CounterFlusher {
     // Dropping the sender is the sign to end.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keeper {
-    pub(super) fn start(gate: Arc<Gate>, clock: Arc<dyn Clock>) -> io::Result<Keeper> {
+impl CounterFlusher {
+    pub(super) fn start(access: Arc<AccessControl>, clock: Arc<dyn Clock>) -> io::Result<CounterFlusher> {
         let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("keeper".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("counter-flusher".to_owned()).spawn(move || {
             let pause = Duration::from_millis(KEEPER_INTERVAL_MILLIS);
             loop {
                 let is_last = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
-                if let Err(error) = gate.write_down(clock.now()) {
+                if let Err(error) = access.flush(clock.now()) {
                     tracing::debug!(%error, "the counters of the day are kept in memory for now");
                 }
                 if is_last {
@@ -35,11 +35,11 @@ impl Keeper {
                 }
             }
         })?;
-        Ok(Keeper { stop: Some(stop), thread: Some(thread) })
+        Ok(CounterFlusher { stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Keeper {
+impl Drop for CounterFlusher {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {

@@ -186,9 +186,9 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
         let mut body = case.body(limit);
         body["for"] = purpose.into();
         let estimate = |body: &Value| {
-            let (request, faults) =
+            let (request, errors) =
                 QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
-            assert_eq!(faults, [], "{body}");
+            assert_eq!(errors, [], "{body}");
             count_rows(&plan(&request, stored, "t@1.0.0").unwrap(), cache).unwrap()
         };
         assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");

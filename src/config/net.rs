@@ -71,7 +71,7 @@ pub struct LimitFlags {
 
 /// What the flags mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuardSettings {
+pub struct NetSettings {
     /// Connections at one time.
     pub connections: usize,
     /// Connections of one address, 0 for no limit.
@@ -126,10 +126,10 @@ impl LimitFlags {
     }
 
     /// Says what the flags mean, or which of them cannot be used.
-    pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
+    pub(super) fn resolve(&self) -> Result<NetSettings, ConfigError> {
         let wait =
             self.queue_wait_millis.unwrap_or(u64::try_from(net::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
-        Ok(GuardSettings {
+        Ok(NetSettings {
             connections: number("max-connections", self.max_connections, net::CONNECTIONS_MAX)?.max(1),
             connections_per_address: number(
                 "max-connections-per-address",

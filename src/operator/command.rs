@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
-    Entries, EntryLine, Key, Usage, UsageDay, Verification,
+use super::key_commands::{self, Wanted, WantedChange, change};
+use super::output::{
+    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
+    CreatedKey, Entries, EntryLine, Key, Usage, UsageDay, Verification,
 };
-use super::key_orders::{self, Wanted, WantedChange, change};
-use super::relation_orders;
+use super::relation_commands;
 use crate::clock::Moment;
 use crate::ledger::{
     AccountHandle, AccountId, BackupError, Change, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
@@ -27,7 +27,7 @@ use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
     deny_unknown_fields,
     expecting = "an order such as {\"order\":\"verify\"}"
 )]
-pub enum Order {
+pub enum OperatorCommand {
     /// A new account without credits.
     CreateAccount {
         /// Its name.
@@ -226,7 +226,7 @@ pub struct Context<'l> {
 
 /// Why an order was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum OrderError {
+pub enum CommandError {
     /// A text names no account or key.
     #[error(transparent)]
     Id(#[from] IdError),
@@ -248,81 +248,92 @@ pub enum OrderError {
     Backup(BackupError),
 }
 
-impl Order {
+impl OperatorCommand {
     /// Carries the order out. What it changed is on the disk when this returns.
-    pub fn carry_out(&self, context: &Context<'_>) -> Result<Answer, OrderError> {
+    pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
-            Order::CreateAccount { name } => create_account(context, name)?,
-            Order::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
-            Order::ShowAccount { account } => {
-                Answer::Account(Account::of(ledger, &ledger.account_view(&find(ledger, account)?, now), now))
+            OperatorCommand::CreateAccount { name } => create_account(context, name)?,
+            OperatorCommand::ListAccounts { after, limit } => {
+                list_accounts(context, after.as_deref(), *limit)?
             }
-            Order::BuyCredits { account, credits, cents, reference, provider, note } => {
+            OperatorCommand::ShowAccount { account } => CommandOutput::Account(Account::of(
+                ledger,
+                &ledger.account_view(&find(ledger, account)?, now),
+                now,
+            )),
+            OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {
                     None => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
                     Some(payment) => ledger.buy_once(id, *credits, *cents, payment, note, now)?,
                 };
-                Answer::Balance(Balance::bought(id, *credits, &bought))
+                CommandOutput::Balance(Balance::bought(id, *credits, &bought))
             }
-            Order::GrantCredits { account, credits, note } => {
+            OperatorCommand::GrantCredits { account, credits, note } => {
                 let id = find(ledger, account)?.id();
                 let balance = ledger.grant(id, *credits, &context.request_id, note, now)?;
-                Answer::Balance(Balance::granted(id, *credits, balance))
+                CommandOutput::Balance(Balance::granted(id, *credits, balance))
             }
-            Order::CreateKey { account, label, credits_per_day, credits_per_month, datasets, expires_at } => {
+            OperatorCommand::CreateKey {
+                account,
+                label,
+                credits_per_day,
+                credits_per_month,
+                datasets,
+                expires_at,
+            } => {
                 let (credits_per_day, credits_per_month) = (*credits_per_day, *credits_per_month);
                 let expires_at = expires_at.as_deref();
                 let wanted = Wanted { credits_per_day, credits_per_month, datasets, expires_at };
-                key_orders::create_key(context, find(ledger, account)?.id(), label, &wanted)?
+                key_commands::create_key(context, find(ledger, account)?.id(), label, &wanted)?
             }
-            Order::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
+            OperatorCommand::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
                 let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
-                key_orders::limit_key(context, parse_key(key)?, &wanted)?
+                key_commands::limit_key(context, parse_key(key)?, &wanted)?
             }
-            Order::ListKeys { account } => {
+            OperatorCommand::ListKeys { account } => {
                 let keys = ledger.keys(find(ledger, account)?.id());
-                Answer::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
+                CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
             }
-            Order::RevokeKey { key } => {
-                Answer::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
+            OperatorCommand::RevokeKey { key } => {
+                CommandOutput::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
             }
-            Order::RotateKey { key, grace_seconds, label } => {
+            OperatorCommand::RotateKey { key, grace_seconds, label } => {
                 let created =
                     ledger.rotate_key(parse_key(key)?, label, *grace_seconds, context.random, now)?;
-                Answer::CreatedKey(CreatedKey::of(ledger, &created, now))
+                CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, now))
             }
-            Order::Usage { account, days, by_key, key } => {
+            OperatorCommand::Usage { account, days, by_key, key } => {
                 usage(context, account, *days, *by_key, key.as_deref())?
             }
-            Order::ReadEntries { account, first, limit } => {
+            OperatorCommand::ReadEntries { account, first, limit } => {
                 read_entries(context, account.as_deref(), *first, *limit)?
             }
-            Order::Verify {} => Answer::Verification(Verification::of(&ledger.verify()?)),
-            Order::Backup { directory } => {
-                let summary = ledger.backup(directory, now).map_err(OrderError::Backup)?;
-                Answer::Backup(Backup::of(&summary))
+            OperatorCommand::Verify {} => CommandOutput::Verification(Verification::of(&ledger.verify()?)),
+            OperatorCommand::Backup { directory } => {
+                let summary = ledger.backup(directory, now).map_err(CommandError::Backup)?;
+                CommandOutput::Backup(Backup::of(&summary))
             }
-            Order::Archive { directory } => {
+            OperatorCommand::Archive { directory } => {
                 let moved = ledger.archive(directory)?;
-                Answer::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
+                CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
             }
-            Order::AddRelation { from, to, relation_type, description, weight } => {
-                relation_orders::add(context, [from, to, relation_type], description, *weight)?
+            OperatorCommand::AddRelation { from, to, relation_type, description, weight } => {
+                relation_commands::add(context, [from, to, relation_type], description, *weight)?
             }
-            Order::RemoveRelation { from, to, relation_type } => {
-                relation_orders::remove(context, from, to, relation_type.as_deref())?
+            OperatorCommand::RemoveRelation { from, to, relation_type } => {
+                relation_commands::remove(context, from, to, relation_type.as_deref())?
             }
-            Order::ListRelations { dataset, offset, limit } => {
-                relation_orders::list(context, dataset.as_deref(), *offset, *limit)?
+            OperatorCommand::ListRelations { dataset, offset, limit } => {
+                relation_commands::list(context, dataset.as_deref(), *offset, *limit)?
             }
         })
     }
 }
 
 /// Under which number a purchase is entered only once; nothing when it has none.
-fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, OrderError> {
+fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, CommandError> {
     let provider = match (provider, reference) {
         ("", "") => return Ok(None),
         (_, "") => {
@@ -335,17 +346,17 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, OrderEr
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
 }
 
-fn create_account(context: &Context<'_>, name: &str) -> Result<Answer, OrderError> {
+fn create_account(context: &Context<'_>, name: &str) -> Result<CommandOutput, CommandError> {
     let id = context.ledger.create_account(name, context.now)?;
     let (name, created_at) = (name.to_owned(), context.now.rfc3339());
-    Ok(Answer::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
+    Ok(CommandOutput::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
 }
 
 fn list_accounts(
     context: &Context<'_>,
     after: Option<&str>,
     limit: Option<usize>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let limit = limit.unwrap_or(ACCOUNTS_PER_PAGE_MAX);
     check_range("limit", limit as u64, ACCOUNTS_PER_PAGE_MAX as u64)?;
     let after: Option<AccountId> = after.map(str::parse).transpose()?;
@@ -353,7 +364,7 @@ fn list_accounts(
     let mut rest = all.iter().filter(|account| after.is_none_or(|after| account.id() > after));
     let accounts: Vec<_> = rest.by_ref().take(limit).map(AccountLine::of).collect();
     let next_after = rest.next().and(accounts.last()).map(|account| account.id.clone());
-    Ok(Answer::Accounts(Accounts { accounts, total: all.len(), next_after }))
+    Ok(CommandOutput::Accounts(Accounts { accounts, total: all.len(), next_after }))
 }
 
 fn usage(
@@ -362,7 +373,7 @@ fn usage(
     days: u32,
     by_key: bool,
     key: Option<&str>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     check_range("days", u64::from(days), u64::from(USAGE_DAYS_MAX))?;
     let id = find(context.ledger, account)?.id();
     let key = key.map(parse_key).transpose()?;
@@ -374,7 +385,7 @@ fn usage(
     }
     let lines = context.ledger.usage(&UsageAsked { account: id, days, key, by_key }, context.now)?;
     let usage = lines.iter().map(UsageDay::of).collect();
-    Ok(Answer::Usage(Usage { account: id.to_string(), days, usage }))
+    Ok(CommandOutput::Usage(Usage { account: id.to_string(), days, usage }))
 }
 
 fn read_entries(
@@ -382,27 +393,27 @@ fn read_entries(
     account: Option<&str>,
     first: u64,
     limit: usize,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     check_range("limit", limit as u64, ENTRIES_PER_PAGE_MAX as u64)?;
     let account = account.map(|account| find(context.ledger, account)).transpose()?;
     let (entries, next) = context.ledger.entries(account.map(|account| account.id()), first, limit)?;
-    Ok(Answer::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
+    Ok(CommandOutput::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
-fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, OrderError> {
+fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
 }
 
-fn parse_key(key: &str) -> Result<KeyId, OrderError> {
+fn parse_key(key: &str) -> Result<KeyId, CommandError> {
     Ok(key.parse()?)
 }
 
-pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderError> {
+pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), CommandError> {
     if (1..=most).contains(&found) {
         return Ok(());
     }
-    Err(OrderError::Range { field, expected: format!("1 to {most}"), found })
+    Err(CommandError::Range { field, expected: format!("1 to {most}"), found })
 }
 
 /// A number that JSON can carry: NaN and infinity would arrive as `null`, which is taken for no number at all.
@@ -432,20 +443,20 @@ mod tests {
 
     #[test]
     fn an_order_reads_back_what_it_writes_and_refuses_what_it_does_not_know() {
-        for order in [
-            Order::CreateAccount { name: "acme".to_owned() },
-            Order::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
-            Order::Verify {},
-            Order::AddRelation {
+        for command in [
+            OperatorCommand::CreateAccount { name: "acme".to_owned() },
+            OperatorCommand::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
+            OperatorCommand::Verify {},
+            OperatorCommand::AddRelation {
                 from: "a".to_owned(),
                 to: "b".to_owned(),
                 relation_type: "x".to_owned(),
                 description: String::new(),
                 weight: Some(0.25),
             },
-            Order::ListRelations { dataset: None, offset: 0, limit: None },
-            Order::ReadEntries { account: None, first: 1, limit: 10 },
-            Order::LimitKey {
+            OperatorCommand::ListRelations { dataset: None, offset: 0, limit: None },
+            OperatorCommand::ReadEntries { account: None, first: 1, limit: 10 },
+            OperatorCommand::LimitKey {
                 key: "key_1".to_owned(),
                 credits_per_day: Change::Lift,
                 credits_per_month: Change::Set(5),
@@ -453,8 +464,8 @@ mod tests {
                 expires_at: Change::Keep,
             },
         ] {
-            let text = serde_json::to_string(&order).unwrap();
-            assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order, "{text}");
+            let text = serde_json::to_string(&command).unwrap();
+            assert_eq!(serde_json::from_str::<OperatorCommand>(&text).unwrap(), command, "{text}");
         }
         for wrong in [
             r#"{"order":"verify","extra":1}"#,
@@ -465,7 +476,7 @@ mod tests {
             r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":1e999}"#,
             r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":"nan"}"#,
         ] {
-            assert!(serde_json::from_str::<Order>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -473,14 +484,14 @@ mod tests {
     fn a_weight_that_json_cannot_carry_is_not_written() {
         for weight in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let [from, to, relation_type] = ["a", "b", "x"].map(str::to_owned);
-            let order = Order::AddRelation {
+            let command = OperatorCommand::AddRelation {
                 from,
                 to,
                 relation_type,
                 description: String::new(),
                 weight: Some(weight),
             };
-            assert!(serde_json::to_string(&order).unwrap_err().to_string().contains("finite"), "{weight}");
+            assert!(serde_json::to_string(&command).unwrap_err().to_string().contains("finite"), "{weight}");
         }
     }
 }

@@ -14,21 +14,21 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum};
 
-use super::file_mark::Stamp;
-use super::trust::Verdict;
+use super::file_identity::FileIdentity;
+use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
-use crate::limits::catalog::{PATROL_COST_BYTES_MIN, PATROL_FIRST_PAUSE, PATROL_ROUND_PAUSE};
+use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, SCRUB_FIRST_PAUSE, SCRUB_ROUND_PAUSE};
 
-/// What the patrol has done since the start.
+/// What the scrubber has done since the start.
 #[derive(Debug, Default)]
-pub struct PatrolCounts {
+pub struct ScrubCounts {
     bytes: AtomicU64,
     rounds: AtomicU64,
     damaged: AtomicU64,
 }
 
-impl PatrolCounts {
+impl ScrubCounts {
     /// Bytes that were compared with their checksums.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -57,12 +57,12 @@ pub struct Finding {
 }
 
 /// The background thread; it ends when this is dropped.
-pub struct Patrol {
+pub struct Scrubber {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Patrol {
+impl Scrubber {
     /// Starts to go around at so many bytes a second, which must be above zero. `report` hears of every finding.
     pub fn start(
         catalog: Arc<Catalog>,
@@ -71,14 +71,14 @@ impl Patrol {
         report: impl Fn(&Finding) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("catalog-patrol".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("scrubber".to_owned()).spawn(move || {
             let pace = Pace { stopped, bytes_per_second: bytes_per_second.max(1) };
-            if pace.rest(PATROL_FIRST_PAUSE).is_err() {
+            if pace.rest(SCRUB_FIRST_PAUSE).is_err() {
                 return;
             }
             loop {
-                let done = go_round(&catalog, clock.as_ref(), &mut |bytes| pace.wait_for(bytes), &report);
-                if done.is_err() || pace.rest(PATROL_ROUND_PAUSE).is_err() {
+                let done = scrub_once(&catalog, clock.as_ref(), &mut |bytes| pace.wait_for(bytes), &report);
+                if done.is_err() || pace.rest(SCRUB_ROUND_PAUSE).is_err() {
                     return;
                 }
             }
@@ -87,7 +87,7 @@ impl Patrol {
     }
 }
 
-impl Drop for Patrol {
+impl Drop for Scrubber {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -97,7 +97,7 @@ impl Drop for Patrol {
     }
 }
 
-/// The patrol was told to end.
+/// The scrubber was told to end.
 #[derive(Debug)]
 pub struct Stopped;
 
@@ -116,14 +116,14 @@ impl Pace {
 
     /// Waits as long as reading so many bytes may take. Small files cost as much as one of the least size.
     fn wait_for(&self, bytes: u64) -> Result<(), Stopped> {
-        let micros = bytes.max(PATROL_COST_BYTES_MIN).saturating_mul(1_000_000) / self.bytes_per_second;
+        let micros = bytes.max(SCRUB_COST_BYTES_MIN).saturating_mul(1_000_000) / self.bytes_per_second;
         self.rest(Duration::from_micros(micros))
     }
 }
 
 /// Goes over every open version once. `wait` is told how many bytes were just read. A version that is damaged is taken
 /// out of service, and nothing else is.
-pub fn go_round(
+pub fn scrub_once(
     catalog: &Catalog,
     clock: &dyn Clock,
     wait: &mut dyn FnMut(u64) -> Result<(), Stopped>,
@@ -142,30 +142,30 @@ pub fn go_round(
             if !version.is_verified() {
                 continue;
             }
-            let look = look_at(version, &mut |bytes| {
-                catalog.patrolled().bytes.fetch_add(bytes, Ordering::Relaxed);
+            let check = verify_file(version, &mut |bytes| {
+                catalog.scrub_counts().bytes.fetch_add(bytes, Ordering::Relaxed);
                 wait(bytes)
             });
-            let (verdict, reason) = match look? {
-                Look::Sound(_) | Look::Elsewhere => continue,
-                Look::Damaged(reason) => (Verdict::Damaged(reason.clone()), reason),
-                Look::Unreadable(reason) => (Verdict::Doubtful, reason),
+            let (verdict, reason) = match check? {
+                FileCheck::Sound(_) | FileCheck::Replaced => continue,
+                FileCheck::Damaged(reason) => (Verdict::Damaged(reason.clone()), reason),
+                FileCheck::Unreadable(reason) => (Verdict::Doubtful, reason),
             };
-            catalog.patrolled().damaged.fetch_add(1, Ordering::Relaxed);
-            catalog.take_out(version, &slug, &reason, verdict, clock.now());
+            catalog.scrub_counts().damaged.fetch_add(1, Ordering::Relaxed);
+            catalog.withdraw(version, &slug, &reason, verdict, clock.now());
             report(&Finding { slug: slug.clone(), version: version.version.to_string(), reason });
         }
     }
-    catalog.patrolled().rounds.fetch_add(1, Ordering::Relaxed);
+    catalog.scrub_counts().rounds.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
 
-/// What a look at every block of a store file came to.
-pub(super) enum Look {
+/// What a check of every block of a store file came to.
+pub(super) enum FileCheck {
     /// Every block fits; the file looked like this all the while.
-    Sound(Stamp),
+    Sound(FileIdentity),
     /// The file was removed or replaced meanwhile: the next look at its folder finds out.
-    Elsewhere,
+    Replaced,
     /// A block does not fit its checksum.
     Damaged(String),
     /// The system could not read it.
@@ -173,35 +173,35 @@ pub(super) enum Look {
 }
 
 /// Compares every block of a version with its checksum. `read` hears how many bytes were just read.
-pub(super) fn look_at(
+pub(super) fn verify_file(
     version: &DatasetVersion,
     read: &mut dyn FnMut(u64) -> Result<(), Stopped>,
-) -> Result<Look, Stopped> {
-    let Ok(file) = File::open(&version.path) else { return Ok(Look::Elsewhere) };
-    let Some(stamp) = stamp_of(&file, version) else { return Ok(Look::Elsewhere) };
+) -> Result<FileCheck, Stopped> {
+    let Ok(file) = File::open(&version.path) else { return Ok(FileCheck::Replaced) };
+    let Some(identity) = identity_of(&file, version) else { return Ok(FileCheck::Replaced) };
     let blocks = match version.table.blocks() {
         Ok(blocks) => blocks,
-        Err(error) => return Ok(Look::Damaged(error.to_string())),
+        Err(error) => return Ok(FileCheck::Damaged(error.to_string())),
     };
     let mut buffer = vec![0; BLOCK_SIZE_BYTES];
     for block in blocks {
         let Some(bytes) = buffer.get_mut(..block.len) else { continue };
         if let Err(error) = file.read_exact_at(bytes, block.offset) {
             let reason = format!("{} bytes at {} cannot be read: {error}", block.len, block.offset);
-            return Ok(Look::Unreadable(reason));
+            return Ok(FileCheck::Unreadable(reason));
         }
         if let Err(error) = block.check(checksum(bytes)) {
-            return Ok(Look::Damaged(error.to_string()));
+            return Ok(FileCheck::Damaged(error.to_string()));
         }
         read(u64::try_from(block.len).unwrap_or(u64::MAX))?;
     }
-    Ok(if stamp_of(&file, version).is_some() { Look::Sound(stamp) } else { Look::Elsewhere })
+    Ok(if identity_of(&file, version).is_some() { FileCheck::Sound(identity) } else { FileCheck::Replaced })
 }
 
 /// How the file looks, if it is the one that was opened and nobody wrote into it.
-fn stamp_of(file: &File, version: &DatasetVersion) -> Option<Stamp> {
+fn identity_of(file: &File, version: &DatasetVersion) -> Option<FileIdentity> {
     let mut head = vec![0; version.table.head().len()];
     file.read_exact_at(&mut head, 0).ok()?;
-    let stamp = Stamp::from(&file.metadata().ok()?);
-    (head == version.table.head() && stamp.mark == version.stamp.mark).then_some(stamp)
+    let identity = FileIdentity::from(&file.metadata().ok()?);
+    (head == version.table.head() && identity.mark == version.identity.mark).then_some(identity)
 }

@@ -7,24 +7,24 @@ use crate::query::key_set::Coverage;
 use crate::query::matcher::Node;
 use crate::query::request::SortDirection;
 
-/// A walk in file order that can be continued.
+/// A scan in file order that can be continued.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileWalk {
+pub(crate) struct FileScan {
     direction: SortDirection,
     /// Rows still ahead: from here on, or up to here when walking backwards.
     start: u32,
     end: u32,
 }
 
-impl FileWalk {
-    /// A walk over rows `0..rows` behind the row `after`, in the direction.
-    pub(crate) fn new(rows: u32, direction: SortDirection, after: Option<u32>) -> FileWalk {
+impl FileScan {
+    /// A scan over rows `0..rows` behind the row `after`, in the direction.
+    pub(crate) fn new(rows: u32, direction: SortDirection, after: Option<u32>) -> FileScan {
         let (start, end) = match (direction, after) {
             (_, None) => (0, rows),
             (SortDirection::Ascending, Some(after)) => (after.saturating_add(1).min(rows), rows),
             (SortDirection::Descending, Some(after)) => (0, after.min(rows)),
         };
-        FileWalk { direction, start, end }
+        FileScan { direction, start, end }
     }
 
     /// Leaves out rows, matching or not.

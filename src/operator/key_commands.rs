@@ -2,8 +2,8 @@
 //!
 //! Knows no catalog: a key may be for a dataset that is not published yet.
 
-use super::answer::{Answer, CreatedKey, Key};
-use super::order::{Context, OrderError};
+use super::command::{CommandError, Context};
+use super::output::{CommandOutput, CreatedKey, Key};
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
 
@@ -28,7 +28,7 @@ pub(super) fn create_key(
     account: AccountId,
     label: &str,
     wanted: &Wanted<'_>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let limits = KeyLimits {
         credits_per_day: wanted.credits_per_day,
         credits_per_month: wanted.credits_per_month,
@@ -37,14 +37,14 @@ pub(super) fn create_key(
     };
     let Context { ledger, now, random, .. } = context;
     let created = ledger.create_limited_key(account, label, *random, limits, *now)?;
-    Ok(Answer::CreatedKey(CreatedKey::of(ledger, &created, *now)))
+    Ok(CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, *now)))
 }
 
 pub(super) fn limit_key(
     context: &Context<'_>,
     key: KeyId,
     wanted: &WantedChange<'_>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let change = LimitsChange {
         credits_per_day: wanted.credits_per_day.clone(),
         credits_per_month: wanted.credits_per_month.clone(),
@@ -61,11 +61,11 @@ pub(super) fn limit_key(
     };
     let Context { ledger, now, .. } = context;
     let view = ledger.limit_key(key, &change, *now)?;
-    Ok(Answer::Key(Key::of(ledger, &view, *now)))
+    Ok(CommandOutput::Key(Key::of(ledger, &view, *now)))
 }
 
 /// The moment at which a key ends: as RFC 3339, or the end of a UTC day.
-fn end_of(text: &str) -> Result<Moment, OrderError> {
+fn end_of(text: &str) -> Result<Moment, CommandError> {
     let text = text.trim();
     let at = text.parse::<jiff::Timestamp>().ok().map(|at| Moment::from_unix_millis(at.as_millisecond()));
     at.or_else(|| end_of_day(text)).ok_or_else(|| {

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use crate::query::filter::CONNECTIVES;
-use crate::query::synonyms::meant;
+use crate::query::synonyms::suggest;
 use crate::words::{QUOTED_BYTES_MAX, shortened};
 
 /// Faults of one list or object, or of a whole body, that are reported; reading stops there.
-pub const FAULTS_MAX: usize = 100;
+pub const VALIDATION_ERRORS_MAX: usize = 100;
 
 /// Why a field is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +89,9 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One fault of a request.
+/// A validation error of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValidationError {
     /// Why.
     pub reason: Reason,
     /// Where: RFC 6901 into the body.
@@ -113,11 +113,16 @@ const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX + 4;
 /// Names among which the nearest is looked for, at most.
 const NAMES_COMPARED_MAX: usize = 1_000;
 
-impl Fault {
-    /// A fault without list and suggestion.
+impl ValidationError {
+    /// An error without list and suggestion.
     #[must_use]
-    pub fn new(reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) -> Fault {
-        Fault {
+    pub fn new(
+        reason: Reason,
+        pointer: &str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ValidationError {
+        ValidationError {
             reason,
             pointer: pointer.into(),
             message: message.into(),
@@ -129,9 +134,9 @@ impl Fault {
 
     /// Adds the names that would be taken, and the one nearest to what was found.
     #[must_use]
-    pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> Fault {
+    pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> ValidationError {
         let names: Vec<&str> = names.collect();
-        self.suggestion = meant(found, &names).or_else(|| nearest(found, &names)).map(String::from);
+        self.suggestion = suggest(found, &names).or_else(|| nearest(found, &names)).map(String::from);
         if let Some(name) = &self.suggestion {
             self.hint = format!("did you mean `{name}`?");
         }
@@ -141,9 +146,9 @@ impl Fault {
 
     /// Suggests `$and`, `$or` or `$not` where a name means that elsewhere and no column is near.
     #[must_use]
-    pub fn or_connective(mut self, found: &str) -> Fault {
+    pub fn or_connective(mut self, found: &str) -> ValidationError {
         if self.suggestion.is_none()
-            && let Some(name) = meant(found, &CONNECTIVES)
+            && let Some(name) = suggest(found, &CONNECTIVES)
         {
             self.hint = format!("did you mean `{name}`?");
             self.suggestion = Some(name.to_owned());
@@ -153,9 +158,9 @@ impl Fault {
 
     /// The cursor's version is not served any more.
     #[must_use]
-    pub fn cursor_expired() -> Fault {
+    pub fn cursor_expired() -> ValidationError {
         let message = "the dataset version that it began on is not served any more";
-        Fault::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
+        ValidationError::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
     }
 }
 
