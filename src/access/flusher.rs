@@ -1,6 +1,6 @@
-//! The thread that has the counters of the day written down from time to time.
+//! The counter flusher: a thread that writes changed request counters to the books at a fixed interval.
 //!
-//! Knows when, not what.
+//! Does not depend on the kinds of counters.
 
 use std::io;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::AccessControl;
 use crate::clock::Clock;
 use crate::limits::access::KEEPER_INTERVAL_MILLIS;
 
-/// The running thread. Dropping it writes everything down once more and ends it.
+/// The running thread. Dropping the handle flushes once more and ends the thread.
 pub struct CounterFlusher {
-    // Dropping the sender is the sign to end.
+    // Dropping the sender ends the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -1,6 +1,6 @@
-//! How much of one key is being worked on at this moment.
+//! Concurrency limits for each key: requests, and streams among them.
 //!
-//! So that one customer cannot take every worker. Knows no time and no route.
+//! One customer cannot occupy every worker. Does not depend on time or routes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::ledger::KeyId;
 use crate::limits::access::METER_SHARDS;
 
-/// What runs for a key.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     /// A page.
@@ -17,7 +17,7 @@ pub enum RequestKind {
     Stream,
 }
 
-/// How much may run for one key; 0 lifts a limit.
+/// The most that one key may have in flight; 0 lifts a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlightLimits {
     /// Requests of all kinds.
@@ -26,24 +26,24 @@ pub struct InFlightLimits {
     pub streams: usize,
 }
 
-/// As much as may run for this key does run.
+/// A concurrency limit of the key is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InFlightRefusal {
-    /// Requests.
+    /// Too many requests.
     #[error("this key has as many requests under way as it may: {limit}")]
     Requests {
-        /// How many may run.
+        /// The limit.
         limit: usize,
     },
-    /// Streams.
+    /// Too many streams and downloads.
     #[error("this key runs as many streams and downloads as it may: {limit}")]
     Streams {
-        /// How many may run.
+        /// The limit.
         limit: usize,
     },
 }
 
-/// Counts of what runs, by key.
+/// Requests in flight, by key.
 #[derive(Debug)]
 pub struct InFlight {
     limits: InFlightLimits,
@@ -57,13 +57,13 @@ struct InFlightCounts {
 }
 
 impl InFlight {
-    /// Nothing runs.
+    /// Counters without requests in flight.
     pub fn new(limits: InFlightLimits) -> Arc<Self> {
         let shards = std::array::from_fn(|_| Mutex::default());
         Arc::new(Self { limits, shards })
     }
 
-    /// Counts one more until the answer is dropped, or refuses.
+    /// Takes a permit for one request, or refuses. The permit ends when it is dropped.
     pub fn acquire(self: &Arc<Self>, key: KeyId, kind: RequestKind) -> Result<Permit, InFlightRefusal> {
         let streams = usize::from(kind == RequestKind::Stream);
         let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
@@ -87,7 +87,7 @@ impl InFlight {
         let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let running = counts.entry(key).or_default();
         let result = change(running);
-        // Only what runs takes memory.
+        // A key without requests in flight takes no memory.
         if running.requests == 0 {
             counts.remove(&key);
         }
@@ -95,7 +95,7 @@ impl InFlight {
     }
 }
 
-/// Something that runs, until this is dropped.
+/// The permit of one request in flight.
 #[derive(Debug)]
 pub struct Permit {
     counts: Arc<InFlight>,

@@ -1,7 +1,7 @@
-//! What is counted for one subject, and the bounded table in which all subjects stand.
+//! Request meters in a bounded, sharded table.
 //!
-//! The table is cut into shards, each behind a lock of its own. A full shard makes room by dropping the longest
-//! silent of a few subjects that it looks at. Knows no limit and no key format.
+//! Each shard has its own lock. A full shard evicts the least recently seen of a few candidates. Does not depend on
+//! limits or key formats.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -11,7 +11,7 @@ use super::window::Window;
 use crate::clock::{Moment, UtcDay};
 use crate::limits::access::{EVICTION_CANDIDATES, METER_SHARDS};
 
-/// What is counted for one subject.
+/// The request counters of one subject.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) window: Window,
@@ -26,7 +26,7 @@ impl Meter {
         Meter { window: Window::default(), day: now.day(), day_count: 0, is_flushed: true, seen: now }
     }
 
-    /// Requests of the present UTC day; begins anew with it.
+    /// Requests of the current UTC day; resets the counter on a new day.
     pub(super) fn count_today(&mut self, now: Moment) -> u32 {
         let today = now.day();
         if today > self.day {
@@ -51,14 +51,14 @@ struct Shard<S> {
 }
 
 impl<S: Copy + Eq + Hash> MeterTable<S> {
-    /// A table for at most so many subjects.
+    /// A table for at most `capacity` subjects.
     pub(super) fn new(capacity: usize) -> MeterTable<S> {
         let shard = || Mutex::new(Shard { index: HashMap::new(), meters: Vec::new(), hand: 0 });
         let shards = (0..METER_SHARDS).map(|_| shard()).collect();
         MeterTable { shards, shard_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
     }
 
-    /// Looks at the meter of a subject, which begins at zero when it is new.
+    /// Calls `look` with the meter of a subject; a new subject starts at zero.
     pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut Meter) -> T) -> Option<T> {
         let mut shard = self.shard(&subject)?;
         let slot = shard.slot_of(subject, now, self.shard_capacity);
@@ -67,7 +67,7 @@ impl<S: Copy + Eq + Hash> MeterTable<S> {
         Some(look(meter))
     }
 
-    /// Looks at every meter, shard by shard.
+    /// Calls `look` with every meter, shard by shard.
     pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut Meter)) {
         for shard in &self.shards {
             for (subject, meter) in &mut lock(shard).meters {
@@ -76,14 +76,14 @@ impl<S: Copy + Eq + Hash> MeterTable<S> {
         }
     }
 
-    /// Subjects that are tracked, and the memory that they take.
+    /// The number of tracked subjects and their memory in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         let (mut subjects, mut bytes) = (0, 0);
         for shard in &self.shards {
             let shard = lock(shard);
             subjects += shard.meters.len();
             bytes += shard.meters.capacity() * size_of::<(S, Meter)>();
-            // A slot of the index and its control byte.
+            // One slot of the index and its control byte.
             bytes += shard.index.capacity() * (size_of::<(S, usize)>() + 1);
             bytes += shard.meters.iter().map(|(_, meter)| meter.window.heap_bytes()).sum::<usize>();
         }
@@ -111,7 +111,7 @@ impl<S: Copy + Eq + Hash> Shard<S> {
         slot
     }
 
-    /// Gives the new subject the slot of the longest silent of the next few.
+    /// Replaces the least recently seen of the next candidates by the new subject.
     fn evict(&mut self, subject: S, now: Moment) -> usize {
         let count = self.meters.len().max(1);
         let candidates = (0..EVICTION_CANDIDATES).map(|step| (self.hand + step) % count);

@@ -1,6 +1,6 @@
-//! A changelog in Markdown, cut into its versions.
+//! Splits a Markdown changelog into versions.
 //!
-//! Knows headings of the form `## [1.2.0] - 2026-01-31`; leaves the text between them as it is.
+//! Recognises headings of the form `## [1.2.0] - 2026-01-31` and keeps the text between them unchanged.
 
 use semver::Version;
 
@@ -11,11 +11,11 @@ pub struct ChangelogEntry {
     pub version: Version,
     /// The date of the heading, as written.
     pub date: Option<String>,
-    /// What the publisher says about it.
+    /// The text below the heading.
     pub markdown: String,
 }
 
-/// The versions in the order of the text. Text before the first one belongs to none.
+/// The versions in document order. Text before the first heading is ignored.
 pub fn parse(markdown: &str) -> Vec<ChangelogEntry> {
     let mut entries: Vec<ChangelogEntry> = Vec::new();
     let mut in_code = false;

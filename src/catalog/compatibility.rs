@@ -1,7 +1,7 @@
-//! What the versions before compatibility to those who read a dataset, and what a new version may take away.
+//! Compatibility of a new version with the published versions of a dataset.
 //!
-//! Only a higher major number takes away columns or changes their types; below 1.0.0 a higher minor number does. What
-//! breaks stands in the changelog. Pre-releases compatibility nothing. Knows no Parquet and no value.
+//! Only a higher major version may remove columns or change their types; below 1.0.0, a higher minor version. The
+//! changelog must mention it. Pre-releases guarantee nothing. Does not depend on Parquet or on values.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use super::error::CatalogError;
 use super::load::store_files;
 use super::slug::Slug;
 
-/// Broken columns that a message names.
+/// Changed columns that a message lists at most.
 const NAMED_CHANGES_MAX: usize = 20;
 
-/// What a new version does to a column that readers know.
+/// A removed or retyped column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakingChange {
     /// The column.
     pub column: String,
-    /// Its type so far.
+    /// Its old type.
     pub from: String,
-    /// Its new type; nothing where the column is gone.
+    /// Its new type; `None` when the column is removed.
     pub to: Option<String>,
 }
 
@@ -37,20 +37,19 @@ impl fmt::Display for BreakingChange {
     }
 }
 
-/// What a publication has to keep.
+/// The check of a new version against the last release.
 #[derive(Debug)]
 pub struct CompatibilityCheck {
     slug: Slug,
     version: Version,
-    /// The version that promised, and its columns.
+    /// The last release and its columns.
     before: Option<(Version, Vec<(String, ColumnKind)>)>,
     allows_breaking: bool,
     is_in_changelog: bool,
 }
 
 impl CompatibilityCheck {
-    /// Reads what the highest release of the dataset that can be read has; `changelog` is the one that is published
-    /// with the new version.
+    /// Reads the columns of the highest readable release. `changelog` is published with the new version.
     pub(super) fn read(
         target: &DatasetFolder,
         slug: &Slug,
@@ -71,10 +70,10 @@ impl CompatibilityCheck {
         Ok(Self { slug: slug.clone(), version: version.clone(), before, allows_breaking, is_in_changelog })
     }
 
-    /// Whether a version with these columns may be published. Gives what it breaks.
+    /// Checks the columns of the new version. Returns the breaking changes.
     ///
     /// # Errors
-    /// Where the number of the version does not allow what it breaks, or the changelog does not tell.
+    /// When the version number or the changelog does not allow the breaking changes.
     pub fn check<'c>(
         &self,
         columns: impl IntoIterator<Item = (&'c str, ColumnKind)>,
@@ -119,7 +118,7 @@ fn summary(changes: &[BreakingChange]) -> String {
     said.join(", ")
 }
 
-/// The type as readers see it: the digits behind the point of a decimal belong to it, its precision does not.
+/// The type as clients see it: with the scale of a decimal, without its precision.
 fn type_name(kind: ColumnKind) -> String {
     match kind {
         ColumnKind::Decimal { scale, .. } => format!("decimal of scale {scale}"),
@@ -131,7 +130,7 @@ fn may_break(base: &Version, version: &Version) -> bool {
     version.major > base.major || (base.major == 0 && version.minor > base.minor)
 }
 
-/// The lowest number that may break what `base` promised.
+/// The lowest version that may break compatibility with `base`.
 fn next_breaking(base: &Version) -> Version {
     match base.major {
         0 => Version::new(0, base.minor.saturating_add(1), 0),

@@ -1,6 +1,6 @@
-//! `dataset.toml`: what a publisher says about a dataset.
+//! The manifest `dataset.toml`: a publisher's description of a dataset.
 //!
-//! Knows the manifest's fields and their bounds; knows no store file.
+//! Does not depend on store files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,9 +18,9 @@ use super::provenance::{
 use super::slug::Slug;
 use super::text_file;
 
-/// Largest manifest.
+/// Size limit of a manifest.
 pub const MANIFEST_SIZE_BYTES_MAX: u64 = 1024 * 1024;
-/// Most tags, and most related slugs.
+/// Limit of tags and of related slugs.
 pub const LIST_LENGTH_MAX: usize = 100;
 /// Longest tag.
 pub const TAG_LENGTH_CHARS_MAX: usize = 64;
@@ -38,7 +38,7 @@ pub enum Language {
     Italian,
 }
 
-/// A text in the languages that the publisher gave.
+/// A text in English, Italian or both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table of texts such as { en = \"Cities\", it = \"Città\" }")]
 pub struct LocalizedText {
@@ -49,7 +49,7 @@ pub struct LocalizedText {
 }
 
 impl LocalizedText {
-    /// The text in that language, else in the other one; without a language English comes first.
+    /// The text in that language, else in the other. Without a language, English comes first.
     pub fn choose(&self, language: Option<Language>) -> Option<&str> {
         let (first, second) = match language {
             Some(Language::Italian) => (&self.it, &self.en),
@@ -63,45 +63,45 @@ impl LocalizedText {
     }
 }
 
-/// What is said about a column.
+/// The description of a column.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { description = \"Name of the city\", example = \"Roma\" }"
 )]
 pub struct ColumnNote {
-    /// What the column holds.
+    /// The meaning of the column.
     pub description: Option<String>,
     /// A typical value: text, number, boolean or date.
     pub example: Option<toml::Value>,
 }
 
-/// A manifest that was read and checked.
+/// A parsed and validated manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Name of the dataset.
+    /// Slug of the dataset.
     pub slug: Slug,
-    /// Whether it is offered.
+    /// Whether it is published.
     pub published: bool,
-    /// Whether it stands first in the list.
+    /// Whether it is featured.
     pub featured: bool,
-    /// How many versions stay on the disk, where the publisher says so.
+    /// Number of retained versions, if given.
     pub keep_versions: Option<usize>,
     /// Name of the license.
     pub license: Option<String>,
-    /// Where the license can be read.
+    /// Address of the license.
     pub license_url: Option<String>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Related datasets for when no relation is recorded.
+    /// Related datasets, used when no relation is recorded.
     pub related: Vec<Slug>,
     /// Title.
     pub title: LocalizedText,
     /// Description.
     pub description: LocalizedText,
-    /// Where the dataset comes from.
+    /// Provenance of the dataset.
     pub provenance: Provenance,
-    /// Notes by column name.
+    /// Column descriptions by name.
     pub columns: BTreeMap<String, ColumnNote>,
 }
 
@@ -113,7 +113,7 @@ impl Manifest {
         Self::parse(&text, &path)
     }
 
-    /// Reads a manifest; faults name `path`, line and column.
+    /// Parses a manifest. Errors have path, line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, CatalogError> {
         let fault = |span: Range<usize>, message: String| {
             let (line, column) = line_and_column(text, span.start);
@@ -125,7 +125,7 @@ impl Manifest {
     }
 }
 
-/// The manifest as typed; positions are kept so that a fault can point at its place.
+/// The manifest as typed, with positions for errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TypedManifest {
@@ -258,7 +258,7 @@ fn check_columns(
     columns.into_iter().map(check).collect()
 }
 
-/// Both from one; a position behind the end counts as the end.
+/// Line and column, both counted from one. A position behind the end counts as the end.
 fn line_and_column(text: &str, position: usize) -> (usize, usize) {
     let before = text.get(..position).unwrap_or(text);
     let line = before.matches('\n').count().saturating_add(1);

@@ -1,6 +1,6 @@
-//! What is published: datasets, their versions, manifests and texts, read from the data directory.
+//! The catalog of published datasets: versions, manifests and texts in the data directory.
 //!
-//! Readers get a snapshot and keep it; changes on disk make a new one. Knows no account, no route and no socket.
+//! Readers hold an immutable snapshot; changes on disk make a new one. Does not depend on accounts, routes or sockets.
 
 mod changelog;
 mod choose;
@@ -39,7 +39,7 @@ pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
 pub use listing::{Order, TagCount};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
-/// What readers of a store file need, so that the layers above name one catalog and not its file format.
+/// Re-exports for readers of store files, so that upper layers depend on the catalog and not on the file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
 pub use nearest::nearest_slug;
 pub use provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
@@ -60,32 +60,32 @@ use semver::Version;
 use crate::clock::Moment;
 use crate::limits::catalog::VERIFICATION_QUEUE_FILES_MAX;
 
-/// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
+/// The published datasets of a data directory, updated by [`Catalog::reload`].
 pub struct Catalog {
     directory: DataDirectory,
     snapshot: RwLock<Arc<Snapshot>>,
-    /// How each folder looked when it was loaded. One reload at a time holds it.
+    /// The marks of each loaded folder. The lock also serializes changes.
     marks: Mutex<HashMap<Slug, FolderMark>>,
     scrub_counts: ScrubCounts,
     verified_marks: VerifiedMarks,
     verification: VerificationCounts,
-    /// Store files that have to be verified before they are served. What finds no room comes in when the line is empty.
+    /// Queue of store files to verify before they are served. The rest is queued when it is empty.
     verification_queue: (Sender<Task>, Receiver<Task>),
 }
 
-/// What a reload found.
+/// The result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {
-    /// Datasets that serve.
+    /// Served datasets.
     pub serving: usize,
-    /// Datasets that are published but damaged.
+    /// Published but damaged datasets.
     pub quarantined: usize,
-    /// Folders that were read because they changed, by name.
+    /// Names of the changed folders.
     pub changed: Vec<String>,
 }
 
 impl Catalog {
-    /// Opens everything that is published under `directory`, creating the folder of datasets where it is absent.
+    /// Opens all published datasets under `directory`; creates its folder if absent.
     pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
         Self::open_with_queue(directory, VERIFICATION_QUEUE_FILES_MAX)
     }
@@ -102,33 +102,33 @@ impl Catalog {
             verification: VerificationCounts::default(),
             verification_queue: bounded(files_max),
         };
-        // Nothing is known yet that the time could matter for.
+        // The first load has no earlier state that depends on the time.
         catalog.reload(Moment::from_unix_millis(0))?;
         Ok(catalog)
     }
 
-    /// Where it reads from.
+    /// The data directory.
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
     }
 
-    /// What the background pass over the store files has done.
+    /// Counters of the scrubber.
     pub fn scrub_counts(&self) -> &ScrubCounts {
         &self.scrub_counts
     }
 
-    /// How far the verification of new and changed store files is.
+    /// Progress of the verification of new and changed store files.
     pub fn verification(&self) -> &VerificationCounts {
         &self.verification
     }
 
-    /// What is published now. It stays as it is for as long as the caller keeps it.
+    /// The current snapshot, which never changes for its holder.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at every folder and loads those that changed. Requests in flight keep what they hold, and a version that
-    /// is gone from the disk stays for the walks that read it within the last minute before `now`.
+    /// Scans all folders and loads the changed ones. Requests in flight keep their data. A removed version stays while
+    /// a cursor or stream has read it in the last minute before `now`.
     pub fn reload(&self, now: Moment) -> Result<ReloadReport, CatalogError> {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
@@ -168,8 +168,8 @@ impl Catalog {
         Ok(report)
     }
 
-    /// Has new and changed store files verified, as many as there is room for: those that are asked for first, small ones
-    /// before large ones. One thread at a time lines up, so that the room is not taken meanwhile: the caller holds `marks`.
+    /// Queues new and changed store files for verification while the queue has room: current versions first, small
+    /// files before large ones. The caller holds `marks`, so that one thread at a time fills the queue.
     fn enqueue_verification(&self) {
         let (queue, _) = &self.verification_queue;
         let room = queue.capacity().unwrap_or(0).saturating_sub(queue.len());
@@ -185,25 +185,24 @@ impl Catalog {
         for (_, bytes, slug, version) in waiting.into_iter().take(room) {
             version.claim_verification();
             self.verification.add(bytes);
-            // There is room, and both ends are held by the catalog.
+            // Cannot fail: the queue has room, and the catalog holds both ends.
             drop(queue.try_send(Task::new(slug, version)));
         }
     }
 
-    /// Lines up what found no room before.
+    /// Queues the files that had no room before.
     fn enqueue_deferred(&self) {
         let _one_thread_lines_up = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         self.enqueue_verification();
     }
 
-    /// Takes what is `damaged` out of service. Where it is the current version, the highest sound one below it is served
-    /// in its place; without one the dataset is. It comes back when the file changes, or is found sound at the next
-    /// start.
+    /// Withdraws a damaged version. The highest intact version below a current one takes its place; without one, the
+    /// whole dataset is withdrawn. The version returns when its file changes or is verified after a restart.
     pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
         self.withdraw(damaged, slug, reason, Verdict::Doubtful, now);
     }
 
-    /// The same, and remembers `verdict` on the file.
+    /// Withdraws a damaged version and stores the verdict on its file.
     fn withdraw(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         self.verified_marks.note(slug, &damaged.version, damaged.identity, verdict);
@@ -230,7 +229,7 @@ impl Catalog {
         self.put(&snapshot, &dataset.manifest.slug, entry, now);
     }
 
-    /// Notes that every block of a version fits, and serves it where it is the one that should be.
+    /// Marks a version as verified, and serves it if it is the wanted one.
     fn admit(&self, sound: &DatasetVersion, slug: &str, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         sound.set_verified();
@@ -248,7 +247,7 @@ impl Catalog {
         self.replace(entries, now.max(snapshot.changed_at()));
     }
 
-    /// A memory that cannot be written costs the next start a verification.
+    /// If the marks cannot be written, the next start verifies the files again.
     fn save_verified_marks(&self) {
         let snapshot = self.snapshot();
         let is_kept = |slug: &str, version: &Version| match snapshot.get(slug) {
@@ -270,7 +269,7 @@ impl Catalog {
         *place = Arc::new(Snapshot::new(entries, generation, changed_at));
     }
 
-    /// What the first look knows of the last change: later ones know the time.
+    /// The time of the last change: after the first load from the snapshot, before from the disk.
     fn changed_on_disk(&self, before: &Snapshot) -> Moment {
         if before.generation() > 0 {
             return before.changed_at();
@@ -283,7 +282,7 @@ impl Catalog {
         modified(&self.directory.datasets()).max(modified(&changed))
     }
 
-    /// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
+    /// Keeps the entry of an unchanged folder. An error in a changed folder quarantines that dataset alone.
     fn load_folder(
         &self,
         slug: Slug,
@@ -336,7 +335,7 @@ impl Catalog {
     }
 }
 
-/// One folder after a look at it.
+/// The result of loading one folder.
 struct Loaded {
     slug: Slug,
     mark: Option<FolderMark>,
@@ -344,18 +343,18 @@ struct Loaded {
     state: FolderState,
 }
 
-/// What a look at a folder came to.
+/// The state of a folder compared with the last load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderState {
-    /// Everything is as before.
+    /// Nothing changed.
     Unchanged,
-    /// The files are as before; versions that were held for walks are not needed any more.
+    /// The files are unchanged; removed versions without cursors were released.
     Released,
     /// The files changed.
     Changed,
 }
 
-/// The same entry without the versions that no walk reads any more.
+/// The same entry without held versions that no cursor or stream reads any more.
 fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, FolderState) {
     if let Some(Entry::Serving(dataset)) = present
         && dataset.held.iter().any(|version| !version.has_recent_cursor(now))

@@ -1,7 +1,7 @@
-//! `publications.json`: facts of the publications of one dataset, kept beside its store files.
+//! The publication record of a dataset, `publications.json`, kept beside its store files.
 //!
-//! A copy of the folder keeps them, whatever happens to the times of files. A text that was changed by hand does not
-//! fit its hash any more, and its file time counts instead. Knows no Parquet and no answer.
+//! A copy of the folder keeps these facts even if file times change. If a text was edited by hand, its hash differs and
+//! its file time counts instead. Does not depend on Parquet or responses.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use super::file_identity::{FileIdentity, FileMark};
 use super::text_file;
 use crate::clock::Moment;
 
-/// Largest record.
+/// Size limit of a record.
 pub const RECORD_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// How a version was made, as far as the next one should be made alike.
+/// Conversion choices of a version, reused for the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choices {
     /// Columns with a sort index.
     pub sort_index: IndexChoice,
-    /// Columns and groups of the source that were left out.
+    /// Excluded columns and groups of the source.
     pub drop: Vec<String>,
 }
 
@@ -37,20 +37,20 @@ pub enum IndexChoice {
     All,
     /// No column.
     None,
-    /// The columns named.
+    /// The named columns.
     Only(Vec<String>),
 }
 
-/// What is recorded of a dataset.
+/// The publication record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
-    /// When a command last changed anything.
+    /// Time of the last change by a command.
     changed_at: Option<Time>,
     /// Texts and marks by file name.
     #[serde(default)]
     files: BTreeMap<String, FileFact>,
-    /// Versions by their text.
+    /// Versions by version string.
     #[serde(default)]
     versions: BTreeMap<String, VersionFact>,
 }
@@ -73,13 +73,13 @@ struct VersionFact {
     verified: Option<VerifiedFact>,
 }
 
-/// The file that the publication verified. The seal breaks when the rest is edited; it is no defence against somebody
-/// who can write here, and could write the store file as well.
+/// The file that the publication verified. The seal detects edits of the record. It is no defence against a writer of
+/// this folder, who could also change the store file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VerifiedFact {
     file: FileMark,
-    /// Absent for the moment between the verification and the last change of the file's name.
+    /// Absent between the verification and the final rename.
     changed_nanos: Option<u64>,
     seal: String,
 }
@@ -101,7 +101,7 @@ impl VerifiedFact {
 }
 
 impl Record {
-    /// Reads the record of a folder; nothing where none was written. Fails where it cannot be read.
+    /// Reads the record of a folder; `None` when it is absent, an error when it is invalid.
     pub(super) fn read(folder: &DatasetFolder) -> Result<Option<Self>, CatalogError> {
         let path = folder.file(RECORD_FILE);
         let Some(text) = text_file::read_optional(&path, RECORD_SIZE_BYTES_MAX)? else { return Ok(None) };
@@ -110,7 +110,7 @@ impl Record {
             .map_err(|error| CatalogError::Record { path, message: error.to_string() })
     }
 
-    /// The text of the file.
+    /// The content of the file.
     pub(super) fn to_text(&self) -> String {
         // Maps with text keys and plain values always serialize.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -118,17 +118,17 @@ impl Record {
         text
     }
 
-    /// Notes that a command changed something at `now`.
+    /// Records a change at `now`.
     pub(super) fn note_change(&mut self, now: Moment) {
         self.changed_at = Some(Time(now));
     }
 
-    /// When a command last changed anything.
+    /// Time of the last change by a command.
     pub(super) fn changed_at(&self) -> Option<Moment> {
         self.changed_at.map(|time| time.0)
     }
 
-    /// Notes the content of a file, or that it is gone. The same content as before keeps its time.
+    /// Records the content of a file, or its removal. Unchanged content keeps its time.
     pub(super) fn note_file(&mut self, name: &str, content: Option<&str>, now: Moment) {
         let Some(content) = content else {
             self.files.remove(name);
@@ -140,13 +140,13 @@ impl Record {
         }
     }
 
-    /// When a file got this content, where that is known.
+    /// Since when a file has this content, if known.
     pub(super) fn file_changed_at(&self, name: &str, content: &str) -> Option<Moment> {
         let fact = self.files.get(name).filter(|fact| fact.hash == hash(content.as_bytes()))?;
         Some(fact.changed_at.0)
     }
 
-    /// Notes a publication: `file` is the store file that was just verified.
+    /// Records a publication; `file` is the store file that was just verified.
     pub(super) fn note_version(
         &mut self,
         version: &Version,
@@ -161,7 +161,7 @@ impl Record {
         self.versions.insert(version.to_string(), fact);
     }
 
-    /// Notes how the verified store file of a version looks now that its name does not change any more.
+    /// Records the identity of the verified store file after its final rename.
     pub(super) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
         if let Some(fact) = self.versions.get_mut(&version.to_string())
             && fact.verified.as_ref().is_some_and(|verified| verified.file == identity.mark)
@@ -171,12 +171,12 @@ impl Record {
         }
     }
 
-    /// Forgets versions that are not kept.
+    /// Removes versions that are not retained.
     pub(super) fn keep_only(&mut self, is_kept: impl Fn(&Version) -> bool) {
         self.versions.retain(|text, _| Version::parse(text).is_ok_and(|version| is_kept(&version)));
     }
 
-    /// When a version with this content was published, where that is known.
+    /// When a version with this content was published, if known.
     pub(super) fn published_at(&self, version: &Version, content: Fingerprint) -> Option<Moment> {
         Some(self.fact(version, content)?.published_at.0)
     }
@@ -187,7 +187,7 @@ impl Record {
         verified.is_some_and(|verified| verified.certifies(identity, &content.to_string()))
     }
 
-    /// The highest version of which it is known how it was made.
+    /// The highest version with known choices.
     pub(super) fn last_choices(&self) -> Option<(Version, Choices)> {
         let made = self
             .versions
@@ -205,7 +205,7 @@ fn hash(bytes: &[u8]) -> String {
     Fingerprint(fingerprint(bytes)).to_string()
 }
 
-/// A moment as RFC 3339.
+/// A time in RFC 3339.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 struct Time(Moment);
@@ -224,7 +224,7 @@ impl From<Time> for String {
     }
 }
 
-/// Reads a moment as RFC 3339.
+/// Parses an RFC 3339 time.
 pub(super) fn read_moment(text: &str) -> Option<Moment> {
     let timestamp: jiff::Timestamp = text.trim().parse().ok()?;
     Some(Moment::from_unix_millis(timestamp.as_millisecond()))

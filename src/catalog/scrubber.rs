@@ -1,8 +1,8 @@
-//! Goes over all open store files again and again, slowly, and compares every block with its checksum.
+//! The scrubber: verifies the checksums of all open store files in slow, repeated passes.
 //!
-//! Opening a file reads little of it, so damage that a disk does later would be met by a client first. Reads through
-//! ordinary calls, not through the memory map: a file that was cut short is an error here and no signal, and nothing
-//! of it stays in the memory of the process. Knows no query and no status code.
+//! Opening a file reads little of it, so without the scrubber a client would be the first to meet disk damage. It reads
+//! by system calls, not through the memory map: a truncated file is an error instead of a signal, and no pages stay in
+//! the memory of the process. Does not depend on queries or status codes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -20,7 +20,7 @@ use super::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
 use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, SCRUB_FIRST_PAUSE, SCRUB_ROUND_PAUSE};
 
-/// What the scrubber has done since the start.
+/// Counters of the scrubber since the start.
 #[derive(Debug, Default)]
 pub struct ScrubCounts {
     bytes: AtomicU64,
@@ -29,41 +29,41 @@ pub struct ScrubCounts {
 }
 
 impl ScrubCounts {
-    /// Bytes that were compared with their checksums.
+    /// Verified bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Times that every file was gone over.
+    /// Completed passes over all files.
     pub fn rounds(&self) -> u64 {
         self.rounds.load(Ordering::Relaxed)
     }
 
-    /// Versions whose bytes did not fit.
+    /// Damaged versions.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 }
 
-/// A version whose bytes do not fit their checksums.
+/// A damaged version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The dataset.
     pub slug: String,
     /// The version.
     pub version: String,
-    /// What does not fit, for the log.
+    /// The reason, for the log.
     pub reason: String,
 }
 
-/// The background thread; it ends when this is dropped.
+/// The handle of the background thread, which ends when this is dropped.
 pub struct Scrubber {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Scrubber {
-    /// Starts to go around at so many bytes a second, which must be above zero. `report` hears of every finding.
+    /// Starts to scrub at `bytes_per_second`, which must be above zero. Each finding goes to `report`.
     pub fn start(
         catalog: Arc<Catalog>,
         clock: Arc<dyn Clock>,
@@ -91,13 +91,13 @@ impl Drop for Scrubber {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to end.
+            // A panicked thread needs no further cleanup.
             drop(thread.join());
         }
     }
 }
 
-/// The scrubber was told to end.
+/// The scrubber is stopping.
 #[derive(Debug)]
 pub struct Stopped;
 
@@ -114,15 +114,14 @@ impl Pace {
         }
     }
 
-    /// Waits as long as reading so many bytes may take. Small files cost as much as one of the least size.
+    /// Waits for as long as the rate grants to `bytes`. Small blocks count as the minimum size.
     fn wait_for(&self, bytes: u64) -> Result<(), Stopped> {
         let micros = bytes.max(SCRUB_COST_BYTES_MIN).saturating_mul(1_000_000) / self.bytes_per_second;
         self.rest(Duration::from_micros(micros))
     }
 }
 
-/// Goes over every open version once. `wait` is told how many bytes were just read. A version that is damaged is taken
-/// out of service, and nothing else is.
+/// Verifies every open version once and withdraws damaged ones. `wait` receives the number of bytes just read.
 pub fn scrub_once(
     catalog: &Catalog,
     clock: &dyn Clock,
@@ -132,13 +131,13 @@ pub fn scrub_once(
     let slugs: Vec<String> =
         catalog.snapshot().datasets().iter().map(|dataset| dataset.slug().to_owned()).collect();
     for slug in slugs {
-        // Looked up anew, so that no version is kept open for the length of a round.
+        // Looked up again, so that no version is held open for a whole pass.
         let snapshot = catalog.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(&slug) else { continue };
         let dataset = Arc::clone(dataset);
         drop(snapshot);
         for version in &dataset.versions {
-            // What is not verified yet is being read already.
+            // The verification already reads these versions.
             if !version.is_verified() {
                 continue;
             }
@@ -160,19 +159,19 @@ pub fn scrub_once(
     Ok(())
 }
 
-/// What a check of every block of a store file came to.
+/// The result of verifying a store file.
 pub(super) enum FileCheck {
-    /// Every block fits; the file looked like this all the while.
+    /// Every block matches; the file kept this identity.
     Sound(FileIdentity),
-    /// The file was removed or replaced meanwhile: the next look at its folder finds out.
+    /// The file was removed or replaced; the next reload of its folder handles that.
     Replaced,
-    /// A block does not fit its checksum.
+    /// A block does not match its checksum.
     Damaged(String),
-    /// The system could not read it.
+    /// The file cannot be read.
     Unreadable(String),
 }
 
-/// Compares every block of a version with its checksum. `read` hears how many bytes were just read.
+/// Compares every block of a version with its checksum. `read` receives the number of bytes just read.
 pub(super) fn verify_file(
     version: &DatasetVersion,
     read: &mut dyn FnMut(u64) -> Result<(), Stopped>,
@@ -198,7 +197,7 @@ pub(super) fn verify_file(
     Ok(if identity_of(&file, version).is_some() { FileCheck::Sound(identity) } else { FileCheck::Replaced })
 }
 
-/// How the file looks, if it is the one that was opened and nobody wrote into it.
+/// The identity of the file, if it is still the opened one and unmodified.
 fn identity_of(file: &File, version: &DatasetVersion) -> Option<FileIdentity> {
     let mut head = vec![0; version.table.head().len()];
     file.read_exact_at(&mut head, 0).ok()?;

@@ -1,8 +1,8 @@
-//! Verifies store files that are new or changed before their first row is served: every block against its checksum, as
-//! fast as the disk reads, some files side by side.
+//! Verifies new and changed store files before their first row is served, several files in parallel, as fast as the
+//! disk reads.
 //!
-//! What a publication has just verified, and what an earlier run found sound, does not come here. Damage that a disk
-//! does later is the scrubber's. Knows no query and no status code.
+//! Files verified by their publication or by an earlier run are skipped. Later disk damage is the scrubber's task. Does
+//! not depend on queries or status codes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use super::{Catalog, DatasetVersion};
 use crate::clock::Clock;
 use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
 
-/// A store file that has to be verified.
+/// A store file to verify.
 pub(super) struct Task {
     slug: String,
     version: DatasetVersion,
@@ -29,7 +29,7 @@ impl Task {
     }
 }
 
-/// How far the verification is.
+/// Progress of the verification.
 #[derive(Debug, Default)]
 pub struct VerificationCounts {
     files: AtomicU64,
@@ -40,32 +40,32 @@ pub struct VerificationCounts {
 }
 
 impl VerificationCounts {
-    /// Files that had to be verified since the start.
+    /// Files queued since the start.
     pub fn files(&self) -> u64 {
         self.files.load(Ordering::Relaxed)
     }
 
-    /// Those of them that are done.
+    /// Verified files.
     pub fn files_done(&self) -> u64 {
         self.files_done.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the files that had to be verified.
+    /// Bytes queued since the start.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were compared with their checksums.
+    /// Verified bytes.
     pub fn bytes_done(&self) -> u64 {
         self.bytes_done.load(Ordering::Relaxed)
     }
 
-    /// Files that were found damaged.
+    /// Damaged files.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Whether files wait or are being verified.
+    /// Whether any file waits or is being verified.
     pub fn is_busy(&self) -> bool {
         self.files_done() < self.files()
     }
@@ -76,25 +76,25 @@ impl VerificationCounts {
     }
 }
 
-/// What the operator hears of.
+/// Events for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Files wait; reported now and then.
+    /// Files wait; reported at intervals.
     Busy,
-    /// No file waits any more.
+    /// All files are verified.
     Done,
     /// A file is damaged.
     Damaged(Finding),
 }
 
-/// The background threads; they end when this is dropped.
+/// The handle of the background threads, which end when this is dropped.
 pub struct Verifier {
     stop: Option<Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Verifier {
-    /// Starts to verify what the catalog lines up, at so many bytes a second, or as fast as the disk reads.
+    /// Starts to verify the queue of the catalog at the given rate in bytes per second, or as fast as the disk reads.
     pub fn start(
         catalog: &Arc<Catalog>,
         clock: &Arc<dyn Clock>,
@@ -124,18 +124,18 @@ impl Drop for Verifier {
     fn drop(&mut self) {
         drop(self.stop.take());
         for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing left to end.
+            // A panicked thread needs no further cleanup.
             drop(thread.join());
         }
     }
 }
 
-/// What the threads have in common.
+/// State shared by the threads.
 struct Shared {
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
     bytes_per_second: Option<u64>,
-    /// When the next block may be read, where a rate is set.
+    /// Earliest time of the next read, if a rate is set.
     free_at: Mutex<Instant>,
     told_at: Mutex<Instant>,
     report: Box<dyn Fn(&Progress) + Send + Sync>,
@@ -165,7 +165,7 @@ impl Shared {
                 catalog.admit(version, &task.slug, now);
                 None
             }
-            // The next look at the folder sees another file and has that one verified.
+            // The next reload of the folder queues the new file.
             FileCheck::Replaced => None,
             FileCheck::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
             FileCheck::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
@@ -176,7 +176,7 @@ impl Shared {
             let version = version.version.to_string();
             (self.report)(&Progress::Damaged(Finding { slug: task.slug.clone(), version, reason }));
         }
-        // Before this one is counted as done, so that nobody takes an empty line for the end.
+        // Refill before counting this file as done, so that an empty queue means the end.
         if catalog.verification_queue.1.is_empty() {
             catalog.enqueue_deferred();
         }
@@ -199,7 +199,7 @@ impl Shared {
         }
     }
 
-    /// How long to wait, so that all threads together keep to the rate.
+    /// The pause that keeps all threads together within the rate.
     fn turn(&self, bytes: u64) -> Duration {
         let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
         let micros = bytes.max(SCRUB_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
@@ -229,7 +229,7 @@ mod tests {
     use semver::Version;
     use std::fs;
 
-    /// Datasets whose store files were copied by hand.
+    /// Datasets with store files copied by hand.
     fn copied(count: usize) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDirectory::new(folder.path());

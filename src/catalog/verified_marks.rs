@@ -1,7 +1,7 @@
-//! What is known of the soundness of store files, kept across restarts in one small file of the data directory.
+//! Marks of verified store files, kept across restarts in one small file of the data directory.
 //!
-//! An mark holds for the very file that it was made of: device, inode, size and times. A memory that is damaged or
-//! missing costs a verification and nothing else. Knows no block and no checksum of a store file.
+//! A mark holds for one file identity: device, inode, size and times. A damaged or missing file of marks costs a new
+//! verification only. Does not depend on blocks or checksums of store files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,28 +17,28 @@ use super::file_identity::FileIdentity;
 use super::publish::replace_file;
 use super::text_file;
 
-/// Largest memory that is read.
+/// Size limit of the file of marks.
 const MARKS_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 const HEAD: &str = "mercato verified store files 1";
 
-/// What was found out about a store file.
+/// The verdict on a store file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Verdict {
-    /// Every block fits its checksum.
+    /// Every block matches its checksum.
     Sound,
-    /// A block does not fit its checksum.
+    /// A block does not match its checksum.
     Damaged(String),
-    /// It could not be read, which may pass: it is verified anew when it is opened next.
+    /// The file could not be read, perhaps for a moment: it is verified again when opened next.
     Doubtful,
 }
 
-/// The memory.
+/// The marks and their file.
 #[derive(Debug)]
 pub(super) struct VerifiedMarks {
     path: PathBuf,
     marks: Mutex<BTreeMap<(String, Version), Mark>>,
-    /// Held while the file is written, so that two writers do not share a file beside it. Taken before `marks`.
+    /// Held while the file is written: writers share one temporary name. Taken before `marks`.
     saving: Mutex<()>,
 }
 
@@ -58,7 +58,7 @@ struct Line {
 }
 
 impl VerifiedMarks {
-    /// Reads the memory at `path`; an empty one where it cannot be read.
+    /// Reads the marks at `path`; starts empty when they cannot be read.
     pub(super) fn load(path: &Path) -> Self {
         let text = text_file::read_optional(path, MARKS_FILE_BYTES_MAX).ok().flatten().unwrap_or_default();
         let lines = parse(&text).unwrap_or_default();
@@ -69,19 +69,19 @@ impl VerifiedMarks {
         Self { path: path.to_owned(), marks: Mutex::new(marks.collect()), saving: Mutex::default() }
     }
 
-    /// What is known of the file with this identity.
+    /// The verdict on the file with this identity, if known.
     pub(super) fn verdict(&self, slug: &str, version: &Version, identity: &FileIdentity) -> Option<Verdict> {
         let marks = self.lock();
         let mark = marks.get(&(slug.to_owned(), version.clone()))?;
         (mark.identity == *identity).then(|| mark.verdict.clone())
     }
 
-    /// Notes what was found out. It is on the disk after [`VerifiedMarks::save`].
+    /// Sets a verdict. It is on disk after [`VerifiedMarks::save`].
     pub(super) fn note(&self, slug: &str, version: &Version, identity: FileIdentity, verdict: Verdict) {
         self.lock().insert((slug.to_owned(), version.clone()), Mark { identity, verdict });
     }
 
-    /// Writes the memory, without versions that are not kept any more.
+    /// Writes the marks of retained versions.
     pub(super) fn save(&self, is_kept: impl Fn(&str, &Version) -> bool) -> Result<(), CatalogError> {
         let _one_at_a_time = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<Line> = {

@@ -1,7 +1,7 @@
-//! Notices that the files of the catalog changed and reloads it.
+//! Watches the catalog's files and reloads the catalog after a change.
 //!
-//! A publication touches one file, which is looked at often. A full look at every folder also finds what was copied
-//! there by hand; it runs seldom enough that its cost stays a small part of one core.
+//! A publication touches one file, which is polled often. A full scan also finds files copied by hand; it runs seldom
+//! enough to cost a small part of one core.
 
 use std::fs;
 use std::path::Path;
@@ -14,21 +14,21 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use super::{Catalog, CatalogError, ReloadReport};
 use crate::clock::Clock;
 
-/// How often the one file is looked at.
+/// Poll interval of the touched file.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The shortest pause between two full looks.
+/// Shortest pause between full scans.
 pub const FULL_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(2);
-/// A full look pauses this many times as long as it took.
+/// The pause after a full scan, as a multiple of its duration.
 pub const FULL_LOOK_PAUSE_FACTOR: u32 = 50;
 
-/// The background thread; it ends when this is dropped.
+/// The handle of the background thread, which ends when this is dropped.
 pub struct Watcher {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Watcher {
-    /// Starts to watch. `report` hears of each reload that found a change or failed.
+    /// Starts to watch. Each reload with a change or an error goes to `report`.
     pub fn start(
         catalog: Arc<Catalog>,
         clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! What an operator can order, and how it is carried out on open books.
+//! The commands of the operator and their execution on open books.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::ledger::{
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
 
-/// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
+/// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "order",
@@ -28,182 +28,182 @@ use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
     expecting = "an order such as {\"order\":\"verify\"}"
 )]
 pub enum OperatorCommand {
-    /// A new account without credits.
+    /// Creates an account without credits.
     CreateAccount {
         /// Its name.
         name: String,
     },
-    /// Accounts in the order of their ids, a page at a time.
+    /// Lists accounts by id, in pages.
     ListAccounts {
-        /// The id after which the page begins.
+        /// The page begins after this id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
-        /// Accounts of the page.
+        /// Accounts on the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
     },
-    /// One account with its keys.
+    /// Shows an account with its keys.
     ShowAccount {
         /// Its id.
         account: String,
     },
-    /// Credits that were paid for.
+    /// Enters a purchase of credits.
     BuyCredits {
-        /// Who bought them.
+        /// The buyer's account.
         account: String,
-        /// How many.
+        /// The number of credits.
         credits: u64,
-        /// What they cost in cents of a euro, VAT excluded; the list price when absent.
+        /// The price in euro cents, VAT excluded; the list price when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cents: Option<u64>,
-        /// The number of the invoice or payment: the same purchase under it is entered once.
+        /// The number of the invoice or payment. The same purchase with the same number is entered once.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reference: String,
-        /// Who took the payment; `operator` when absent. The same number of another provider is another payment.
+        /// The payment provider; `operator` when absent. Numbers of different providers are different payments.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         provider: String,
         /// A remark.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// Credits as a gift.
+    /// Grants credits as a gift.
     GrantCredits {
-        /// Who receives them.
+        /// The receiving account.
         account: String,
-        /// How many.
+        /// The number of credits.
         credits: u64,
         /// A remark.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// A new key. The answer is the only place where it stands in the clear.
+    /// Creates a key. Only the response to this command shows it in the clear.
     CreateKey {
-        /// Whose it will be.
+        /// The owner's account.
         account: String,
-        /// What its owner calls it.
+        /// The owner's label.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         label: String,
-        /// Credits that it may spend in a UTC day; no cap when absent.
+        /// Credits for each UTC day; no cap when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         credits_per_day: Option<u64>,
-        /// Credits that it may spend in a UTC calendar month; no cap when absent.
+        /// Credits for each UTC calendar month; no cap when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         credits_per_month: Option<u64>,
-        /// The only datasets that it reads; all of them when there are none.
+        /// The datasets that the key may read; all when empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         datasets: Vec<String>,
-        /// When it ends: RFC 3339, or a UTC day with whose end it ends; never when absent.
+        /// The expiry: RFC 3339, or a UTC day at whose end the key expires; never when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<String>,
     },
-    /// Changes what a key may spend and read. What is absent stays, and `null` lifts a limit.
+    /// Changes the limits of a key. An absent field keeps its limit, and `null` lifts it.
     LimitKey {
         /// The key's id.
         key: String,
-        /// Credits that it may spend in a UTC day.
+        /// Credits for each UTC day.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         credits_per_day: Change<u64>,
-        /// Credits that it may spend in a UTC calendar month.
+        /// Credits for each UTC calendar month.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         credits_per_month: Change<u64>,
-        /// The only datasets that it reads.
+        /// The datasets that the key may read.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         datasets: Change<Vec<String>>,
-        /// When it ends: RFC 3339, or a UTC day with whose end it ends.
+        /// The expiry: RFC 3339, or a UTC day at whose end the key expires.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         expires_at: Change<String>,
     },
-    /// The keys of an account.
+    /// Lists the keys of an account.
     ListKeys {
         /// Its id.
         account: String,
     },
-    /// Ends a key at once.
+    /// Revokes a key at once.
     RevokeKey {
         /// The key's id.
         key: String,
     },
-    /// A new key in the place of another.
+    /// Replaces a key by a new one.
     RotateKey {
         /// The old key's id.
         key: String,
-        /// How long the old one stays valid.
+        /// How long the old key stays valid.
         grace_seconds: u64,
-        /// What its owner calls it; the old label when absent.
+        /// The owner's label; the old label when absent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         label: String,
     },
-    /// What an account read, by day and dataset.
+    /// Reports the usage of an account, by day and dataset.
     Usage {
         /// Its id.
         account: String,
         /// UTC days, today included.
         days: u32,
-        /// Whether each key has lines of its own.
+        /// Whether each key has its own lines.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_key: bool,
-        /// Only what was read with this key of the account.
+        /// Only the usage of this key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// Entries in their order, a page at a time.
+    /// Reads entries in order, in pages.
     ReadEntries {
-        /// Of this account only.
+        /// Only entries of this account.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<String>,
-        /// The sequence with which the page begins.
+        /// The first sequence number of the page.
         first: u64,
-        /// Entries that are looked at for the page.
+        /// Entries to examine for the page.
         limit: usize,
     },
-    /// A relation between two datasets, in the place of the one of the same datasets and type.
+    /// Adds a relation between two datasets, or replaces the one of the same type.
     AddRelation {
-        /// The dataset that it begins at.
+        /// The source dataset.
         from: String,
-        /// The dataset that it leads to.
+        /// The target dataset.
         to: String,
-        /// What kind of relation it is.
+        /// The type of the relation.
         #[serde(rename = "type")]
         relation_type: String,
-        /// A sentence about it.
+        /// A description in one sentence.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// How strong it is: 0 to 1,000,000; 1 when absent.
+        /// The weight: 0 to 1,000,000; 1 when absent.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "finite")]
         weight: Option<f64>,
     },
     /// Removes the relations from one dataset to another.
     RemoveRelation {
-        /// The dataset that they begin at.
+        /// The source dataset.
         from: String,
-        /// The dataset that they lead to.
+        /// The target dataset.
         to: String,
-        /// Only the one of this type.
+        /// Only the relation of this type.
         #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
         relation_type: Option<String>,
     },
-    /// Relations by the names of their datasets, a page at a time.
+    /// Lists relations by the names of their datasets, in pages.
     ListRelations {
-        /// Only those at one end of which this dataset stands.
+        /// Only relations from or to this dataset.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dataset: Option<String>,
-        /// How many are passed over.
+        /// Relations to skip.
         #[serde(default)]
         offset: usize,
-        /// Relations of the page.
+        /// Relations on the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
     },
-    /// Adds up all entries again.
+    /// Verifies that every balance is the sum of its entries.
     Verify {},
     /// Writes a backup.
     Backup {
-        /// The folder on the server's machine that receives it.
+        /// The target folder on the server's machine.
         directory: PathBuf,
     },
     /// Moves old segments of the log away.
     Archive {
-        /// The folder on the server's machine that receives them.
+        /// The target folder on the server's machine.
         directory: PathBuf,
     },
 }
@@ -211,23 +211,23 @@ pub enum OperatorCommand {
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
 
-/// What an order needs beside itself.
+/// The context of a command.
 #[derive(Clone)]
 pub struct Context<'l> {
     /// The books.
     pub ledger: &'l Ledger,
-    /// The present moment.
+    /// The current time.
     pub now: Moment,
-    /// The request that brought the order.
+    /// The id of the request.
     pub request_id: String,
-    /// Random bytes from the operating system, for a key that may be created.
+    /// Random bytes from the operating system, for a new key.
     pub random: [u8; KEY_RANDOM_BYTES],
 }
 
-/// Why an order was not carried out.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// A text names no account or key.
+    /// A text is not the id of an account or key.
     #[error(transparent)]
     Id(#[from] IdError),
     /// A number is out of range.
@@ -235,12 +235,12 @@ pub enum CommandError {
     Range {
         /// The field.
         field: &'static str,
-        /// What it may be.
+        /// The allowed range.
         expected: String,
-        /// What it is.
+        /// The value found.
         found: u64,
     },
-    /// The books refuse.
+    /// The books refused the operation.
     #[error(transparent)]
     Ledger(#[from] ChargeError),
     /// The backup failed.
@@ -249,7 +249,7 @@ pub enum CommandError {
 }
 
 impl OperatorCommand {
-    /// Carries the order out. What it changed is on the disk when this returns.
+    /// Executes the command. Its changes are on disk when this returns.
     pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
@@ -332,7 +332,7 @@ impl OperatorCommand {
     }
 }
 
-/// Under which number a purchase is entered only once; nothing when it has none.
+/// The number under which a purchase is entered once, if it has one.
 fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, CommandError> {
     let provider = match (provider, reference) {
         ("", "") => return Ok(None),
@@ -416,7 +416,7 @@ pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<
     Err(CommandError::Range { field, expected: format!("1 to {most}"), found })
 }
 
-/// A number that JSON can carry: NaN and infinity would arrive as `null`, which is taken for no number at all.
+/// A finite number. JSON would carry NaN and infinity as `null`, which means no number.
 mod finite {
     use serde::de::Error as _;
     use serde::ser::Error as _;

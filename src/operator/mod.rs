@@ -1,7 +1,7 @@
-//! Orders of the operator, and what is answered: one set of shapes for the admin listener and for the tools.
+//! Commands of the operator and their output, shared by the admin listener and the tools.
 //!
-//! An order that comes over the admin listener and one that the tools carry out on closed books take the same way
-//! and give the same answer. Knows no listener, no status code and no command line.
+//! A command over the admin listener and a command of the tools on closed books run the same code and give the same
+//! output. Does not depend on listeners, status codes or the command line.
 
 mod command;
 mod key_commands;

@@ -1,4 +1,4 @@
-//! Orders about relations between datasets, carried out.
+//! Commands on relations between datasets.
 
 use super::command::{CommandError, Context, check_range};
 use super::output::CommandOutput;

@@ -1,5 +1,5 @@
-//! A whole table in one format, cut into units whose place in the text is known: a byte range is encoded without what
-//! lies before it. Knows no socket.
+//! A whole table in one format, split into units at known offsets, so that a byte range is encoded without the bytes
+//! before it. Does not depend on sockets.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::limits::render::{FIRST_UNIT_BYTES, UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::parallel_encoder::{Progress, Unit};
 use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 
-/// Rows that are encoded before the length of the text is looked at.
+/// Rows encoded before the length of the output is checked.
 const STEP_ROWS_MAX: usize = 512;
 
-/// The text of a table: its format and where each stretch of rows begins.
+/// The encoded table: its format and the offset of every chunk of rows.
 pub struct Document<'t> {
     table: &'t Table,
     format: Format,
@@ -22,7 +22,7 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// The table in a format; `lengths` are those of the same table and format.
+    /// A table in a format; `lengths` belong to the same table and format.
     #[must_use]
     pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
         Document { table, format, lengths, combinations: Arc::default() }
@@ -40,14 +40,14 @@ impl<'t> Document<'t> {
         self.format
     }
 
-    /// Bytes of the text.
+    /// The length in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.lengths.total_bytes()
     }
 
-    /// The units that hold the bytes of a range. The first one begins at or before the range, the last one ends at or
-    /// behind it; an empty range has none.
+    /// The units that cover a byte range. The first begins at or before the range, the last ends at or behind it. An
+    /// empty range has none.
     #[must_use]
     pub fn units(&self, bytes: Range<u64>) -> Units<'_, 't> {
         let last = self.lengths.chunk_count().saturating_sub(1);
@@ -61,7 +61,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Where a chunk begins. What stands before all rows belongs to the first one, what stands after all to the last.
+    /// The offset of a chunk. The header belongs to the first chunk, the footer to the last.
     fn boundary(&self, chunk: u32) -> u64 {
         match chunk {
             0 => 0,
@@ -71,8 +71,8 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Units one after the other: as many chunks as fit, at least one. The first ones are small, so that the first byte
-/// comes soon; each may be twice as long as the one before, until it has `UNIT_BYTES`.
+/// Units in order, each of as many chunks as fit and at least one. The first units are small, so that the first byte is
+/// sent soon; each may be twice as long as the one before, up to `UNIT_BYTES`.
 pub struct Units<'d, 't> {
     document: &'d Document<'t>,
     chunk: u32,
@@ -85,7 +85,7 @@ impl<'t> Iterator for Units<'_, 't> {
 
     fn next(&mut self) -> Option<DocumentUnit<'t>> {
         let (document, first) = (self.document, self.chunk);
-        // A table without rows is one unit all the same: what stands before and after them.
+        // A table without rows is one unit: the header and the footer.
         let count = document.lengths.chunk_count().max(1);
         let start = document.boundary(first);
         if first >= count || start >= self.end {
@@ -112,7 +112,7 @@ impl<'t> Iterator for Units<'_, 't> {
     }
 }
 
-/// A stretch of the text.
+/// A range of the document.
 #[derive(Debug)]
 pub struct DocumentUnit<'t> {
     table: &'t Table,
@@ -125,7 +125,7 @@ pub struct DocumentUnit<'t> {
 }
 
 impl DocumentUnit<'_> {
-    /// Where it stands in the text.
+    /// Its bytes in the document.
     #[must_use]
     pub fn bytes(&self) -> Range<u64> {
         self.bytes.clone()
@@ -137,13 +137,13 @@ impl DocumentUnit<'_> {
         self.rows.clone()
     }
 
-    /// Whether it is the last one of the text.
+    /// Whether it is the last unit.
     #[must_use]
     pub fn ends(&self) -> bool {
         self.ends
     }
 
-    /// The error of a unit that was encoded with another length than it should have.
+    /// The error of a unit whose encoded length is wrong.
     #[must_use]
     pub fn mismatch(&self) -> FormatError {
         self.table.damaged(0)
@@ -174,7 +174,7 @@ impl Unit for DocumentUnit<'_> {
     }
 }
 
-/// Prints rows until `out` is longer than `UNIT_BYTES_MAX`; gives how many were encoded, at least one.
+/// Encodes rows until `out` is longer than `UNIT_BYTES_MAX`. Returns the number of encoded rows, at least one.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -185,14 +185,14 @@ pub fn encode_some(
 ) -> Result<usize, FormatError> {
     let before = out.len();
     let mut done = 0;
-    // Few at first, because nothing is known of their length.
+    // Start small: the length of the rows is unknown.
     let mut step = 16;
     while done < rows.len() && (out.len() < UNIT_BYTES_MAX || done == 0) {
         let end = done.saturating_add(step).min(rows.len());
         writer.rows(rows.get(done..end).unwrap_or_default(), out)?;
         done = end;
         let each = out.len().saturating_sub(before).checked_div(done).unwrap_or(0).saturating_add(1);
-        // Half of what would fit, and never many more than before, because rows may become longer.
+        // Half of what would fit, and at most twice as many as before: rows may become longer.
         let room = UNIT_BYTES_MAX.saturating_sub(out.len()) / 2;
         step = room.checked_div(each).unwrap_or(0).min(step.saturating_mul(2)).clamp(1, STEP_ROWS_MAX);
     }
@@ -220,7 +220,7 @@ mod tests {
         (Table::open(&path).unwrap(), folder)
     }
 
-    /// What the units of a range print, and the most bytes that came in one piece.
+    /// The output of the units of a range, and the largest piece.
     fn encoded(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
         let (mut all, mut start, mut largest) = (Vec::new(), None, 0);
         for unit in document.units(range) {

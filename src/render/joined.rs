@@ -1,7 +1,7 @@
-//! Neighbouring columns that have few values, encoded as one: all combinations of their cells, with what stands between
-//! them, are put together once, and a row's cells are then a single copy.
+//! Neighbouring columns with few values, encoded as one column: every combination of their cells is precomputed, so a
+//! row's cells are a single copy.
 //!
-//! It is worth it for many rows. Knows dictionaries and layouts, and no socket.
+//! Pays off for many rows. Does not depend on sockets.
 
 use std::sync::OnceLock;
 
@@ -12,7 +12,7 @@ use crate::limits::render::{JOINED_BYTES_MAX, JOINED_CELLS_MAX};
 use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
 use crate::render::row_writer::{CellText, Layout};
 
-/// The joined columns of a text, made when they are first needed.
+/// The joined columns of a document, computed on first use.
 #[derive(Debug, Default)]
 pub struct Combinations {
     made: OnceLock<Vec<JoinedColumns>>,
@@ -21,24 +21,25 @@ pub struct Combinations {
 /// Columns that are encoded as one.
 #[derive(Debug)]
 pub(crate) struct JoinedColumns {
-    /// Place of the first one among the columns that are encoded.
+    /// The position of the first of them among the encoded columns.
     pub(crate) first: usize,
-    /// Columns of the table.
+    /// Their columns in the table.
     pub(crate) columns: Vec<usize>,
-    /// Cells of a column, null included.
+    /// The number of distinct cells of a column, null included.
     sizes: Vec<u32>,
     padded: Vec<u8>,
     spans: Spans,
 }
 
 impl Combinations {
-    /// Joins what can be joined among columns that are encoded with a layout. The first call decides for all.
+    /// Joins suitable columns of a layout. The first call decides for all.
     pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[JoinedColumns] {
         self.made.get_or_init(|| groups(table, columns, layout))
     }
 }
 
-/// Neighbours as long as their combinations are few. Columns of a damaged dictionary stay alone, and say so themselves.
+/// Groups neighbours while their combinations are few. Columns with a damaged dictionary stay alone and report the
+/// damage.
 fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<JoinedColumns> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -64,7 +65,7 @@ fn size_of(dictionary: &Dictionary<'_>) -> u32 {
     dictionary.entries.saturating_add(1)
 }
 
-/// A column that may be joined. Doubles in JSON stay alone: those that show as null are counted.
+/// The dictionary of a column that may be joined. Floats in JSON stay alone, because non-finite ones are counted.
 fn dictionary(table: &Table, column: usize, text: CellText) -> Option<(Dictionary<'_>, ColumnKind)> {
     let kind = table.columns().get(column)?.kind;
     match table.column(column) {
@@ -104,7 +105,7 @@ impl JoinedColumns {
         Some(JoinedColumns { first, columns: columns.to_vec(), sizes, padded, spans })
     }
 
-    /// What gathers them from the table.
+    /// The encoder of the joined columns.
     pub(crate) fn encoder<'t>(&'t self, table: &'t Table) -> Result<JoinedEncoder<'t>, FormatError> {
         let found = self.columns.iter().map(|column| match table.column(*column)? {
             ColumnData::Dictionary(dictionary) => Ok(dictionary),
@@ -114,7 +115,7 @@ impl JoinedColumns {
     }
 }
 
-/// Gathers the cells of joined columns.
+/// Gathers and encodes the cells of joined columns.
 pub(crate) struct JoinedEncoder<'t> {
     table: &'t Table,
     joined: &'t JoinedColumns,
@@ -122,7 +123,7 @@ pub(crate) struct JoinedEncoder<'t> {
 }
 
 impl<'t> JoinedEncoder<'t> {
-    /// Room for gathered cells.
+    /// Empty buffers for gathered cells.
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
         Cells::Joined {
             bytes: &self.joined.padded,
@@ -133,13 +134,13 @@ impl<'t> JoinedEncoder<'t> {
         }
     }
 
-    /// Replaces `cells` by those of `rows`.
+    /// Replaces `cells` by the cells of `rows`.
     pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<(), FormatError> {
         let damaged = || self.table.damaged(self.joined.columns.first().copied().unwrap_or_default());
         self.gather_cells(rows, cells).ok_or_else(damaged)
     }
 
-    /// `None` when a code is missing, or none of its column's.
+    /// `None` when a code is missing or out of range.
     fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<()> {
         let Cells::Joined { codes, scratch, spans, total, .. } = cells else { return None };
         let joined = self.joined;
@@ -173,7 +174,7 @@ mod tests {
 
     const FORMATS: [Format; 4] = [Format::Csv, Format::Json, Format::Ndjson, Format::Sse];
 
-    /// Columns of few values, some of them null, with numbers of many values among them.
+    /// Columns with few values, some null, and numbers with many values among them.
     fn table(folder: &std::path::Path, seeds: &[u8]) -> Table {
         let texts = ["plain", "", "a, b", "\"quoted\"", "line\nend", "null", "città"];
         let of = |number: usize, seed: &u8| usize::from(*seed).wrapping_mul(number + 7) / 3;
@@ -214,7 +215,7 @@ mod tests {
     }
 
     proptest! {
-        /// Joined or one by one: the same text, for any columns in any order and any rows.
+        /// Joined and single columns give the same text, for any columns in any order and any rows.
         #[test]
         fn joined_columns_print_as_they_do_alone(
             seeds in prop::collection::vec(any::<u8>(), 1_200..1_400),
@@ -250,11 +251,11 @@ mod tests {
         };
         let all = [0, 1, 2, 3, 4, 5, 6];
         assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (4, vec![4, 5, 6])]);
-        // Doubles are counted in JSON, so they stay alone there.
+        // Non-finite floats are counted in JSON, so floats stay alone.
         assert_eq!(joined(Format::Json, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (5, vec![5, 6])]);
         assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN - 1), []);
         assert_eq!(joined(Format::Csv, &[3, 0, 3, 1], JOINED_ROWS_MIN), []);
-        // Nine columns of 3 cells are more combinations than may be: they become groups.
+        // Nine columns of 3 cells exceed the limit, so they become several groups.
         let groups = joined(Format::Csv, &[1; 9], JOINED_ROWS_MIN);
         assert_eq!(groups, [(0, vec![1; 6]), (6, vec![1; 3])]);
     }

@@ -1,6 +1,7 @@
-//! Numbers of packed columns: gathered for a batch of rows and encoded at once, one loop for each kind.
+//! Encodes numbers of packed columns: one gather for a batch of rows, then one loop for each kind.
 //!
-//! Integers and decimals are encoded each at the end of a slot of fixed size. Knows no format but its text of a cell.
+//! Integers and decimals are right-aligned in slots of fixed size. Does not depend on formats beyond the text of a
+//! cell.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::print::{
@@ -12,7 +13,7 @@ use mercato_format::{ColumnKind, FloatWidth, Numbers};
 use crate::render::cells::{Spans, is_contiguous};
 use crate::render::row_writer::CellText;
 
-/// Replaces `values` by those of `rows`, and `valid` by whether they have one; `None` when one is missing.
+/// Replaces `values` and `valid` by the values and validity of `rows`; `None` when a value is missing.
 pub(crate) fn gather_numbers(
     column: &Numbers<'_>,
     rows: &[u32],
@@ -32,7 +33,7 @@ pub(crate) fn gather_numbers(
     complete.then_some(())
 }
 
-/// Prints numbers of a kind, one loop each.
+/// Encodes numbers, with one loop for each kind.
 pub(crate) fn encode_numbers(
     kind: ColumnKind,
     width: FloatWidth,
@@ -93,7 +94,7 @@ impl NumberEncoder<'_> {
         self.made.extend_from_slice(&[0; TEXT_PADDING]);
     }
 
-    /// For numbers that are never longer than a slot: each is encoded at the end of its own.
+    /// For numbers that fit a slot: each is right-aligned in its own slot.
     #[inline]
     fn each_in_slot(&mut self, encode: impl Fn(&mut [u8; SLOT_BYTES], i64) -> usize) {
         self.made.resize(self.values.len() * SLOT_BYTES + TEXT_PADDING, 0);
@@ -117,7 +118,7 @@ fn null_at_end(text: CellText, slot: &mut [u8; SLOT_BYTES]) -> usize {
     }
 }
 
-/// Prints numbers of 128 bits; `None` when one is missing.
+/// Encodes 128-bit numbers; `None` when a value is missing.
 pub(crate) fn encode_wide(
     column: &Numbers<'_>,
     kind: ColumnKind,

@@ -1,8 +1,8 @@
-//! Encoding ahead of a connection: units of rows are encoded by cores that are idle and handed over in order.
+//! The parallel encoder: idle cores encode units of rows ahead of a connection, which receives them in order.
 //!
-//! Whoever sends the bytes prints a unit itself when nobody has begun it, so no stream waits for another, and a slow
-//! client stops the printing of what it does not take. Memory has two bounds: units ahead of one connection, and units
-//! ahead of all connections. Knows no format and no socket.
+//! The sender encodes a unit itself when no thread has begun it, so no stream waits for another, and a slow client
+//! stops the encoding. Two limits bound the memory: units ahead of one connection, and units ahead of all. Does not
+//! depend on formats or sockets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,57 +13,57 @@ use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::limits::render::{UNITS_AHEAD_EACH, UNITS_AHEAD_MAX};
 
-/// Rows that are encoded together.
+/// A unit of rows, encoded together.
 pub trait Unit: Send + Sync {
-    /// Appends the unit from its row `done` on, at least one row, and stops after the row at which `out` is longer than
-    /// `UNIT_BYTES_MAX`. Gives how many rows of the unit are encoded now and whether those are all.
+    /// Encodes the unit from its row `done` on: at least one row, up to the row at which `out` is longer than
+    /// `UNIT_BYTES_MAX`. Returns the progress.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
 }
 
-/// How far a unit is encoded.
+/// The progress of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Rows that are encoded.
+    /// Rows encoded so far.
     pub rows: usize,
-    /// Whether nothing of the unit is left.
+    /// Whether the unit is complete.
     pub complete: bool,
 }
 
-/// What comes next.
+/// The next step of a pipeline.
 pub enum Next<U> {
-    /// Something to print.
+    /// A unit to encode.
     Unit(U),
-    /// Nothing was found yet; ask again.
+    /// No unit yet; ask again.
     Nothing,
-    /// There is nothing more.
+    /// No further units.
     End,
 }
 
-/// Who finds the units and takes what was encoded.
+/// A source of units and the sink of their bytes.
 pub trait Pipeline {
-    /// What is encoded.
+    /// The unit.
     type Unit: Unit;
-    /// Why it ends early.
+    /// The error that ends the pipeline early.
     type Error: From<FormatError>;
 
     /// Finds the next unit within a bounded time.
     fn next(&mut self) -> Result<Next<Self::Unit>, Self::Error>;
 
-    /// Takes encoded bytes, in order; of a large unit in several pieces.
+    /// Receives encoded bytes in order. A large unit comes in several pieces.
     fn take(&mut self, unit: &Self::Unit, bytes: &[u8], progress: Progress) -> Result<(), Self::Error>;
 }
 
-/// Threads that print ahead.
+/// A pool of encoding threads.
 pub struct ParallelEncoder {
     threads: ThreadPool,
     free: AtomicUsize,
 }
 
 impl ParallelEncoder {
-    /// As many threads as there are cores to use.
+    /// Starts the threads, one for each available core.
     ///
     /// # Errors
     /// When the system gives no threads.
@@ -73,10 +73,10 @@ impl ParallelEncoder {
         Ok(ParallelEncoder { threads, free: AtomicUsize::new(UNITS_AHEAD_MAX) })
     }
 
-    /// Prints everything that `work` finds and hands it over in order.
+    /// Encodes all units of `work` and delivers them in order.
     ///
     /// # Errors
-    /// The first error of the work or of a unit; what was encoded ahead by then is dropped.
+    /// The first error of the pipeline or of a unit. Units encoded ahead are dropped.
     pub fn run<W: Pipeline>(&self, work: &mut W) -> Result<(), W::Error> {
         let abandoned = AtomicBool::new(false);
         let spare = Mutex::new(Vec::new());
@@ -98,7 +98,7 @@ impl ParallelEncoder {
     }
 }
 
-/// What the sender and the printing threads of one connection share.
+/// State shared by the sender and the encoding threads of one connection.
 #[derive(Clone, Copy)]
 struct Shared<'s> {
     encoder: &'s ParallelEncoder,
@@ -122,7 +122,7 @@ impl<'s> Shared<'s> {
                     Next::End => ended = true,
                 }
             }
-            // The first unit goes out before anything is encoded ahead of it.
+            // Deliver the first unit before encoding others ahead.
             begun = begun || !ahead.is_empty();
             match ahead.pop_front() {
                 Some(job) => self.deliver(work, &job)?,
@@ -132,7 +132,7 @@ impl<'s> Shared<'s> {
         }
     }
 
-    /// Lets a thread print the unit, if there is a place for what it prints.
+    /// Queues the unit for a thread, if a slot is free for its output.
     fn begin<U: Unit + 's>(self, unit: U, ahead: bool, scope: &Scope<'s>) -> Arc<Job<U>> {
         let job = Arc::new(Job { unit, state: Mutex::new(State::Waiting), changed: Condvar::new() });
         if ahead && self.encoder.acquire_slot() {
@@ -174,7 +174,7 @@ impl<'s> Shared<'s> {
     }
 }
 
-/// A unit and what has become of it.
+/// A unit and its state.
 struct Job<U> {
     unit: U,
     state: Mutex<State>,
@@ -184,13 +184,13 @@ struct Job<U> {
 type Encoded = Result<(Vec<u8>, Progress), FormatError>;
 
 enum State {
-    /// Nobody has begun.
+    /// Not started.
     Waiting,
-    /// A thread prints it.
+    /// A thread encodes it.
     Encoding,
-    /// It is encoded.
+    /// Encoded.
     Done(Encoded),
-    /// The sender has it.
+    /// Taken by the sender.
     Taken,
 }
 
@@ -203,12 +203,12 @@ impl<U: Unit> Job<U> {
             }
             *state = State::Encoding;
         }
-        // A panic leaves `Encoding` behind; the guard turns it into an error, so that the sender does not wait.
+        // A panic would leave `Encoding` behind and the sender waiting; the guard resets the state.
         let mut guard = EncodingGuard { job: self, encoded: None };
         guard.encoded = Some(self.unit.encode(0, &mut bytes).map(|progress| (bytes, progress)));
     }
 
-    /// What was encoded ahead, or nothing when the caller is to print the unit itself.
+    /// The output encoded ahead, or `None` when the caller has to encode the unit itself.
     fn take(&self) -> Option<Encoded> {
         let mut state = lock(&self.state);
         loop {
@@ -224,7 +224,7 @@ impl<U: Unit> Job<U> {
     }
 }
 
-/// Hands the outcome over when printing ends, whichever way.
+/// Stores the result when encoding ends, also by a panic.
 struct EncodingGuard<'j, U> {
     job: &'j Job<U>,
     encoded: Option<Encoded>,
@@ -232,7 +232,7 @@ struct EncodingGuard<'j, U> {
 
 impl<U> Drop for EncodingGuard<'_, U> {
     fn drop(&mut self) {
-        // After a panic the sender prints the unit again and meets the panic itself.
+        // After a panic the sender encodes the unit again and meets the panic itself.
         let state = self.encoded.take().map_or(State::Waiting, State::Done);
         *lock(&self.job.state) = state;
         self.job.changed.notify_all();
@@ -249,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Prints its number in pieces of one row.
+    /// Encodes its number in pieces of one row.
     struct Number<'c> {
         number: usize,
         rows: usize,

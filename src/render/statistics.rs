@@ -1,4 +1,4 @@
-//! The statistics of the columns as JSON, every value encoded as the rows print it. Knows no dataset.
+//! Column statistics as JSON, with values encoded as in rows. Does not depend on datasets.
 
 use mercato_format::print::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
@@ -7,7 +7,7 @@ use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, Float
 
 use crate::limits::render::STATISTICS_TEXT_CHARACTERS_MAX;
 
-/// Appends an array with one object a column; true when the file has the statistics of all of them.
+/// Appends an array with one object for each column. Returns whether the file has the statistics of all columns.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -31,14 +31,14 @@ pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, Format
     Ok(all_complete)
 }
 
-/// How the numbers of a column are encoded.
+/// The encoding of the numbers of a column.
 #[derive(Clone, Copy)]
 struct Form {
     kind: ColumnKind,
     width: FloatWidth,
 }
 
-/// How lengths of texts are encoded.
+/// The encoding of text lengths.
 const WHOLE: Form = Form { kind: ColumnKind::Integer, width: FloatWidth::Double };
 
 struct ColumnWriter<'a> {
@@ -129,7 +129,7 @@ impl ColumnWriter<'_> {
         Ok(())
     }
 
-    /// The text that a reference leads to, cut when it is long.
+    /// Appends the referenced text, truncated when long.
     fn push_text(&self, out: &mut Vec<u8>, reference: u32) -> Result<(), FormatError> {
         let json = match self.table.column(self.column)? {
             ColumnData::Dictionary(data) => data.json.get(reference),
@@ -162,7 +162,7 @@ impl ColumnWriter<'_> {
         out.push(b'}');
     }
 
-    /// The mean of numbers, as a double; of dates and times, the nearest that the column could hold.
+    /// Appends the mean: a float for numbers, the nearest storable value for dates and times.
     fn push_mean(&self, out: &mut Vec<u8>, numbers: &NumberSummary) {
         let Some(sum) = numbers.sum else { return out.extend_from_slice(b"null") };
         let count = i128::from(self.statistics.summarised).max(1);
@@ -216,7 +216,8 @@ fn push_histogram(out: &mut Vec<u8>, form: Form, lengths: bool, numbers: Option<
     });
 }
 
-/// A bound of a bin. Between narrow floats it is the next of them, so that read as one it leaves every value in its bin.
+/// Appends a bound of a bin. A bound between narrow floats is rounded up to the next one, so that every value stays in
+/// its bin.
 fn push_bound(out: &mut Vec<u8>, form: Form, bound: i128) {
     match float_of(bound).filter(|_| form.kind == ColumnKind::Float) {
         Some(value) => push_float(out, form.width, form.width.at_least(value)),
@@ -224,7 +225,7 @@ fn push_bound(out: &mut Vec<u8>, form: Form, bound: i128) {
     }
 }
 
-/// A stored number as the rows print it in JSON.
+/// Appends a stored number as in JSON rows.
 fn push_number(out: &mut Vec<u8>, form: Form, number: i128) {
     let narrow = i64::try_from(number).unwrap_or(i64::MAX);
     match form.kind {
