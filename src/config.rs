@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_hold_where_nothing_is_typed() {
+    fn uses_defaults_without_flags() {
         let settings = Settings::resolve(typed(&["--data", "/d"]), 2).unwrap();
         assert_eq!(settings.listen, SocketAddr::from(([127, 0, 0, 1], 8080)));
         assert_eq!(settings.admin, AdminPlace::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_file_and_the_file_over_defaults() {
+    fn flags_override_file_and_file_overrides_defaults() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mercato.toml");
         std::fs::write(
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn errors_name_invalid_settings() {
         check_refused(&[], "--data is required");
         check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
         check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_client_is_counted_by_its_network() {
+    fn groups_ipv6_clients_by_network() {
         let block = |text: &str| client_block(text.parse().unwrap());
         assert_eq!(block("2001:db8::1"), block("2001:db8::ffff:1"));
         assert_ne!(block("2001:db8::1"), block("2001:db8:0:1::1"));

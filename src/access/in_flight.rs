@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn one_key_runs_so_much_and_another_is_not_asked() {
+    fn limits_each_key_separately() {
         let counts = in_flight(3, 1);
         let acquire = |key, kind| counts.acquire(KeyId::from_number(key), kind);
         let stream = acquire(1, RequestKind::Stream).unwrap();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_takes_no_memory_and_zero_lifts_a_limit() {
+    fn frees_ended_requests_and_zero_lifts_the_limit() {
         let counts = in_flight(0, 0);
         let held: Vec<_> =
             (0..100).map(|_| counts.acquire(KeyId::from_number(7), RequestKind::Stream).unwrap()).collect();

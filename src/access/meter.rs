@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_stays_bounded_however_many_subjects_come() {
+    fn bounds_memory_for_many_subjects() {
         let table: MeterTable<u64> = MeterTable::new(1_600);
         for subject in 0..50_000_u64 {
             let now = Moment::from_unix_millis(subject.cast_signed());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_subject_keeps_its_meter_while_silent_ones_make_room() {
+    fn evicts_idle_before_busy_subjects() {
         let table: MeterTable<u64> = MeterTable::new(160);
         for round in 0..10_000_u64 {
             let now = Moment::from_unix_millis(round.cast_signed());

@@ -103,7 +103,7 @@ mod tests {
     proptest! {
         /// The naive model keeps every request. The window may be stricter by one grain, never more generous.
         #[test]
-        fn no_sixty_seconds_see_more_than_the_limit(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
+        fn never_exceeds_the_limit_in_any_minute(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
             let mut window = Window::default();
             let mut passed: Vec<i64> = Vec::new();
             let mut now = 0;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_window_stays_small_and_an_idle_one_holds_nothing() {
+    fn bounds_memory_and_frees_idle_windows() {
         let mut window = Window::default();
         for millis in 0..120_000 {
             window.count(at(millis));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_does_not_lock_anybody_out() {
+    fn tolerates_clock_set_back() {
         let mut window = Window::default();
         window.add(at(10_000_000));
         assert_eq!(window.count(at(0)), 0);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_wrap_around_are_no_exception() {
+    fn tolerates_wrapped_times() {
         let wrap = i64::from(u32::MAX) + 1;
         let before = Moment::from_unix_millis(wrap * 420 - 30_000);
         let mut window = Window::default();

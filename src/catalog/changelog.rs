@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_cut_at_their_headings() {
+    fn splits_versions_at_headings() {
         let text = "# Changes\n\nAll of them.\n\n## [2.0.0] - 2026-01-31\n\n### Breaking\n- gone\n\n```\n## [9.9.9] - no\n```\n\
                     ## v1.1.0 (2025-12-01)\n- fixed\n## 1.0.0\nfirst\n## Notes\nmore\n";
         let entries = parse(text);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_versions_has_no_entries() {
+    fn returns_no_entries_without_versions() {
         assert!(parse("").is_empty());
         assert!(parse("just words\n## [not a version] - x\n").is_empty());
     }

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_number_that_counts_may_break() {
+    fn allows_breaking_only_in_leading_number() {
         for (base, new, expected) in [
             ("1.2.3", "2.0.0", true),
             ("1.2.3", "2.0.0-rc.1", true),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_or_retyped_needs_its_number_and_its_words() {
+    fn requires_version_and_changelog_for_breaking_changes() {
         let wider = ColumnKind::Decimal { precision: 38, scale: 2 };
         let kept = [("new", ColumnKind::Text), ("amount", wider), ("id", ColumnKind::Integer)];
         assert_eq!(compatibility("1.2.4", false, false).check(kept).unwrap(), []);

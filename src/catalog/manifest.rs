@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_manifest_is_read() {
+    fn parses_full_manifest() {
         let manifest = parse(
             "slug = \"orders\"\nfeatured = true\nlicense = \"CC-BY-4.0\"\n\
              license_url = \"https://creativecommons.org/licenses/by/4.0/\"\ntags = [\"trade\", \"trade\"]\n\
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_where_the_dataset_comes_from() {
+    fn parses_provenance() {
         let manifest = parse(
             "slug = \"a\"\ncontact = \"data@town.test\"\nhomepage = \"https://town.test/data\"\n\
              citation = \"Town (2024). Weather.\"\nupdate_frequency = \"monthly\"\n\
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_provenance_names_field_expected_and_found() {
+    fn provenance_error_names_field_expected_and_found() {
         check_error(
             "slug = \"a\"\nhomepage = \"ftp://x\"\n",
             2,
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_line_and_column() {
+    fn error_names_line_and_column() {
         check_error("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
         check_error("slug = \"A\"\n", 1, 8, "slug");
         check_error("slug = \"search\"\n", 1, 8, "reserved");

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_with_typing_errors_leads_to_the_one_that_was_meant() {
+    fn suggests_slug_despite_typing_errors() {
         check("tpch-linetiem", Some("tpch-lineitem"));
         check("tpch_lineitem", Some("tpch-lineitem"));
         check("TPCH-Orders", Some("tpch-orders"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_slugs_are_alike_only_some_are_compared() {
+    fn bounds_comparisons_of_similar_slugs() {
         let slugs: Vec<String> = (0..10_000).map(|number| format!("{number:064}")).collect();
         let typed = format!("{:0>64}", "987654321z");
         let began = std::time::Instant::now();
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counting_letters_first_finds_what_comparing_all_finds(
+        fn letter_filter_matches_naive_search(
             typed in "[ab-c]{1,12}",
             slugs in proptest::collection::vec("[ab-c]{1,12}", 0..20),
         ) {

@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_a_day_a_month_or_a_year() {
+    fn accepts_day_month_or_year() {
         for date in ["2024-02-29", "2024-12", "0001", "9999-12-31"] {
             assert!(first_day(date).is_some(), "{date}");
         }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_that_a_browser_may_follow() {
+    fn accepts_http_addresses_only() {
         for good in ["https://a.test", "http://a.test/x?y=1#z", "https://città.test/"] {
             assert!(is_address(good), "{good}");
         }

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_keeps_its_time_until_its_content_changes() {
+    fn keeps_time_of_unchanged_text() {
         let mut record = Record::default();
         record.note_file("changelog.md", Some("one"), NOW);
         record.note_file("changelog.md", Some("one"), LATER);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_vouches_for_its_own_file_and_no_other() {
+    fn certifies_only_its_own_file() {
         let folder = tempfile::tempdir().unwrap();
         let (own, copy) = (folder.path().join("own"), folder.path().join("copy"));
         std::fs::write(&own, "rows").unwrap();
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_they_are_printed() {
+    fn round_trips_times() {
         assert_eq!(read_moment(&NOW.rfc3339()), Some(NOW));
         assert_eq!(read_moment("\n"), None);
     }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slug_follows_the_pattern() {
+    fn validates_slug_pattern() {
         let longest = "a".repeat(64);
         for good in ["a", "0", "ab", "a-b", "a--b", "tpch-lineitem", longest.as_str()] {
             assert!(Slug::parse(good).is_ok(), "{good}");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_api_cannot_become_a_dataset() {
+    fn rejects_reserved_words() {
         assert_eq!(Slug::parse_new("search"), Err(SlugError::Reserved("search")));
         assert!(Slug::parse("search").is_ok());
     }

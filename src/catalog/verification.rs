@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_find_no_room_in_the_line_are_verified_after_those_in_it() {
+    fn verifies_files_beyond_the_queue_limit() {
         let folder = copied(7);
         let catalog = Arc::new(Catalog::open_with_queue(DataDirectory::new(folder.path()), 2).unwrap());
         assert_eq!((catalog.verification_queue.0.len(), catalog.verification().files()), (2, 2));

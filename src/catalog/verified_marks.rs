@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_holds_for_the_file_and_only_while_it_is_whole() {
+    fn marks_hold_for_one_file_and_survive_no_damage() {
         let folder = tempfile::tempdir().unwrap();
         let (path, store) = (folder.path().join("verified"), folder.path().join("1.0.0.mcol"));
         std::fs::write(&store, "rows").unwrap();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_that_help_tells_is_the_one_that_holds() {
+    fn help_shows_effective_defaults() {
         let mut line = CommandLine::command();
         line.build();
         let without = with(&[]).unwrap();

@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_reads_back_what_it_writes_and_refuses_what_it_does_not_know() {
+    fn round_trips_commands_and_rejects_unknown_fields() {
         for command in [
             OperatorCommand::CreateAccount { name: "acme".to_owned() },
             OperatorCommand::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_that_json_cannot_carry_is_not_written() {
+    fn rejects_non_finite_weights() {
         for weight in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let [from, to, relation_type] = ["a", "b", "x"].map(str::to_owned);
             let command = OperatorCommand::AddRelation {

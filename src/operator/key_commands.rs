@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_ends_at_a_moment_or_with_the_end_of_a_day() {
+    fn parses_expiry_as_time_or_day() {
         for (text, expected) in [
             ("2026-12-31", "2027-01-01T00:00:00.000Z"),
             ("2028-02-28", "2028-02-29T00:00:00.000Z"),

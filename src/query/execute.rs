@@ -1,13 +1,13 @@
-//! Runs a plan. Which way is taken depends on exact counts from the indexes and on the budget of the scan; every way
-//! gives the same rows. `N` rows, `F` expected matches, `k` rows wanted:
+//! Executes a plan. Exact counts of the indexes and the budget of a scan select the strategy; all strategies give the
+//! same rows. `N` rows, `F` expected matches, `k` rows wanted:
 //!
-//! 1. no filter, or one on the sort column alone: a slice of the permutation;
-//! 2. file order: rows found by the rarest indexed test where that is cheaper, else zone by zone until `k` are found;
+//! 1. No filter, or one on the sort column alone: a slice of the permutation.
+//! 2. File order: rows from the most selective index where that is cheaper, else zone by zone until `k` are found.
 //! 3. sorted: scan the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
 //!    most four times the visits expected;
-//! 4. sorted, else: all matches, then the first `k` by selection.
+//! 4. Sorted otherwise: all matches, then the top `k`.
 //!
-//! No way costs more for a deeper page, except an `offset` into filtered rows.
+//! No strategy costs more for a deeper page, except an `offset` into filtered rows.
 
 use std::sync::Arc;
 
@@ -23,28 +23,28 @@ use crate::query::top_k::TopRows;
 
 /// Rows tested at a time while a permutation is scanned.
 const SCAN_BLOCK_ROWS: usize = 4096;
-/// Visits granted to every scan, so that small tables are never planned twice.
+/// Visits granted to every scan, so that small tables never change strategy.
 const SCAN_VISITS_MIN: f64 = 65_536.0;
-/// Rows that an index finds and that are tested sooner than a selection of them is made.
+/// Index matches below which testing them is cheaper than building a selection.
 const FEW_ROWS_MAX: u64 = 10_000;
 /// Rows collected from a selection at a time.
 const SELECTION_BLOCK_ROWS: usize = 8192;
-/// Costs in nanoseconds of testing a row inside a zone, and of testing a row found by an index.
+/// Nanoseconds to test a row inside a zone, and to test a row found by an index.
 const ZONE_ROW_COST: f64 = 0.4;
 const PROBE_COST: f64 = 4.0;
-/// Nanoseconds for a row visited along a permutation and tested: rows lie far apart.
+/// Nanoseconds to visit and test a row along a permutation: rows lie far apart.
 const VISIT_COST: f64 = 20.0;
-/// Nanoseconds for a match whose sort key is fetched and compared.
+/// Nanoseconds to fetch and compare the sort key of a match.
 const TOP_ROW_COST: f64 = 10.0;
-/// Nanoseconds for a row when a list from an index has to be put in row order.
+/// Nanoseconds per row to sort an index list into row order.
 const SORT_COST: f64 = 15.0;
 
-/// Where complete selections are kept between the pages of a scan.
+/// A cache of complete selections.
 pub trait Selections: Sync {
-    /// The selection of a filter on a store file, built by `build` when it is not at hand.
+    /// Returns the selection of a filter on a store file; `build` runs on a miss.
     ///
     /// # Errors
-    /// What `build` says.
+    /// The error of `build`.
     fn get(
         &self,
         table: mercato_format::Fingerprint,
@@ -53,7 +53,7 @@ pub trait Selections: Sync {
     ) -> Result<Arc<Selection>, FormatError>;
 }
 
-/// Keeps nothing.
+/// A cache that keeps nothing.
 pub struct NoSelections;
 
 impl Selections for NoSelections {
@@ -70,17 +70,17 @@ impl Selections for NoSelections {
 /// One page of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Row numbers in the order asked for.
+    /// Row numbers in the requested order.
     pub rows: Vec<u32>,
     /// The cursor of the next page; `None` exactly when there is no further row.
     pub next_cursor: Option<String>,
-    /// Matching rows in all, where an index knows or the request wants them counted.
+    /// The total of matching rows, if an index gives it or the request wants an exact count.
     pub total_rows: Option<u64>,
-    /// How the rows were counted off.
+    /// The pagination mode.
     pub mode: PaginationMode,
 }
 
-/// Runs a plan.
+/// Executes a plan.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -97,8 +97,8 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
     Ok(Page { rows, next_cursor, total_rows, mode: plan.mode() })
 }
 
-/// Matching rows in all, where an index knows or the request wants them counted. Depends on the schema and the request
-/// only.
+/// The total of matching rows, if an index gives it or the request wants an exact count. Depends on the schema and the
+/// request only.
 ///
 /// # Errors
 /// As [`execute`].
@@ -121,13 +121,13 @@ pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, F
     };
     match total {
         Some(total) => Ok(total.saturating_sub(offset).min(plan.limit)),
-        // Rows in another order are as many.
+        // The order does not change the count.
         None => Ok(in_file_order(plan, limit, selections)?.len() as u64),
     }
 }
 
-/// Whether counting `limit` rows would look at most of the file anyway, so that all matches can as well be counted and
-/// kept: fewer rows than that are expected, and no index leads to them at once.
+/// Whether counting `limit` rows would scan most of the file: fewer matches are expected, and no selective index
+/// exists. Then all matches are counted and cached.
 fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
     let rows = plan.table.row_count();
     let by_index = cheaper_driver(&plan.filter, limit, rows).and_then(LeafMatcher::count);
@@ -135,7 +135,7 @@ fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
         && by_index.is_none_or(|count| count > FEW_ROWS_MAX)
 }
 
-/// Counts all rows that match the filter of a plan, whatever its page.
+/// Counts all matches of a plan's filter, independent of its page.
 ///
 /// # Errors
 /// As [`execute`].
@@ -154,7 +154,7 @@ fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Re
     }
 }
 
-/// The scan in file order that begins where the plan does; an offset into filtered rows is not skipped yet.
+/// A file scan from the start of the plan. An offset into filtered rows is not applied yet.
 pub(crate) fn file_scan(plan: &Plan<'_>) -> FileScan {
     let after = if let Start::Row(row) = plan.start { Some(row) } else { None };
     FileScan::new(plan.table.row_count(), plan.direction, after)
@@ -189,7 +189,7 @@ fn in_file_order(
     Ok(rows)
 }
 
-/// The rarest indexed test, where finding rows by it costs less than going through zones until there are enough.
+/// The most selective indexed test, if its rows are cheaper than scanning zones.
 fn cheaper_driver<'n, 't>(filter: &'n Node<'t>, wanted: usize, rows: u32) -> Option<&'n LeafMatcher<'t>> {
     let driver = filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).min_by_key(|leaf| leaf.count())?;
     let count = driver.count()?;
@@ -202,7 +202,7 @@ fn cheaper_driver<'n, 't>(filter: &'n Node<'t>, wanted: usize, rows: u32) -> Opt
     (count as f64 * per_row < scanned * ZONE_ROW_COST * tests).then_some(driver)
 }
 
-/// Whether the test's ranks hold rows in row order.
+/// Whether the ranks of the test are in row order.
 fn is_one_run(leaf: &LeafMatcher<'_>) -> bool {
     let one = leaf.ranks.as_deref().is_some_and(|ranks| ranks.len() <= 1);
     let single_key = match &leaf.test {
@@ -213,7 +213,7 @@ fn is_one_run(leaf: &LeafMatcher<'_>) -> bool {
     one && (single_key || matches!(leaf.data.order(), mercato_format::RowOrder::FileOrder { .. }))
 }
 
-/// Rows that an index finds, tested in blocks until there are enough.
+/// Tests the rows of an index in blocks until enough match.
 fn by_driver(
     plan: &Plan<'_>,
     driver: &LeafMatcher<'_>,
@@ -286,8 +286,8 @@ fn sorted(
     top_rows(plan, column, offset, wanted, selections)
 }
 
-/// The scan along the sort column, restricted to the ranks that the filter allows there, and the share of those rows
-/// that the rest of the filter is expected to let pass; 0 when there is nothing left to test.
+/// An index scan along the sort column, restricted to the ranks that the filter allows, and the expected share of rows
+/// that pass the other tests; 0 without other tests.
 pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexScan<'t>, f64), FormatError> {
     let on_sort_column = plan.filter.conjuncts().find(|leaf| leaf.column == column && leaf.ranks.is_some());
     let allowed = on_sort_column.and_then(|leaf| leaf.ranks.as_deref());
@@ -303,7 +303,7 @@ pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexSca
     Ok((scan, left))
 }
 
-/// Walks the permutation and tests every row; `None` when that looks dear, or turns out to be.
+/// Scans the permutation and tests every row; `None` when that is, or turns out to be, too expensive.
 fn scan_and_test(
     plan: &Plan<'_>,
     mut scan: IndexScan<'_>,
@@ -338,7 +338,7 @@ fn scan_and_test(
     }
 }
 
-/// Nanoseconds, about, for finding all matches and the sort key of each.
+/// Estimated nanoseconds to find all matches and their sort keys.
 fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     let rows = f64::from(plan.table.row_count());
     let tests = plan.filter.leaf_count() as f64;
@@ -350,7 +350,7 @@ fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     find + plan.filter.density() * rows * TOP_ROW_COST
 }
 
-/// A page too deep to be sorted in memory: scans the permutation over a selection that is complete.
+/// A page too deep to sort in memory: scans the permutation against a complete selection.
 fn scan_selection(
     mut scan: IndexScan<'_>,
     selection: &Selection,
@@ -374,7 +374,7 @@ fn scan_selection(
     }
 }
 
-/// All matches, then the first of them by selection.
+/// Finds all matches, then the top rows.
 fn top_rows(
     plan: &Plan<'_>,
     column: usize,

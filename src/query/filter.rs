@@ -1,34 +1,34 @@
-//! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
+//! Parses filters from JSON into expressions. Does not depend on a schema: a column is only a name.
 
 use crate::query::json::Json;
 use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::{grouped, quoted};
 
-/// Nested `$and`, `$or`, `$not`, at most.
+/// Depth limit of `$and`, `$or` and `$not`.
 pub const DEPTH_MAX: usize = 5;
-/// Conditions of one filter, at most.
+/// Limit of conditions in a filter.
 pub const CONDITIONS_MAX: usize = 100;
-/// Values of one `in` or `nin`, at most.
+/// Limit of values in `in` or `nin`.
 pub const LIST_VALUES_MAX: usize = 10_000;
-/// Objects of one filter, at most: more than as many conditions, each as deep as allowed, can need.
+/// Limit of objects in a filter: enough for the most conditions at the greatest depth.
 const OBJECTS_MAX: usize = 2 * CONDITIONS_MAX * DEPTH_MAX;
-/// Members of one object that are read. Nearly each is a condition or an error, so one with more is refused for these.
+/// Limit of members in an object. Nearly every member is a condition or an error, and both have lower limits.
 const MEMBERS_MAX: usize = 2 * CONDITIONS_MAX;
 
-/// What a condition does with its column.
+/// The operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// Equal.
     Eq,
     /// Not equal, and not null.
     Ne,
-    /// Above.
+    /// Greater.
     Gt,
-    /// Above or equal.
+    /// Greater or equal.
     Gte,
-    /// Below.
+    /// Less.
     Lt,
-    /// Below or equal.
+    /// Less or equal.
     Lte,
     /// Equal to one of a list.
     In,
@@ -36,7 +36,7 @@ pub enum Operator {
     Nin,
     /// From the first to the second value, both included.
     Between,
-    /// Has the text inside.
+    /// Contains the text.
     Contains,
     /// Begins with the text.
     StartsWith,
@@ -68,7 +68,7 @@ const OPERATORS: [(&str, Operator); 15] = [
     ("isFinite", Operator::IsFinite),
 ];
 
-/// What joins conditions.
+/// Logical connectives.
 pub(super) const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
 
 impl Operator {
@@ -93,7 +93,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The type in words.
+    /// The type name for messages.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -108,20 +108,20 @@ impl Scalar {
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Where the value stands in the body.
+    /// JSON pointer of the value.
     pub pointer: String,
-    /// The name as written, `$$` already taken off.
+    /// The name as written, without the escape `$$`.
     pub name: String,
-    /// The value stood alone, so that a suffix of the name may mean a bound.
+    /// Whether the value is a plain literal, so that a suffix of the name may mean a bound.
     pub plain: bool,
     /// The comparison.
     pub operator: Operator,
-    /// The literals: one, two for `between`, any number for `in` and `nin`; none where they could not be read.
+    /// The literals: one; two for `between`; any number for `in` and `nin`; none if invalid.
     pub values: Vec<Scalar>,
 }
 
 impl Condition {
-    /// Where the name of the column stands in the body.
+    /// JSON pointer of the column name.
     #[must_use]
     pub fn key_pointer(&self) -> &str {
         let parent = self.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -132,18 +132,18 @@ impl Condition {
 /// A filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// All hold.
+    /// All of the parts.
     And(Vec<Expression>),
-    /// At least one holds.
+    /// At least one of the parts.
     Or(Vec<Expression>),
-    /// Does not hold.
+    /// Negation.
     Not(Box<Expression>),
     /// A comparison.
     Condition(Condition),
 }
 
 impl Expression {
-    /// A text that is the same for filters that differ in the order of their keys only.
+    /// A canonical text, equal for filters that differ only in the order of their keys.
     #[must_use]
     pub fn canonical(&self) -> String {
         match self {
@@ -166,9 +166,8 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 
 /// Reads the `filters` of a request; `None` when it has no condition.
 ///
-/// With it come the errors that can be found without a schema: the first [`VALIDATION_ERRORS_MAX`], and what is too large. If there
-/// are any, the expression is what is left, in which a condition without values stands for one that cannot be read, so
-/// that its column can be looked for all the same.
+/// Also returns the errors that need no schema, the first [`VALIDATION_ERRORS_MAX`]. With errors, the expression is
+/// what could be read; a condition without values stands for an invalid one, so that its column is still checked.
 pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<ValidationError>) {
     let mut parser = Parser { conditions: 0, objects: 0, errors: Vec::new() };
     let expression = parser.object(pointer, value, 0);
@@ -190,13 +189,13 @@ pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec
     (expression, parser.errors)
 }
 
-/// A condition that cannot be read: only its column can be looked for.
+/// An invalid condition, kept to check its column.
 fn unread(pointer: &str, name: &str, plain: bool) -> Expression {
     let (pointer, name, values) = (pointer.to_owned(), name.to_owned(), Vec::new());
     Expression::Condition(Condition { pointer, name, plain, operator: Operator::Eq, values })
 }
 
-/// Reads on only while what it has found can still be taken, or more of what is wrong with it can be told.
+/// Whether a limit is reached and parsing should stop.
 struct Parser {
     conditions: usize,
     objects: usize,
@@ -204,7 +203,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn is_at_its_end(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.conditions > CONDITIONS_MAX
             || self.objects > OBJECTS_MAX
             || self.errors.len() >= VALIDATION_ERRORS_MAX
@@ -235,7 +234,7 @@ impl Parser {
         let mut parts = Vec::with_capacity(members.len().min(CONDITIONS_MAX));
         let mut names: Vec<&str> = Vec::with_capacity(members.len());
         for (name, value) in &members {
-            if self.is_at_its_end() {
+            if self.is_full() {
                 break;
             }
             let pointer = pointer_to(pointer, name);
@@ -293,7 +292,7 @@ impl Parser {
         }
         let mut parts = Vec::with_capacity(items.len());
         for (number, item) in items.into_iter().enumerate() {
-            if self.is_at_its_end() {
+            if self.is_full() {
                 break;
             }
             parts.extend(self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1));
@@ -315,7 +314,7 @@ impl Parser {
             }
             let mut seen: Vec<&str> = Vec::with_capacity(OPERATORS.len());
             for (operator, value) in &members {
-                if self.is_at_its_end() {
+                if self.is_full() {
                     break;
                 }
                 let at = pointer_to(pointer, operator);
@@ -430,7 +429,7 @@ impl Parser {
         self.push(ValidationError::new(reason, pointer, message, hint));
     }
 
-    /// Keeps an error; the first ones say enough.
+    /// Adds an error, up to the limit.
     fn push(&mut self, error: ValidationError) {
         if self.errors.len() < VALIDATION_ERRORS_MAX {
             self.errors.push(error);

@@ -1,6 +1,6 @@
-//! Walks the rows of a table in the order of a sort column, along its permutation. Descending order goes through runs
-//! of equal values backwards and through the rows of a run forward, so that ties stay in row order; NaN, and then rows
-//! without a value, come last in both directions. Starting anywhere costs a binary search.
+//! Scans a table in the order of a sort column, along its permutation. A descending scan visits runs of equal values in
+//! reverse and the rows of a run forward, so ties stay in row order. NaN and then nulls come last in both directions.
+//! Starting anywhere costs a binary search.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,12 +11,12 @@ use mercato_format::{ColumnData, FormatError, RowOrder, Table};
 use crate::query::position::{KeyPlace, Place, Position};
 use crate::query::request::SortDirection;
 
-/// Ranks still to be visited.
+/// Remaining ranks.
 #[derive(Debug, Clone)]
 enum Span {
-    /// From the first to the last.
+    /// In ascending order.
     Forward(Range<u32>),
-    /// Run by run from the last, each run forward.
+    /// Runs in reverse, each run forward.
     RunsBackward(Range<u32>),
 }
 
@@ -27,14 +27,14 @@ impl Span {
     }
 }
 
-/// A scan that can be continued.
+/// A resumable index scan.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexScan<'t> {
     table: &'t Table,
     column: usize,
     data: ColumnData<'t>,
     order: RowOrder<'t>,
-    /// First rank of NaN, and first rank of the rows without a value.
+    /// First rank of NaN, and first rank of null.
     nans: u32,
     valid: u32,
     ahead: VecDeque<Span>,
@@ -96,7 +96,7 @@ impl<'t> IndexScan<'t> {
         Ok(())
     }
 
-    /// Leaves out the next `count` rows. Costs a binary search, however many they are.
+    /// Skips `count` rows by one binary search.
     pub(crate) fn skip(&mut self, count: u64) -> Result<(), FormatError> {
         let mut left = count;
         while left > 0
@@ -124,7 +124,7 @@ impl<'t> IndexScan<'t> {
         Ok(())
     }
 
-    /// Leaves out everything up to and including a position.
+    /// Skips everything up to and including a position.
     pub(crate) fn seek(&mut self, position: &Position) -> Result<(), FormatError> {
         let run = match position.place {
             Place::Null => self.valid..self.table.row_count(),
@@ -137,7 +137,7 @@ impl<'t> IndexScan<'t> {
         let trimmed = std::mem::take(&mut self.ahead);
         for span in trimmed {
             match span {
-                // Descending, these are NaN and the rows without a value, which stand behind every other value too.
+                // In a descending scan, these are NaN and nulls, which follow all values.
                 Span::Forward(ranks) => self.push(Span::Forward(ranks.start.max(next)..ranks.end)),
                 Span::RunsBackward(_) if !is_value => (),
                 Span::RunsBackward(ranks) => {
@@ -149,7 +149,7 @@ impl<'t> IndexScan<'t> {
         Ok(())
     }
 
-    /// Whether no row is ahead.
+    /// Whether the scan is at its end.
     pub(crate) fn is_over(&self) -> bool {
         self.ahead.is_empty()
     }
@@ -170,7 +170,7 @@ impl<'t> IndexScan<'t> {
         self.table.damaged(self.column)
     }
 
-    /// The ranks of the rows whose value is at a place; empty where no row has that value.
+    /// The ranks of the rows with a value; empty without such rows.
     fn run_of(&self, place: &KeyPlace) -> Result<Range<u32>, FormatError> {
         let first_of = |key: u128| -> Option<u32> {
             match &self.data {
@@ -184,7 +184,7 @@ impl<'t> IndexScan<'t> {
         let start = first_of(place.smaller_before).ok_or_else(|| self.damaged())?;
         let end = match (&self.data, place.larger_from) {
             (ColumnData::Texts(_), _) if start < self.valid => {
-                // Keys of texts are first ranks of runs, so the key after this one is found by its run's end.
+                // The key of a text is the first rank of its run, so the run's end gives the next key.
                 let present = place.larger_from.is_none_or(|from| from > u128::from(start));
                 if present { self.run_end(start)? } else { start }
             }
@@ -194,7 +194,7 @@ impl<'t> IndexScan<'t> {
         Ok(start..end.max(start))
     }
 
-    /// Whether a key is in the key space of the column at all.
+    /// Whether a key is in the key space of the column.
     fn key_exists(&self, key: u128) -> bool {
         match &self.data {
             ColumnData::Numbers(column) => column.width == 16 || key <= u128::from(u64::MAX),
@@ -202,7 +202,7 @@ impl<'t> IndexScan<'t> {
         }
     }
 
-    /// The first rank of the run that a rank with a value belongs to.
+    /// The first rank of the run of a rank with a value.
     fn run_start(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             let row = self.order.row_at(rank)?;
@@ -220,7 +220,7 @@ impl<'t> IndexScan<'t> {
         find().filter(|start| *start <= rank).ok_or_else(|| self.damaged())
     }
 
-    /// The rank after the run that a rank with a value belongs to.
+    /// The rank after the run of a rank with a value.
     fn run_end(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             let row = self.order.row_at(rank)?;

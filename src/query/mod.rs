@@ -1,5 +1,6 @@
-//! From a request to rows: what a client may ask, what it means for a table, and which rows that are, in which order.
-//! Makes no I/O call, takes no lock, and knows no account, no socket and no clock.
+//! The query engine: parses requests, plans them against a schema and finds the rows.
+//!
+//! Makes no I/O calls and takes no locks. Does not depend on accounts, sockets or the clock.
 
 mod bounds;
 mod cursor;

@@ -1,4 +1,4 @@
-//! From a request and a schema to a plan: all that a client can do wrong is refused here, at once.
+//! Plans a request against a schema, and returns all validation errors at once.
 
 use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,21 +14,21 @@ use crate::query::sort_support::SortSupport;
 use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::quoted;
 
-/// Rows that are sorted in memory for one page, at most: a column without sort index cannot be paged deeper by offset.
+/// Limit of rows sorted in memory for one page. A column without sort index cannot be paged deeper by offset.
 pub const SORTED_ROWS_MAX: u64 = 1_000_000;
 
-/// Why there is no plan.
+/// Why planning failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The request is at error.
+    /// The request is invalid.
     #[error("the request does not fit the dataset: {}", .0.first().map_or("", |error| error.message.as_str()))]
     Invalid(Vec<ValidationError>),
-    /// The store file is.
+    /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// How the answer's rows were counted off.
+/// The pagination mode of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaginationMode {
     /// By `offset`, which may be 0.
@@ -38,7 +38,7 @@ pub enum PaginationMode {
 }
 
 impl PaginationMode {
-    /// The word in answers.
+    /// The word in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,18 +48,18 @@ impl PaginationMode {
     }
 }
 
-/// Where the page begins.
+/// The start of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start {
-    /// So many rows from the beginning.
+    /// After a number of rows.
     Offset(u64),
-    /// Behind a row, in file order.
+    /// After a row, in file order.
     Row(u32),
-    /// Behind a position in the order of the sort column.
+    /// After a position in the sort order.
     Position(Position),
 }
 
-/// A request that fits the table.
+/// A validated request for a table.
 #[derive(Debug)]
 pub struct Plan<'t> {
     pub(crate) table: &'t Table,
@@ -117,7 +117,7 @@ fn keep<T>(result: Result<T, Vec<ValidationError>>, errors: &mut Vec<ValidationE
     result.map_err(|mut found| errors.append(&mut found)).ok()
 }
 
-/// The columns asked for, in their order; all of them when none is named.
+/// The requested columns in order; all columns by default.
 fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Vec<ValidationError>> {
     if request.columns.is_empty() {
         return Ok((0..table.columns().len()).collect());
@@ -165,15 +165,15 @@ fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, V
     Ok(Some(column))
 }
 
-/// Whether NaN stands elsewhere in this order than it did in former releases, which began with it.
+/// Whether the position of NaN in this sort order differs from former releases, which put it first.
 fn nan_moved(request: &QueryRequest, table: &Table, sort: Option<usize>) -> bool {
     let holds_nan =
         sort.and_then(|column| table.columns().get(column)).is_some_and(|meta| meta.nan_count > 0);
     holds_nan && request.direction == SortDirection::Descending
 }
 
-/// Binds cursors to dataset, version, filter and order; `limit` and `columns` may change between pages. A cursor of a
-/// former release would leave out rows or repeat them where NaN has moved, so there it belongs to another order.
+/// Binds cursors to dataset, version, filter and sort order; `limit` and `columns` may change between pages. The hash
+/// differs from former releases where NaN has moved, because their cursors would skip or repeat rows.
 fn hash(identity: &str, filter: &str, request: &QueryRequest, nan_moved: bool) -> u64 {
     let order = if nan_moved { "\nNaN last" } else { "" };
     let text = format!("{identity}\n{filter}\n{:?}\n{:?}{order}", request.sort_by, request.direction);
@@ -216,7 +216,7 @@ impl<'t> Plan<'t> {
         self.table
     }
 
-    /// Numbers of the columns asked for, in their order.
+    /// Numbers of the requested columns, in order.
     #[must_use]
     pub fn columns(&self) -> &[usize] {
         &self.columns
@@ -228,13 +228,13 @@ impl<'t> Plan<'t> {
         self.limit
     }
 
-    /// How the rows are counted off.
+    /// The pagination mode.
     #[must_use]
     pub fn mode(&self) -> PaginationMode {
         if matches!(self.start, Start::Offset(_)) { PaginationMode::Offset } else { PaginationMode::Cursor }
     }
 
-    /// Rows that match in all, where an index knows it without looking at rows. Depends on schema and query only.
+    /// The total of matching rows, if the indexes give it. Depends on schema and query only.
     #[must_use]
     pub fn total_rows(&self) -> Option<u64> {
         match &self.filter {
@@ -244,7 +244,7 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// The cursor of the page that begins behind `row`.
+    /// The cursor of the page after `row`.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the row's sort value cannot be read.

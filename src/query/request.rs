@@ -1,4 +1,4 @@
-//! What a client asks for, as far as it can be read without a schema. The errors of a body are found at once.
+//! Parses query requests without a schema, and returns all validation errors at once.
 
 use mercato_format::Fingerprint;
 
@@ -8,22 +8,22 @@ use crate::query::json::Json;
 use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, quoted, whole_number};
 
-/// Rows of a page where the request does not say.
+/// Default page size.
 pub const LIMIT_DEFAULT: u64 = 100;
-/// Columns that one request may name.
+/// Limit of columns in a request.
 pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
-/// Members of a body that are read: each but the first of every field is an error, so one with more is refused for these.
+/// Limit of members in a body. Every member but the first of each field is an error, and errors have a lower limit.
 const MEMBERS_MAX: usize = 2 * VALIDATION_ERRORS_MAX;
 
 const FIELDS: [&str; 9] =
     ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version", "count"];
-/// The field of an estimate that says what is estimated.
+/// The field of an estimate with its purpose.
 const PURPOSE: &str = "for";
-/// The only field that may stand beside the purpose `download`.
+/// The only field allowed beside the purpose `download`.
 const VERSION: &str = "version";
 
-/// Which end of the order comes first.
+/// The sort direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortDirection {
     /// Smallest first.
@@ -33,7 +33,7 @@ pub enum SortDirection {
     Descending,
 }
 
-/// What an estimate is asked for.
+/// The purpose of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Purpose {
     /// A page.
@@ -64,20 +64,20 @@ impl QueryRequest {
     /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
     ///
     /// # Errors
-    /// The errors of the body that can be found without a schema, the first [`VALIDATION_ERRORS_MAX`] of them.
+    /// The errors that need no schema, the first [`VALIDATION_ERRORS_MAX`].
     pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<ValidationError>> {
-        sound(QueryRequest::read_json(body, limit_max))
+        into_result(QueryRequest::read_json(body, limit_max))
     }
 
-    /// What is sound in a JSON body, and its errors, the first [`VALIDATION_ERRORS_MAX`] of them. If there are any, the
-    /// request is without its cursor, and a plan of it finds those that need a schema, so that all can be told at once.
+    /// The valid part of a JSON body and its errors, the first [`VALIDATION_ERRORS_MAX`]. With errors, the request has
+    /// no cursor; planning it finds the errors that need a schema, so that all are reported at once.
     #[must_use]
     pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<ValidationError>) {
         Reader::new(limit_max).read_body(body)
     }
 
-    /// As [`QueryRequest::read_json`] for an estimate, whose field `for` says what is to be estimated: a page or a stream,
-    /// each with its own limit, or a download, beside which no other field may stand.
+    /// As [`QueryRequest::read_json`] for an estimate. Its field `for` is `page` or `stream`, each with its own limit,
+    /// or `download`, which allows no other field but the version.
     #[must_use]
     pub fn read_estimate(
         body: &[u8],
@@ -87,8 +87,8 @@ impl QueryRequest {
         Reader { stream_limit_max: Some(stream_limit_max), ..Reader::new(page_limit_max) }.read_body(body)
     }
 
-    /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
-    /// JSON list or as names separated by commas.
+    /// Parses percent-decoded query parameters: `filters` as JSON text, `columns` as a JSON list or comma-separated
+    /// names.
     ///
     /// # Errors
     /// As [`QueryRequest::from_json`]; pointers are parameter names.
@@ -96,7 +96,7 @@ impl QueryRequest {
         pairs: &[(String, String)],
         limit_max: u64,
     ) -> Result<QueryRequest, Vec<ValidationError>> {
-        sound(QueryRequest::read_pairs(pairs, limit_max))
+        into_result(QueryRequest::read_pairs(pairs, limit_max))
     }
 
     /// As [`QueryRequest::read_json`] for query parameters.
@@ -116,31 +116,31 @@ impl QueryRequest {
         (request, errors.into_iter().map(for_parameter).collect())
     }
 
-    /// Rows asked for.
+    /// The requested number of rows.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The version to read, as written; absent for the current one.
+    /// The requested version as written; `None` for the current one.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The same from the first row on.
+    /// The same request without its cursor.
     #[must_use]
     pub fn without_cursor(self) -> QueryRequest {
         QueryRequest { cursor: None, ..self }
     }
 
-    /// What an estimate is asked for; a page in other requests.
+    /// The purpose of an estimate; a page for other requests.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
         self.purpose
     }
 
-    /// Replaces the cursor, for a stream that is resumed by its last event.
+    /// Replaces the cursor to resume a stream after its last event.
     ///
     /// # Errors
     /// An error with reason `CURSOR_INVALID`.
@@ -149,21 +149,21 @@ impl QueryRequest {
         Ok(())
     }
 
-    /// The version that the cursor began on, where it says so.
+    /// The version of the cursor, if it names one.
     #[must_use]
     pub fn cursor_fingerprint(&self) -> Option<Fingerprint> {
         self.cursor.as_ref()?.binding().map(|binding| binding.fingerprint)
     }
 }
 
-/// A request that is sound as a whole, or everything that is wrong with it.
-fn sound(
+/// The request if it is valid, else its errors.
+fn into_result(
     (request, errors): (QueryRequest, Vec<ValidationError>),
 ) -> Result<QueryRequest, Vec<ValidationError>> {
     if errors.is_empty() { Ok(request) } else { Err(errors) }
 }
 
-/// The JSON text that each parameter stands for.
+/// The parameters as JSON texts.
 fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
     let json_text = |name: &str, value: &str| match name {
@@ -184,7 +184,7 @@ fn malformed(pointer: &str, error: &serde_json::Error) -> ValidationError {
     ValidationError::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
 }
 
-/// A top-level pointer is a parameter's name; one into `filters` stays a pointer.
+/// Turns a top-level pointer into a parameter name; keeps pointers into `filters`.
 fn for_parameter(mut error: ValidationError) -> ValidationError {
     if let Some(name) = error.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
         error.pointer = name.into();
@@ -194,7 +194,7 @@ fn for_parameter(mut error: ValidationError) -> ValidationError {
 
 struct Reader {
     limit_max: u64,
-    /// Rows of a stream at most; only of an estimate.
+    /// Row limit of a stream, for estimates only.
     stream_limit_max: Option<u64>,
     request: QueryRequest,
     errors: Vec<ValidationError>,
@@ -226,7 +226,7 @@ impl Reader {
         self.end()
     }
 
-    /// The purpose comes before all other fields, because it says how many rows these may ask for.
+    /// Reads the purpose first, because it sets the row limit.
     fn read_purpose(&mut self, members: &[(String, Json<'_>)]) {
         let Some(stream_limit_max) = self.stream_limit_max else { return };
         let found = members.iter().find(|(name, _)| name == PURPOSE).map(|(_, value)| *value);
@@ -257,7 +257,7 @@ impl Reader {
                     "send it once",
                 ));
             } else if name == PURPOSE && self.stream_limit_max.is_some() {
-                // It was read before.
+                // Already read.
             } else if !FIELDS.contains(&name.as_str()) {
                 let error =
                     ValidationError::new(Reason::UnknownField, &pointer, NAME_UNKNOWN, "leave it out");
@@ -344,7 +344,7 @@ fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Validation
     })
 }
 
-/// One of a few words.
+/// Parses one of a few words.
 fn one_of<T: Copy>(
     pointer: &str,
     value: Json<'_>,

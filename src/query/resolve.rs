@@ -1,5 +1,6 @@
-//! From names and literals to columns and keys: the filter of a request against the schema of a table.
-//! Negations move to the leaves (De Morgan), where a null stays unmatched: the logic of SQL with three values.
+//! Resolves the filter of a request against a schema: names to columns, literals to keys.
+//!
+//! Moves negations to the leaves (De Morgan). Nulls never match, as in SQL's three-valued logic.
 
 use memchr::memmem::Finder;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
@@ -14,10 +15,10 @@ use crate::words::quoted;
 /// Why a filter could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The request is at error.
+    /// The request is invalid.
     #[error("the filter does not fit the schema")]
     Invalid(Vec<ValidationError>),
-    /// The file is.
+    /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
@@ -25,7 +26,7 @@ pub enum ResolveError {
 /// Resolves a filter.
 ///
 /// # Errors
-/// The errors of the filter, the first [`VALIDATION_ERRORS_MAX`] of them, or the damage of the file.
+/// The errors of the filter, the first [`VALIDATION_ERRORS_MAX`], or the damage of the file.
 pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, ResolveError> {
     let mut resolver = Resolver { table, errors: Vec::new() };
     let filter = resolver.expression(expression, false)?;
@@ -33,7 +34,7 @@ pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, Resolve
     if resolver.errors.is_empty() { Ok(filter) } else { Err(ResolveError::Invalid(resolver.errors)) }
 }
 
-/// Finds a column, or says which name is nearest.
+/// Finds a column by name, or suggests the nearest name.
 ///
 /// # Errors
 /// An error with reason `UNKNOWN_COLUMN`.
@@ -76,7 +77,7 @@ impl Resolver<'_> {
         let (name, operator) = self.target(condition);
         match column_named(self.table, name, condition.key_pointer()) {
             Err(error) => {
-                // One key may carry several operators.
+                // One key may have several operators.
                 if self.errors.last().is_none_or(|last| last.pointer != error.pointer) {
                     self.errors.push(error.or_connective(name));
                 }

@@ -1,4 +1,4 @@
-//! The rows of a plan in batches, for answers of any length: nothing is kept but a position.
+//! Streams the rows of a plan in batches. Keeps only a position, whatever the length.
 
 use mercato_format::FormatError;
 
@@ -10,12 +10,12 @@ use crate::query::plan::{Plan, Start};
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;
-/// Zones that one call looks through in file order: some milliseconds of work.
+/// Zones that one call scans in file order: some milliseconds of work.
 const ZONES_PER_CALL: usize = 256;
 /// Rows that one call visits in the order of a column.
 const CANDIDATES_PER_CALL: usize = 65_536;
 
-/// A scan over the rows of a plan that is continued batch by batch.
+/// A resumable stream of the rows of a plan.
 pub struct RowStream<'p, 't> {
     plan: &'p Plan<'t>,
     source: Source<'t>,
@@ -29,12 +29,12 @@ enum Source<'t> {
         scan: Box<IndexScan<'t>>,
         test: bool,
     },
-    /// Sorted by a column without sort index: at most the rows of the limit, sorted in memory.
+    /// Rows sorted in memory, for a column without sort index; at most the limit.
     Sorted(std::vec::IntoIter<u32>),
 }
 
 impl<'p, 't> RowStream<'p, 't> {
-    /// Begins where the plan does.
+    /// Starts the stream of a plan.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -63,7 +63,7 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(RowStream { plan, source, left: plan.limit, skip })
     }
 
-    /// Whether [`RowStream::new`] does all the work of the plan: it is sorted by a column without a sort index.
+    /// Whether [`RowStream::new`] does all the work, because the sort column has no sort index.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -72,8 +72,8 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(!plan.table.column(column)?.order().is_known())
     }
 
-    /// Puts the next rows into `rows`, at most `max` and no more than the limit leaves, and says whether further ones may
-    /// come. A call takes a bounded time, so it may find nothing although there is more to come.
+    /// Fills `rows` with the next rows: at most `max`, within the limit. Returns whether more may follow. A call takes
+    /// bounded time, so it may find no row although more follow.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -95,8 +95,8 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(more && self.left > 0)
     }
 
-    /// Whether a further row exists behind those handed out, limit or not; nothing while that is not known, then ask
-    /// again. A call takes a bounded time.
+    /// Whether a row follows the returned ones, also beyond the limit. `None` while unknown: ask again. A call takes
+    /// bounded time.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -109,7 +109,7 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(if rows.is_empty() && more { None } else { Some(!rows.is_empty()) })
     }
 
-    /// Appends up to `max` matching rows and says whether any row is ahead.
+    /// Appends up to `max` matching rows and returns whether the scan continues.
     fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
         match &mut self.source {
             Source::Sorted(sorted) => {

@@ -129,7 +129,7 @@ mod tests {
     proptest! {
         /// Cells and separators of all lengths, with and without bytes behind the last cell.
         #[test]
-        fn what_is_put_is_the_pieces_and_cells_one_after_the_other(
+        fn copies_match_plain_concatenation(
             cells in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..150), 0..12),
             before in prop::collection::vec(any::<u8>(), 0..50),
             end in prop::collection::vec(any::<u8>(), 0..50),

@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn units_of_a_range_are_that_part_of_the_text() {
+    fn range_units_match_whole_document() {
         let (small, _folder) = table(5_000, |row| format!("text {row}"));
         let (one, _folder_of_one) = table(1, |_| String::new());
         let (none, _folder_of_none) = table(0, |_| String::new());
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_come_in_pieces() {
+    fn splits_units_of_long_rows() {
         let (wide, _folder) = table(1_500, |row| "long ".repeat(1 + (row as usize * 37) % 4_000));
         for format in [Format::Csv, Format::Json, Format::Ndjson] {
             check(&wide, format);

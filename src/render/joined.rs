@@ -217,7 +217,7 @@ mod tests {
     proptest! {
         /// Joined and single columns give the same text, for any columns in any order and any rows.
         #[test]
-        fn joined_columns_print_as_they_do_alone(
+        fn joined_columns_match_single_columns(
             seeds in prop::collection::vec(any::<u8>(), 1_200..1_400),
             columns in prop::collection::vec(0_usize..7, 1..10),
             picked in prop::collection::vec(any::<prop::sample::Index>(), 0..600),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_with_few_values_are_joined_and_others_are_not() {
+    fn joins_only_neighbours_with_few_values() {
         let folder = tempfile::tempdir().unwrap();
         let seeds: Vec<u8> = (0..2_000).map(|row| (row * 31 % 251) as u8).collect();
         let table = table(folder.path(), &seeds);

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_handed_over_once_and_in_order() {
+    fn delivers_units_once_and_in_order() {
         let (outcome, taken, encoded, free) = run(500, usize::MAX);
         outcome.unwrap();
         let expected: Vec<String> = (1..=500)
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_stops_stops_the_printing() {
+    fn stops_encoding_when_client_stops() {
         let (outcome, taken, encoded, free) = run(1_000_000, 10);
         assert!(matches!(outcome, Err(Stop::Asked)));
         assert_eq!((taken.len(), free), (10, UNITS_AHEAD_MAX));

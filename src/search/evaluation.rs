@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_is_wide() {
+    fn evaluation_set_is_wide() {
         let set = set();
         assert!(set.datasets.len() >= 60 && set.queries.len() >= 60);
         let kinds: std::collections::BTreeSet<&str> =
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn ranking_by_words_is_as_good_as_it_was() {
+    fn lexical_ranking_keeps_its_quality() {
         let report = lexical(&Lexicon::builtin());
         let Metrics { ndcg, mrr, recall, .. } = report.all;
         assert!(ndcg >= 0.91 && mrr >= 0.89 && recall >= 0.95, "{report:#?}");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_lexicon_it_is_worse_and_still_of_use() {
+    fn lexicon_improves_ranking() {
         let without = |percent: u64| {
             let mut keep = |term: &str| xxh3_64_with_seed(term.as_bytes(), 7) % 100 >= percent;
             Arc::new(parse(SOURCES, &mut keep).0)
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_those_of_the_textbook() {
+    fn metrics_match_definitions() {
         let relevant = ["a".to_owned(), "b".to_owned()];
         let perfect = judge(&["a", "b", "x"], 3, &relevant);
         assert_eq!((perfect.ndcg, perfect.mrr, perfect.recall), (1.0, 1.0, 1.0));
@@ -395,14 +395,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_answers_finding_nothing_is_right() {
+    fn empty_result_is_right_without_relevant_datasets() {
         let (right, wrong) = (judge(&[], 0, &[]), judge(&["x", "y"], 2, &[]));
         assert_eq!((right.ndcg, right.mrr, right.recall), (1.0, 1.0, 1.0));
         assert_eq!((wrong.ndcg, wrong.mrr, wrong.recall, wrong.found), (0.0, 0.0, 0.0, 2.0));
     }
 
     #[test]
-    fn a_set_that_contradicts_itself_is_refused() {
+    fn rejects_inconsistent_evaluation_sets() {
         let mut wrong = set();
         wrong.queries[0].relevant = vec!["nothing".to_owned()];
         let error = evaluate(&wrong, &Lexicon::builtin(), Models::default()).unwrap_err();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_a_question_is_seen_in_its_words() {
+    fn detects_language_of_questions() {
         check("how many people live in each municipality", Side::English);
         check("quante persone vivono in ogni comune", Side::Italian);
         check("air quality", Side::English);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn italian_has_a_gloss_and_english_has_none() {
+    fn glosses_italian_only() {
         let passages = passages();
         assert_eq!(passages.gloss("Qualità dell'aria a Trieste").as_deref(), Some("air quality trieste"));
         assert_eq!(passages.gloss("Incidenti stradali con feriti").as_deref(), Some("road accident injury"));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_methodology_stands_in_for_a_description() {
+    fn uses_methodology_without_description() {
         let mut text = DocumentText { slug: "air", methodology: "Read daily.", ..DocumentText::default() };
         assert_eq!(passages().of(&text, true), ["air. Read daily"]);
         text.descriptions = vec![(None, "Fine dust.")];
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_reads_what_it_understands() {
+    fn selects_languages_of_the_model() {
         let text = DocumentText {
             slug: "air",
             titles: vec![(Some(Language::English), "Air"), (Some(Language::Italian), "Aria")],

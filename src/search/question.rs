@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_counted_without_the_spaces_around() {
+    fn counts_characters_of_trimmed_question() {
         check("a", Err(QuestionError::TooShort));
         check("", Err(QuestionError::TooShort));
         check("   ", Err(QuestionError::TooShort));
@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_is_a_question_or_a_fault(typed in "\\PC{0,240}") {
+        fn parses_or_rejects_any_text(typed in "\\PC{0,240}") {
             if let Ok(question) = Question::parse(&typed) {
                 prop_assert!(question.words().len() <= QUESTION_WORDS_MAX);
                 prop_assert!(question.words().iter().all(|word| !word.is_empty()));

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_again_comes_first_and_scores_never_rise() {
+    fn reranked_results_come_first_with_falling_scores() {
         let candidates = vec![
             candidate(9, 1.0, true),
             candidate(0, 0.9, false),

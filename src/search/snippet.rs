@@ -119,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_shown_whole() {
+    fn keeps_short_text_whole() {
         let snippet = cut_of("Beds  in\nhospitals.", "hospital beds");
         assert_eq!((snippet.text.as_str(), snippet.found), ("Beds in hospitals.", 2));
     }
 
     #[test]
-    fn of_a_long_text_the_best_piece_is_shown() {
+    fn selects_best_piece_of_long_text() {
         let filler = "Nothing of interest stands here. ".repeat(12);
         let text = format!("{filler}Wards of hospitals and clinics by region. {filler}");
         let snippet = cut_of(&text, "hospital wards");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_in_two_languages_one_is_shown() {
+    fn selects_one_language() {
         let vocabulary = Vocabulary::new(Lexicon::builtin());
         let text = "# Methodology\n\nThe beds of all hospitals are counted.\n\n# Metodologia\n\nSono contati i letti di tutti gli ospedali.";
         let english = in_language(text, Some(Language::English), &vocabulary);
@@ -149,7 +149,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn a_snippet_is_never_too_long(text in "(\\PC{0,12} ?){0,80}") {
+        fn bounds_snippet_length(text in "(\\PC{0,12} ?){0,80}") {
             prop_assert!(cut_of(&text, "hospital").text.chars().count() <= SNIPPET_CHARS_MAX);
         }
     }

@@ -245,7 +245,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 30, ..ProptestConfig::default() })]
     #[test]
-    fn they_agree_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
+    fn agrees_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
         // The same rows over and over: long runs, many zones, several chunks.
         let rows = case.table.rows;
         let times = 70_000usize.checked_div(rows).map_or(0, |times| times + 1);

@@ -43,7 +43,7 @@ fn errors(body: &str) -> Vec<ValidationError> {
 }
 
 #[test]
-fn each_kind_of_bad_request_has_its_reason_and_pointer() {
+fn errors_have_reason_and_pointer() {
     let deep = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(7), "{\"name\":\"a\"}", "}".repeat(7));
     let cases: &[(&str, Reason, &str)] = &[
         ("[]", Reason::MalformedJson, ""),
@@ -104,7 +104,7 @@ fn each_kind_of_bad_request_has_its_reason_and_pointer() {
 }
 
 #[test]
-fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
+fn rejects_repeated_names() {
     check_first_faults(&[
         ("{\"filters\":{\"price\":1,\"price\":2}}", Reason::DuplicateField, "/filters/price"),
         ("{\"filters\":{\"price\":{\"gte\":1,\"gte\":2}}}", Reason::DuplicateField, "/filters/price/gte"),
@@ -131,7 +131,7 @@ fn check_first_faults(cases: &[(&str, Reason, &str)]) {
 }
 
 #[test]
-fn all_faults_of_a_body_come_at_once() {
+fn reports_all_errors_of_a_body() {
     let found = errors(
         "{\"limit\":0,\"colour\":1,\"sortDirection\":\"x\",\"filters\":{\"a\":{\"b\":1},\"c\":{\"d\":2}}}",
     );
@@ -141,14 +141,14 @@ fn all_faults_of_a_body_come_at_once() {
 }
 
 #[test]
-fn a_misspelt_name_brings_the_nearest_one() {
+fn suggests_nearest_name() {
     assert_eq!(errors("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
     assert_eq!(errors("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
     assert_eq!(errors("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
 }
 
 #[test]
-fn limits_of_filters_hold_at_their_edges() {
+fn enforces_filter_limits() {
     let list = |count: usize| format!("{{\"filters\":{{\"price\":{:?}}}}}", vec![1; count]);
     let conditions = |count: usize| {
         let parts: Vec<&str> = vec!["{\"price\":1}"; count];
@@ -166,7 +166,7 @@ fn limits_of_filters_hold_at_their_edges() {
 }
 
 #[test]
-fn a_body_full_of_faults_is_refused_in_few_words() {
+fn bounds_the_size_of_a_refusal() {
     let filters = |members: &str| format!("{{\"filters\":{{{members}}}}}");
     let many = |member: &dyn Fn(usize) -> String| (0..9_000).map(member).collect::<Vec<_>>().join(",");
     let list = |item: &str| format!("[{}]", [item; 100].join(","));
@@ -200,7 +200,7 @@ fn a_body_full_of_faults_is_refused_in_few_words() {
 }
 
 #[test]
-fn empty_objects_mean_nothing_and_are_few() {
+fn ignores_and_bounds_empty_objects() {
     let filters = |count: usize| {
         let inner = format!("{{\"$and\":[{}]}}", vec!["{}"; count].join(","));
         format!("{{\"filters\":{{\"$and\":[{}]}}}}", [inner.as_str(); 10].join(","))
@@ -211,7 +211,7 @@ fn empty_objects_mean_nothing_and_are_few() {
 }
 
 #[test]
-fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
+fn column_names_override_bound_suffixes() {
     let table = table();
     let rows = |body: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
@@ -231,7 +231,7 @@ fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
 }
 
 #[test]
-fn every_datetime_that_an_answer_shows_is_a_literal_too() {
+fn accepts_rendered_datetimes_as_literals() {
     let seconds = vec![Some(-62_135_596_800), Some(253_402_214_400), Some(253_402_300_799)];
     let kind = ColumnKind::Timestamp { unit: TimeUnit::Second };
     let table = temporary_table(&[Column::new("at", kind, ColumnValues::Integers(seconds))]).unwrap();
@@ -247,7 +247,7 @@ fn every_datetime_that_an_answer_shows_is_a_literal_too() {
 }
 
 #[test]
-fn an_offset_beyond_a_column_without_sort_index_finds_nothing() {
+fn offset_beyond_unindexed_rows_finds_nothing() {
     let values = ColumnValues::Integers(vec![Some(3), None, Some(1)]);
     let mut column = Column::new("n", ColumnKind::Integer, values);
     column.sort_index = false;
@@ -262,7 +262,7 @@ fn an_offset_beyond_a_column_without_sort_index_finds_nothing() {
 }
 
 #[test]
-fn a_cursor_is_bound_to_its_query_and_its_file() {
+fn binds_cursor_to_query_and_file() {
     let table = table();
     let plan_of = |body: &str, identity: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
@@ -295,7 +295,7 @@ fn a_cursor_is_bound_to_its_query_and_its_file() {
 }
 
 #[test]
-fn the_get_form_takes_the_same_fields() {
+fn get_parameters_take_the_same_fields() {
     let pairs = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> =
             pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -324,7 +324,7 @@ fn the_get_form_takes_the_same_fields() {
 }
 
 #[test]
-fn an_estimate_says_what_it_is_for_and_is_held_to_the_limit_of_that() {
+fn estimate_purpose_sets_the_limit() {
     let read = |body: &str| {
         let (request, errors) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
         let errors: Vec<_> = errors.into_iter().map(|error| (error.reason, error.pointer)).collect();

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_forgiven_by_length() {
+    fn tolerates_typos_by_length() {
         check("hosptial", &[("hospital", ONE_ERROR), ("hospitals", TWO_ERRORS)]);
         check("hspitall", &[("hospital", TWO_ERRORS), ("hospitals", TWO_ERRORS)]);
         check("shcool", &[("school", ONE_ERROR)]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn words_written_together_are_taken_apart() {
+    fn splits_joined_words() {
         let known = |word: &str| ["air", "quality", "airq"].contains(&word);
         assert_eq!(Neighbours::halves("airquality", known), Some(("air", "quality")));
         assert_eq!(Neighbours::halves("airair", known), Some(("air", "air")));
@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_filter_loses_no_word_within_the_distance(
+        fn pair_filter_loses_no_near_word(
             words in proptest::collection::vec("[abè]{4,10}", 0..40),
             word in "[abè]{4,10}",
         ) {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn words_ideas_and_errors_find_their_dataset() {
+    fn finds_datasets_by_words_concepts_and_typos() {
         check("hospital wards", "hospitals-lazio");
         check("ospedali", "hospitals-lazio");
         check("hosptial", "hospitals-lazio");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_say_where_the_question_was_found() {
+    fn reports_matching_fields() {
         let index = index();
         let reading = index.read(&Question::parse("hospital beds").unwrap(), None);
         let fields: Vec<&str> = index.fields(&reading, 0).into_iter().map(Field::name).collect();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_or_a_title_names_its_dataset() {
+    fn finds_dataset_by_slug_or_title() {
         let index = index();
         let named = |text: &str| index.named(&Question::parse(text).unwrap());
         assert_eq!(named("Air-Hourly"), [1]);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_category_among_the_tags_finds_nothing_where_no_dataset_has_more() {
+    fn category_tag_alone_finds_nothing() {
         let found = |with_shares: bool, asked: &str| {
             let mut vocabulary = Vocabulary::new(Lexicon::builtin());
             let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);

@@ -326,7 +326,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scores_and_their_top_are_those_of_the_definition(
+        fn scores_match_naive_definition(
             documents in 1_usize..30,
             terms in proptest::collection::vec(
                 proptest::collection::btree_map(0_u32..30, (1_u16.., proptest::bool::ANY, proptest::bool::ANY), 0..20), 6),

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn ideas_are_found_by_words_inflections_and_phrases() {
+    fn finds_concepts_by_words_inflections_and_phrases() {
         check("cars", Side::English, &[(0, 1, 0)]);
         check("passenger cars", Side::English, &[(0, 2, 0)]);
         check("qualita dell aria", Side::Italian, &[(0, 2, 1)]);
@@ -357,21 +357,21 @@ mod tests {
     }
 
     #[test]
-    fn the_side_decides_what_an_ambiguous_word_means() {
+    fn language_decides_ambiguous_words() {
         check("sale", Side::English, &[(0, 1, 2)]);
         check("sale", Side::Italian, &[(0, 1, 3)]);
         check("sale", Side::Unknown, &[(0, 1, 2), (0, 1, 3)]);
     }
 
     #[test]
-    fn a_stem_of_two_ideas_names_neither_but_the_words_do() {
+    fn ambiguous_stem_names_no_concept() {
         check("university", Side::English, &[(0, 1, 4)]);
         check("universe", Side::English, &[(0, 1, 5)]);
         check("universal", Side::English, &[]);
     }
 
     #[test]
-    fn a_word_that_was_learnt_has_its_stems() {
+    fn learnt_words_have_stems() {
         let mut vocabulary = vocabulary();
         assert_eq!((vocabulary.look_up("hedgehogs").english, vocabulary.holds("hedgehog")), (None, false));
         let learnt = vocabulary.learn("hedgehog").english;

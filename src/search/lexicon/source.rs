@@ -153,7 +153,7 @@ mod tests {
     const GROUPS_MIN: usize = 400;
 
     #[test]
-    fn the_lexicon_that_is_compiled_in_has_no_fault() {
+    fn builtin_lexicon_has_no_errors() {
         let (lexicon, errors) = parse(SOURCES, &mut |_| true);
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert!(lines.is_empty(), "{}", lines.join("\n"));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn no_idea_is_a_kind_of_itself() {
+    fn broader_concepts_form_no_cycle() {
         let (lexicon, _) = parse(SOURCES, &mut |_| true);
         for (concept, group) in lexicon.groups() {
             let mut above = group.broader.clone();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_a_fault_says_where_and_what() {
+    fn errors_name_file_line_and_reason() {
         let content =
             "car, auto | auto, macchina > vehicle\nbus\ntruck, car | camion\nvehicle, the | veicolo\n";
         let (lexicon, errors) = parse(&[("x", content)], &mut |_| true);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_can_be_left_out() {
+    fn omits_filtered_terms() {
         let (lexicon, _) = parse(&[("x", "car, auto | macchina\n")], &mut |term| term != "auto");
         assert_eq!(lexicon.group(0).unwrap().english, [["car"]]);
     }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_function_follows_its_integral() {
+    fn error_function_matches_its_integral() {
         for step in -600..=600 {
             let x = step as f32 / 100.0;
             let expected = naive(f64::from(x));

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_run_at_once_and_others_give_up_at_their_deadline() {
+    fn bounds_concurrency_and_times_out_waiters() {
         let pool = Arc::new(InferencePool::new("test", 1, 0).unwrap());
         let (entered, has_entered) = bounded::<()>(0);
         let (leave, may_leave) = bounded::<()>(0);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_the_thread_for_the_next() {
+    fn keeps_thread_after_panic() {
         let pool = InferencePool::new("test", 1, 0).unwrap();
         let failed = pool.run(far(), || -> u8 { panic!("shape") });
         assert_eq!(failed, Err(InferenceError::Computation("shape".to_owned())));

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_stays_within_its_bound_and_keeps_what_is_asked_for() {
+    fn bounds_entries_and_keeps_used_ones() {
         let cache = QueryCache::default();
         let vector: Arc<[f32]> = Arc::from([1.0_f32].as_slice());
         for at in 0..10 * GENERATION_ENTRIES_MAX {

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_the_sums_that_the_definition_says() {
+    fn dot_products_match_definition() {
         for length in [0, 1, 15, 16, 17, 384] {
             let a: Vec<f32> = (0..length).map(|at| at as f32 / 7.0 - 3.0).collect();
             let b: Vec<f32> = (0..length).map(|at| 2.0 - at as f32 / 11.0).collect();
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_without_direction_stays_zero() {
+    fn zero_vector_stays_zero() {
         for bad in [vec![0.0; 4], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![f32::MAX; 3]] {
             let mut vector = bad.clone();
             normalise(&mut vector);

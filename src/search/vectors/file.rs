@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_there_after_a_restart() {
+    fn keeps_appended_vectors_after_restart() {
         let folder = tempfile::tempdir().unwrap();
         let (mut file, stored) = opened(folder.path());
         assert!(stored.vectors.is_empty());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_or_another_size_begins_anew() {
+    fn starts_empty_for_another_model_or_size() {
         let folder = tempfile::tempdir().unwrap();
         opened(folder.path()).0.append(&[vector(1)]).unwrap();
         let (_, stored) = VectorFile::open(folder.path(), [8; 32], 2).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn damage_costs_records_and_never_brings_wrong_ones(
+        fn drops_damaged_records(
             at in 0_usize..1000, bit in 0_u8..8, cut in proptest::option::of(0_usize..1000),
         ) {
             let folder = tempfile::tempdir().unwrap();

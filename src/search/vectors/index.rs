@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_scan_finds_what_a_full_comparison_finds(
+        fn quantized_scan_matches_full_comparison(
             // Few distinct values make ties; a narrow range makes near ties that codes cannot tell apart.
             (vectors, query) in (1_usize..24).prop_flat_map(|dimensions| {
                 let number = prop_oneof![4 => -1.0_f32..1.0, 1 => Just(0.0), 1 => 0.5_f32..0.501];
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_another_size_finds_nothing() {
+    fn returns_nothing_for_wrong_dimensions() {
         let index = index(&[vec![1.0, 0.0], vec![0.0, 1.0]]);
         assert_eq!(index.nearest(&[1.0], 5), []);
         assert_eq!(index.cosine(0, &[1.0, 0.0, 0.0]), None);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_found_by_name_and_position() {
+    fn finds_vectors_by_name_and_position() {
         let vectors = [("a", vec![2.0, 0.0]), ("b", vec![1.0]), ("a", vec![0.0, 1.0]), ("c", vec![0.0, 3.0])];
         let index = VectorIndex::new(2, vectors.map(|(name, vector)| (name.to_owned(), vector)));
         assert_eq!((index.len(), index.position("c"), index.name(1)), (2, Some(1), Some("c")));
