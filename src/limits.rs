@@ -1,6 +1,6 @@
-//! Every bound of the server that is not tied to one file, with its unit in its name.
+//! Limits that are documented for clients and operators, or that several modules share. Each has its unit in its name.
 //!
-//! Knows no code: only numbers, grouped by the folder that holds to them.
+//! Constants only, grouped by folder. A limit of a single module stands in that module.
 
 /// Buffers of the server of this size are given back to the system when they are freed.
 pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
@@ -111,24 +111,8 @@ pub mod access {
     pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.
     pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
-    /// Keys whose requests are counted at one time.
-    pub const TRACKED_KEYS_MAX: usize = super::ledger::KEYS_MAX;
-    /// Parts of the meter table, each behind its own lock.
-    pub const METER_SHARDS: usize = 16;
-    /// Meters that are looked at to find one that makes room.
-    pub const EVICTION_CANDIDATES: usize = 8;
-    /// Requests of one subject closer together than this count as one moment.
-    pub const WINDOW_GRAIN_MILLIS: i32 = 100;
-    /// How often day counters and times of last use are written down.
-    pub const KEEPER_INTERVAL_MILLIS: u64 = 1_000;
-    /// Counters that one round of the keeper writes.
-    pub const COUNTERS_PER_ROUND_MAX: usize = 4_096;
     /// Trusted proxy networks in the configuration.
     pub const TRUSTED_PROXIES_MAX: usize = 64;
-    /// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
-    pub const FORWARDED_HOPS_MAX: usize = 16;
-    /// Longest header value that is looked at as a key.
-    pub const PRESENTED_KEY_BYTES_MAX: usize = 128;
 }
 
 /// Bounds of the HTTP layer (`http/`).
@@ -335,66 +319,21 @@ pub mod net {
 
 /// Bounds of the catalog (`catalog/`) that are not tied to one file.
 pub mod catalog {
-    use std::time::Duration;
-
     /// Bytes a second at which open store files are compared with their checksums, unless configured otherwise.
     pub const SCRUB_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
     /// Most mebibytes a second that can be asked for.
     pub const SCRUB_MEBIBYTES_MAX: u64 = 4096;
-    /// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
-    pub const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
-    /// Pause between the start and the first round.
-    pub const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(60);
-    /// Pause between two rounds.
-    pub const SCRUB_ROUND_PAUSE: Duration = Duration::from_secs(3600);
-
-    /// Store files that are verified side by side.
-    pub const VERIFICATION_FILES_AT_ONCE: usize = 4;
-    /// Store files that stand in the line of those to be verified; further ones come in when it is empty.
-    pub const VERIFICATION_QUEUE_FILES_MAX: usize = 1_024;
-    /// How often the log hears how far the verification is.
-    pub const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
-    /// The start waits so long at most for the verification, so that small store files are never seen unverified.
-    pub const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
-    /// How often the start looks whether it is done.
-    pub const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 }
 
-/// Bounds of printing (`render/`).
+/// Bounds of rendering (`render/`).
 pub mod render {
-    /// Bytes of the first unit of a download; each unit may be twice as long as the one before, until it has `UNIT_BYTES`.
-    pub const FIRST_UNIT_BYTES: u64 = 32 * 1024;
     /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches.
     pub const UNIT_BYTES: u64 = 512 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
-    /// Cells that neighbouring columns may have together to be printed as one.
-    pub const JOINED_CELLS_MAX: u32 = 1024;
-    /// Bytes that those cells may take; beyond that the columns stay alone.
-    pub const JOINED_BYTES_MAX: usize = 128 * 1024;
-    /// Fewest rows of a unit that are worth putting such cells together.
-    pub const JOINED_ROWS_MIN: usize = 1024;
-    /// Units that are printed ahead of one connection, the one being sent included.
-    pub const UNITS_AHEAD_EACH: usize = 5;
-    /// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.
-    pub const UNITS_AHEAD_MAX: usize = 24;
-    /// Characters of a text that stands for a column in its statistics; a longer one is cut.
-    pub const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 }
 
-/// Bounds of the log (`logging.rs`).
-pub mod log {
-    use std::time::Duration;
-
-    /// Lines that may wait to be written; further ones are counted and dropped.
-    pub const LINES_QUEUED_MAX: usize = 16 * 1024;
-    /// How long lines are gathered before they are written together.
-    pub const GATHER_PAUSE: Duration = Duration::from_millis(5);
-    /// How long the end of the program waits for the last lines.
-    pub const FLUSH_WAIT: Duration = Duration::from_secs(1);
-}
-
-/// Bounds of the operator's orders (`operator/`).
+/// Bounds of the operator's commands (`operator/`).
 pub mod operator {
     /// Accounts of one page.
     pub const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
@@ -406,60 +345,20 @@ pub mod operator {
 
 /// Bounds of search (`search/`).
 pub mod search {
-    use std::time::Duration;
-
     /// Fewest characters of a question, without the spaces around it.
     pub const QUESTION_CHARS_MIN: usize = 2;
     /// Most characters of a question.
     pub const QUESTION_CHARS_MAX: usize = 200;
-    /// Words of a question that are looked at.
-    pub const QUESTION_WORDS_MAX: usize = 48;
     /// Results of one answer at most.
     pub const RESULTS_MAX: u64 = 50;
     /// Results of one answer when nothing is asked.
     pub const RESULTS_DEFAULT: u64 = 10;
     /// How far into the results pages reach.
     pub const RESULTS_REACH_MAX: u64 = LEXICAL_CANDIDATES_MAX as u64;
-    /// Characters of a word that are compared.
-    pub const WORD_CHARS_MAX: usize = 48;
-    /// Groups of the lexicon.
-    pub const CONCEPTS_MAX: usize = 4_096;
-    /// Words of one term of the lexicon, stop words not counted.
-    pub const PHRASE_WORDS_MAX: usize = 5;
-    /// Bytes of a methodology that are searched, from its beginning.
-    pub const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;
     /// Columns of a dataset whose names and descriptions are searched.
     pub const COLUMNS_MAX: usize = 1_000;
-    /// Bytes of the description of one column that are searched.
-    pub const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
-    /// Unknown words of one question that are compared with all known ones.
-    pub const UNKNOWN_WORDS_MAX: usize = 8;
-    /// Known words that may stand in for one unknown word.
-    pub const NEIGHBOURS_MAX: usize = 8;
-    /// Bytes of a description in which a snippet is looked for.
-    pub const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
-    /// Characters of a snippet.
-    pub const SNIPPET_CHARS_MAX: usize = 240;
     /// Datasets found by words that are compared with the question's vector, best first.
     pub const LEXICAL_CANDIDATES_MAX: usize = 500;
-    /// Datasets found by vector alone that can be among the results.
-    pub const VECTOR_CANDIDATES_MAX: usize = 200;
-    /// Best datasets that a cross-encoder looks at.
-    pub const RERANKED_MAX: usize = 20;
-    /// How long a question waits for its vector.
-    pub const VECTOR_WAIT: Duration = Duration::from_millis(100);
-    /// How long a cross-encoder may take for one question.
-    pub const RERANK_WAIT: Duration = Duration::from_millis(400);
-    /// How long a question waits for the first index after the start.
-    pub const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
-    /// How long a question waits for a publication to be indexed, where that is known to be quick.
-    pub const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
     /// What a client is told to wait while the first index is being made.
     pub const RETRY_AFTER_INDEXING_SECONDS: u32 = 2;
-    /// How often the indexer looks by itself whether the catalog changed.
-    pub const INDEX_POLL: Duration = Duration::from_millis(200);
-    /// After an index was made, the next one waits so many times as long as that took.
-    pub const INDEX_REST_FACTOR: u32 = 3;
-    /// The longest such rest.
-    pub const INDEX_REST_MAX: Duration = Duration::from_secs(5);
 }

@@ -5,7 +5,10 @@
 use std::net::IpAddr;
 
 use super::client_block::client_block;
-use crate::limits::access::{FORWARDED_HOPS_MAX, TRUSTED_PROXIES_MAX};
+use crate::limits::access::TRUSTED_PROXIES_MAX;
+
+/// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
+const FORWARDED_HOPS_MAX: usize = 16;
 
 /// Networks of trusted proxies: their `X-Forwarded-For` lines are believed.
 #[derive(Clone, Debug, Default)]

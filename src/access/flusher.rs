@@ -11,7 +11,9 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
 use super::AccessControl;
 use crate::clock::Clock;
-use crate::limits::access::KEEPER_INTERVAL_MILLIS;
+
+/// How often day counters and times of last use are written down.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The running thread. Dropping the handle flushes once more and ends the thread.
 pub struct CounterFlusher {
@@ -24,9 +26,8 @@ impl CounterFlusher {
     pub(super) fn start(access: Arc<AccessControl>, clock: Arc<dyn Clock>) -> io::Result<CounterFlusher> {
         let (stop, stopped) = bounded::<()>(0);
         let thread = thread::Builder::new().name("counter-flusher".to_owned()).spawn(move || {
-            let pause = Duration::from_millis(KEEPER_INTERVAL_MILLIS);
             loop {
-                let is_last = stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+                let is_last = stopped.recv_timeout(FLUSH_INTERVAL) != Err(RecvTimeoutError::Timeout);
                 if let Err(error) = access.flush(clock.now()) {
                     tracing::debug!(%error, "the counters of the day are kept in memory for now");
                 }

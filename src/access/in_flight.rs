@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::meter::METER_SHARDS;
 use crate::ledger::KeyId;
-use crate::limits::access::METER_SHARDS;
 
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::window::Window;
 use crate::clock::{Moment, UtcDay};
-use crate::limits::access::{EVICTION_CANDIDATES, METER_SHARDS};
+
+/// Parts of the meter table, each behind its own lock.
+pub(super) const METER_SHARDS: usize = 16;
+/// Meters that are looked at to find one that makes room.
+const EVICTION_CANDIDATES: usize = 8;
 
 /// The request counters of one subject.
 #[derive(Debug)]

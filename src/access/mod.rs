@@ -23,11 +23,16 @@ use crate::clock::{Clock, Moment};
 use crate::ledger::{
     AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
 };
-use crate::limits::access::{
-    COUNTERS_PER_ROUND_MAX, PRESENTED_KEY_BYTES_MAX, TRACKED_ADDRESSES_MAX, TRACKED_KEYS_MAX,
-};
+use crate::limits::access::TRACKED_ADDRESSES_MAX;
 use client_address::client_key;
 use meter::{Meter, MeterTable};
+
+/// Keys whose requests are counted at one time.
+const TRACKED_KEYS_MAX: usize = crate::limits::ledger::KEYS_MAX;
+/// Counters that one round of the keeper writes.
+const COUNTERS_PER_ROUND_MAX: usize = 4_096;
+/// Longest header value that is looked at as a key.
+const PRESENTED_KEY_BYTES_MAX: usize = 128;
 
 /// An authenticated caller.
 #[derive(Clone)]

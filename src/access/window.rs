@@ -7,7 +7,9 @@
 use std::collections::VecDeque;
 
 use crate::clock::Moment;
-use crate::limits::access::WINDOW_GRAIN_MILLIS;
+
+/// Requests of one subject closer together than this count as one moment.
+const WINDOW_GRAIN_MILLIS: i32 = 100;
 
 const WINDOW_MILLIS: i32 = 60_000;
 

@@ -58,7 +58,9 @@ use verified_marks::{Verdict, VerifiedMarks};
 use semver::Version;
 
 use crate::clock::Moment;
-use crate::limits::catalog::VERIFICATION_QUEUE_FILES_MAX;
+
+/// Store files that stand in the line of those to be verified; further ones come in when it is empty.
+const VERIFICATION_QUEUE_FILES_MAX: usize = 1_024;
 
 /// The published datasets of a data directory, updated by [`Catalog::reload`].
 pub struct Catalog {

@@ -18,7 +18,13 @@ use super::file_identity::FileIdentity;
 use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
-use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, SCRUB_FIRST_PAUSE, SCRUB_ROUND_PAUSE};
+
+/// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
+pub(super) const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
+/// Pause between the start and the first round.
+const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(60);
+/// Pause between two rounds.
+const SCRUB_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Counters of the scrubber since the start.
 #[derive(Debug, Default)]

@@ -11,11 +11,16 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select};
 
+use super::scrubber::SCRUB_COST_BYTES_MIN;
 use super::scrubber::{FileCheck, Finding, Stopped, verify_file};
 use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion};
 use crate::clock::Clock;
-use crate::limits::catalog::{SCRUB_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
+
+/// Store files that are verified side by side.
+const VERIFICATION_FILES_AT_ONCE: usize = 4;
+/// How often the log hears how far the verification is.
+const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
 
 /// A store file to verify.
 pub(super) struct Task {

@@ -8,9 +8,15 @@ use std::sync::OnceLock;
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
 
-use crate::limits::render::{JOINED_BYTES_MAX, JOINED_CELLS_MAX};
 use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
 use crate::render::row_writer::{CellText, Layout};
+
+/// Cells that neighbouring columns may have together to be printed as one.
+const JOINED_CELLS_MAX: u32 = 1024;
+/// Bytes that those cells may take; beyond that the columns stay alone.
+const JOINED_BYTES_MAX: usize = 128 * 1024;
+/// Fewest rows of a unit that are worth putting such cells together.
+pub(crate) const JOINED_ROWS_MIN: usize = 1024;
 
 /// The joined columns of a document, computed on first use.
 #[derive(Debug, Default)]
@@ -169,7 +175,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::limits::render::JOINED_ROWS_MIN;
     use crate::render::{Format, RowWriter};
 
     const FORMATS: [Format; 4] = [Format::Csv, Format::Json, Format::Ndjson, Format::Sse];

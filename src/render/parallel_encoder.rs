@@ -11,7 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::limits::render::{UNITS_AHEAD_EACH, UNITS_AHEAD_MAX};
+/// Units that are printed ahead of one connection, the one being sent included.
+const UNITS_AHEAD_EACH: usize = 5;
+/// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.
+const UNITS_AHEAD_MAX: usize = 24;
 
 /// A unit of rows, encoded together.
 pub trait Unit: Send + Sync {

@@ -2,9 +2,9 @@
 
 use mercato_format::{FormatError, Table};
 
-use crate::limits::render::JOINED_ROWS_MIN;
 use crate::render::cell_copy::{CellColumn, PADDING_BYTES, Piece};
 use crate::render::cells::{CellEncoder, Cells};
+use crate::render::joined::JOINED_ROWS_MIN;
 use crate::render::joined::{Combinations, JoinedColumns, JoinedEncoder};
 use crate::render::{Format, csv, json, ndjson, sse};
 

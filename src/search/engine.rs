@@ -4,7 +4,7 @@
 //! busy is left out, and the answer says so. Knows no route and no envelope.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::indexer::{CatalogIndex, Indexer};
 use super::lexical::{DocumentText, Field, Reading};
@@ -14,7 +14,13 @@ use super::question::Question;
 use super::ranking::{Candidate, Choice, Meaning, Ranked, rank, reorder};
 use super::snippet::{self, Snippet};
 use crate::catalog::{Catalog, Dataset, Entry, Language, Snapshot};
-use crate::limits::search::{RERANK_WAIT, RERANKED_MAX, VECTOR_WAIT};
+
+/// Best datasets that a cross-encoder looks at.
+pub(super) const RERANKED_MAX: usize = 20;
+/// How long a question waits for its vector.
+const VECTOR_WAIT: Duration = Duration::from_millis(100);
+/// How long a cross-encoder may take for one question.
+const RERANK_WAIT: Duration = Duration::from_millis(400);
 
 /// Further candidates that stand in for datasets which were taken down since the index was made.
 const SPARE_CANDIDATES: usize = 16;

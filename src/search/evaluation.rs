@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::RERANKED_MAX;
 use super::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use super::models::{Embedder, Reranker};
@@ -16,7 +17,6 @@ use super::question::{Question, QuestionError};
 use super::ranking::{Meaning, rank, reorder};
 use super::vectors::{VectorIndex, normalise};
 use crate::catalog::{Language, LocalizedText};
-use crate::limits::search::RERANKED_MAX;
 
 /// Results whose order is judged.
 const JUDGED_MAX: usize = 10;

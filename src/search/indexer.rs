@@ -13,9 +13,17 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::lexical::{Document, DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use crate::catalog::{Catalog, Dataset, Snapshot};
-use crate::limits::search::{
-    FIRST_INDEX_WAIT, FRESH_INDEX_WAIT, INDEX_POLL, INDEX_REST_FACTOR, INDEX_REST_MAX,
-};
+
+/// How long a question waits for the first index after the start.
+const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
+/// How long a question waits for a publication to be indexed, where that is known to be quick.
+const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
+/// How often the indexer looks by itself whether the catalog changed.
+const INDEX_POLL: Duration = Duration::from_millis(200);
+/// After an index was made, the next one waits so many times as long as that took.
+const INDEX_REST_FACTOR: u32 = 3;
+/// The longest such rest.
+const INDEX_REST_MAX: Duration = Duration::from_secs(5);
 
 /// The vocabulary is made anew when it holds so many times the words that it held when it was last made.
 const STALE_WORDS_FACTOR: usize = 3;

@@ -3,7 +3,10 @@
 //! A pure function from text to [`Question`]; knows no dataset.
 
 use super::text;
-use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, QUESTION_WORDS_MAX};
+use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN};
+
+/// Words of a question that are looked at.
+const QUESTION_WORDS_MAX: usize = 48;
 
 /// A question that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,10 @@ use std::collections::HashSet;
 use super::lexical::{LexicalIndex, Reading, Scores};
 use super::question::Question;
 use super::vectors::VectorIndex;
-use crate::limits::search::{LEXICAL_CANDIDATES_MAX, VECTOR_CANDIDATES_MAX};
+use crate::limits::search::LEXICAL_CANDIDATES_MAX;
+
+/// Datasets found by vector alone that can be among the results.
+const VECTOR_CANDIDATES_MAX: usize = 200;
 
 /// How much words count beside the cosine.
 const LEXICAL_WEIGHT: f32 = 0.5;

@@ -5,7 +5,12 @@
 use super::lexical::{Known, Reading, Vocabulary, beginning};
 use super::text::{Word, words};
 use crate::catalog::Language;
-use crate::limits::search::{METHODOLOGY_BYTES_MAX, SNIPPET_CHARS_MAX, SNIPPET_SOURCE_BYTES_MAX};
+use crate::search::lexical::METHODOLOGY_BYTES_MAX;
+
+/// Bytes of a description in which a snippet is looked for.
+const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
+/// Characters of a snippet.
+const SNIPPET_CHARS_MAX: usize = 240;
 
 /// What stands where something was left out.
 const LEFT_OUT: char = '…';

@@ -2,7 +2,8 @@
 //!
 //! Knows no language and no dataset.
 
-use crate::limits::search::WORD_CHARS_MAX;
+/// Characters of a word that are compared.
+const WORD_CHARS_MAX: usize = 48;
 
 /// A word as it is compared, and where it stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

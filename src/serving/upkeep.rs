@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{StartError, part};
 use crate::catalog::scrubber::{Finding, Scrubber};
@@ -11,8 +11,12 @@ use crate::catalog::verification::{Progress, Verifier};
 use crate::catalog::{Catalog, Entry, Snapshot, Watcher};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::limits::catalog::{VERIFICATION_START_POLL, VERIFICATION_START_WAIT};
 use crate::search::Search;
+
+/// The start waits so long at most for the verification, so that small store files are never seen unverified.
+const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
+/// How often the start looks whether it is done.
+const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 
 /// The threads; they end when this is dropped.
 pub(super) struct Upkeep {

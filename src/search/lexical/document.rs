@@ -6,9 +6,14 @@ use std::collections::HashMap;
 
 use super::{Term, Vocabulary};
 use crate::catalog::{Dataset, Language};
-use crate::limits::search::{COLUMN_NOTE_BYTES_MAX, COLUMNS_MAX, METHODOLOGY_BYTES_MAX};
+use crate::limits::search::COLUMNS_MAX;
 use crate::search::language::Side;
 use crate::search::text::{key, spell_out, words};
+
+/// Bytes of a methodology that are searched, from its beginning.
+pub(in crate::search) const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of the description of one column that are searched.
+const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
 
 /// Where a word can stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

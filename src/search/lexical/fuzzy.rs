@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use strsim::osa_distance;
 
-use crate::limits::search::NEIGHBOURS_MAX;
+/// Known words that may stand in for one unknown word.
+const NEIGHBOURS_MAX: usize = 8;
 
 /// Shortest word that is compared.
 const COMPARED_CHARS_MIN: usize = 4;

@@ -9,6 +9,7 @@ mod question_terms;
 mod scores;
 mod vocabulary;
 
+pub(in crate::search) use document::METHODOLOGY_BYTES_MAX;
 pub(in crate::search) use document::beginning;
 pub use document::{Document, DocumentAnalyzer, DocumentText, Field};
 pub use index::{LexicalIndex, Reading};

@@ -9,10 +9,12 @@ use super::fuzzy::{Neighbour, Neighbours};
 use super::scores;
 use super::vocabulary::{Known, Mention, Vocabulary};
 use crate::catalog::Language;
-use crate::limits::search::UNKNOWN_WORDS_MAX;
 use crate::search::language::Side;
 use crate::search::lexicon::{Concept, Group};
 use crate::search::question::Question;
+
+/// Unknown words of one question that are compared with all known ones.
+const UNKNOWN_WORDS_MAX: usize = 8;
 
 /// How much an idea counts beside a word.
 const IDEA_WEIGHT: f32 = 0.8;

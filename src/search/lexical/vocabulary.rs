@@ -9,6 +9,7 @@ use frostem::{Algorithm, Stemmer};
 
 use super::Term;
 use crate::search::language::{Clue, Side, detect};
+use crate::search::lexicon::PHRASE_WORDS_MAX;
 use crate::search::lexicon::{Concept, Lexicon};
 use crate::search::stop_words::Stop;
 
@@ -183,11 +184,8 @@ impl Vocabulary {
         let languages = if side == Side::Italian { [1, 0] } else { [0, 1] };
         let mut best: Option<(usize, Concept)> = None;
         for language in languages {
-            let stems: Vec<Term> = words
-                .iter()
-                .take(crate::limits::search::PHRASE_WORDS_MAX)
-                .map_while(|known| known.stem(language))
-                .collect();
+            let stems: Vec<Term> =
+                words.iter().take(PHRASE_WORDS_MAX).map_while(|known| known.stem(language)).collect();
             let longest = stems.first().and_then(|first| self.phrase_starts.get(first)).copied().unwrap_or(0);
             let found = (2..=longest).rev().find_map(|length| {
                 let concept = stems.get(..length).and_then(|phrase| self.phrases.get(phrase))?;

@@ -10,6 +10,9 @@ use std::sync::{Arc, LazyLock};
 
 pub use source::{LexiconError, parse};
 
+/// Words of one term of the lexicon, stop words not counted.
+pub(in crate::search) const PHRASE_WORDS_MAX: usize = 5;
+
 /// Files of the lexicon. Groups of `general` describe measures and lists rather than topics.
 pub const SOURCES: &[(&str, &str)] = &[
     ("transport", include_str!("transport.txt")),

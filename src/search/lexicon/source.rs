@@ -4,10 +4,13 @@
 
 use std::collections::HashMap;
 
+use super::PHRASE_WORDS_MAX;
 use super::{Concept, GENERAL, Group, Lexicon};
-use crate::limits::search::{CONCEPTS_MAX, PHRASE_WORDS_MAX};
 use crate::search::stop_words::Stop;
 use crate::search::text;
+
+/// Groups of the lexicon.
+const CONCEPTS_MAX: usize = 4_096;
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
