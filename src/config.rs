@@ -36,12 +36,12 @@ const DRAIN_SECONDS_MAX: u64 = 3600;
 #[derive(Debug, Parser)]
 #[command(name = "mercato", version, about, max_term_width = 110)]
 pub struct CommandLine {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What the program can do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the datasets of a data directory until SIGTERM.
@@ -126,13 +126,13 @@ pub struct TypedFlags {
     #[arg(long, value_name = "MIB")]
     pub verification_rate: Option<u64>,
 
-    /// What strangers may do at the public socket.
+    /// Limits of the public socket.
     #[command(flatten)]
     #[serde(default)]
     pub limits: LimitFlags,
 }
 
-/// Where the operator's side listens, still as a place and not as a socket.
+/// The address of the operator's listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdminPlace {
     /// An address and port.
@@ -141,7 +141,7 @@ pub enum AdminPlace {
     Unix(PathBuf),
 }
 
-/// What the flags mean.
+/// The resolved settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Directory that holds everything.
@@ -166,7 +166,7 @@ pub struct Settings {
     pub embedding_model: Option<PathBuf>,
     /// Folder of the cross-encoder for search.
     pub cross_encoder: Option<PathBuf>,
-    /// Networks of trusted proxies; the gate reads them.
+    /// Networks of trusted proxies.
     pub trusted_proxies: Vec<String>,
     /// Address under which the outside reaches the public API; whoever prints addresses reads it.
     pub public_url: Option<String>,
@@ -176,7 +176,7 @@ pub struct Settings {
     pub checksum_bytes_per_second: u64,
     /// Bytes a second of the verification of new and changed store files; none for as fast as the disk reads.
     pub verification_bytes_per_second: Option<u64>,
-    /// What strangers may do.
+    /// Limits of the public socket.
     pub net: NetSettings,
 }
 
@@ -188,7 +188,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         message: String,
     },
     /// The file is not as it should be.
@@ -200,7 +200,7 @@ pub enum ConfigError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// A required flag is missing.
@@ -214,15 +214,15 @@ pub enum ConfigError {
     Value {
         /// Name of the flag.
         flag: &'static str,
-        /// What was typed.
+        /// The typed value.
         found: String,
-        /// What would be right.
+        /// The expected value.
         expected: &'static str,
     },
 }
 
 impl Settings {
-    /// Reads the configuration file if one is named, then says what everything means. `cores` is how many the machine has.
+    /// Reads the configuration file if given and resolves all settings. `cores` is the number of cores.
     pub fn resolve(typed: TypedFlags, cores: usize) -> Result<Self, ConfigError> {
         let file = match &typed.config {
             Some(path) => read_file(path)?,
@@ -272,7 +272,7 @@ impl Settings {
 }
 
 impl TypedFlags {
-    /// What these leave open is taken from `other`.
+    /// Fills absent flags from `other`.
     fn or(self, other: Self) -> Self {
         let own_proxies = !self.trusted_proxy.is_empty();
         Self {

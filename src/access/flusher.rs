@@ -12,7 +12,7 @@ use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use super::AccessControl;
 use crate::clock::Clock;
 
-/// How often day counters and times of last use are written down.
+/// Interval between two flushes.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The running thread. Dropping the handle flushes once more and ends the thread.

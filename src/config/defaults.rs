@@ -1,7 +1,7 @@
-//! What holds where a flag is not given, written once: [`Settings`](super::Settings) takes the values, and `--help` tells
-//! them at the end of each flag's line, where a test compares the documents with them.
+//! Default values of flags, defined once for [`Settings`](super::Settings) and for `--help`. A test compares the
+//! documents with the help.
 //!
-//! Knows constants; reads no flag.
+//! Depends on constants only.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -24,14 +24,14 @@ pub(super) const CHARGE_DURABILITY: &str = "power";
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
-/// Adds what holds without it to the help of a flag.
+/// Appends the default value to the help of a flag.
 pub(super) fn tell(flag: Arg) -> Arg {
     let Some(default) = told(flag.get_id().as_str()) else { return flag };
     let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
     flag.help(format!("{help} [default: {default}]"))
 }
 
-/// What holds without a flag, by the name of its field; nothing for flags that leave something out.
+/// The default value by field name; `None` for flags without a default.
 fn told(field: &str) -> Option<String> {
     let told = match field {
         "listen" => LISTEN.to_string(),

@@ -1,7 +1,7 @@
-//! Answers questions over a catalog that changes, with whatever models are at hand.
+//! The search engine: answers questions over the current catalog with the available models.
 //!
-//! Words first, then vectors where there is an embedding model, then a cross-encoder over the best. What is missing or
-//! busy is left out, and the answer says so. Knows no route and no envelope.
+//! Ranks by words, then by vectors of an embedding model, then by a cross-encoder over the best results. A missing or
+//! busy model is skipped, and the result says so. Does not depend on routes or response formats.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,16 +22,16 @@ const VECTOR_WAIT: Duration = Duration::from_millis(100);
 /// How long a cross-encoder may take for one question.
 const RERANK_WAIT: Duration = Duration::from_millis(400);
 
-/// Further candidates that stand in for datasets which were taken down since the index was made.
+/// Extra candidates to replace datasets unpublished since the index was built.
 const SPARE_CANDIDATES: usize = 16;
-/// What `matchedOn` says of a dataset that was found by its meaning.
+/// The value of `matchedOn` for a dataset found by its vector.
 const MEANING: &str = "meaning";
 const VECTOR_MISSING: &str =
     "the embedding model was busy or not ready; this answer was ranked by words alone";
 const RERANK_MISSING: &str =
     "the cross-encoder was busy or not ready; this answer keeps the order of the first ranking";
 
-/// What made the order of an answer.
+/// The ranking method of a result page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankedBy {
     /// A cross-encoder, over the best of one of the others.
@@ -80,7 +80,7 @@ pub struct Page<'p> {
 /// An answer.
 #[derive(Clone)]
 pub struct Found {
-    /// What made the order.
+    /// The ranking method.
     pub ranked_by: RankedBy,
     /// The language that was asked for, or the one the question was read in.
     pub language: Option<Language>,
@@ -88,7 +88,7 @@ pub struct Found {
     pub total: usize,
     /// Those of the page, best first.
     pub hits: Vec<Hit>,
-    /// What was left out, in sentences.
+    /// Warnings on skipped models.
     pub warnings: Vec<&'static str>,
 }
 
@@ -105,7 +105,7 @@ pub struct Search {
     passages: Arc<Passages>,
 }
 
-/// What one question needs while it is answered.
+/// The state of one search.
 struct SearchRequest<'a> {
     question: &'a Question,
     language: Option<Language>,
@@ -247,8 +247,7 @@ impl SearchRequest<'_> {
         Some(Hit { dataset: Arc::clone(dataset), score: candidate.score, matched_on, snippet })
     }
 
-    /// From the description in the language of the answer; where that is not known, from the description that shows most.
-    /// A dataset without a description shows a piece of its methodology in that language, else its title.
+    /// A snippet of the description in the language of the results; if unknown, of the best description.
     fn snippet(&self, text: &DocumentText<'_>) -> String {
         let vocabulary = self.index.lexical.vocabulary();
         let cut = |text: &str| snippet::cut(text, &self.reading, vocabulary);

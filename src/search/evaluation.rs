@@ -1,6 +1,6 @@
-//! How good a ranking is: questions with the datasets that answer them, and what of these comes first.
+//! Evaluates rankings: questions, their relevant datasets and the metrics of the results.
 //!
-//! Knows rankings and models; knows no catalog and no file.
+//! Does not depend on the catalog or on files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationSet {
-    /// What can be found.
+    /// The datasets.
     pub datasets: Vec<EvaluationDataset>,
-    /// What is asked.
+    /// The questions.
     pub queries: Vec<EvaluationQuery>,
 }
 
@@ -64,14 +64,14 @@ pub struct EvaluationDataset {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationQuery {
-    /// What is typed.
+    /// The typed question.
     pub q: String,
-    /// `en` or `it`, where the question says it.
+    /// `en` or `it`, if known.
     #[serde(default)]
     pub lang: Option<String>,
-    /// What the question tries, such as `typo`.
+    /// The kind of question, such as `typo`.
     pub kind: String,
-    /// Slugs of the datasets that answer it. None says that nothing in the catalog does.
+    /// Slugs of the relevant datasets; empty when the catalog has none.
     pub relevant: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub enum EvaluationError {
         /// The name.
         slug: String,
     },
-    /// A language that search does not know.
+    /// An unknown language.
     #[error("query `{q}`: `lang` is `{lang}`, expected `en` or `it`")]
     UnknownLanguage {
         /// The question.
@@ -107,7 +107,7 @@ pub enum EvaluationError {
     Model {
         /// Its name.
         model: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
 }
@@ -142,7 +142,7 @@ pub struct Report {
     pub missed: Vec<String>,
 }
 
-/// What ranks besides words.
+/// The models beside words.
 #[derive(Default, Clone, Copy)]
 pub struct Models<'m> {
     /// Makes vectors.

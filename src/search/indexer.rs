@@ -1,6 +1,6 @@
-//! Keeps an index of the catalog: a thread makes a new one when the catalog has changed, and readers change over at once.
+//! The indexer: a thread that rebuilds the search index after catalog changes; readers switch to it at once.
 //!
-//! A dataset that did not change is not read again. Knows no question.
+//! Reuses documents of unchanged datasets. Does not depend on questions.
 
 use std::collections::HashMap;
 use std::io;
@@ -16,18 +16,18 @@ use crate::catalog::{Catalog, Dataset, Snapshot};
 
 /// How long a question waits for the first index after the start.
 const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
-/// How long a question waits for a publication to be indexed, where that is known to be quick.
+/// How long a question waits for a new index when building is quick.
 const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
 /// How often the indexer looks by itself whether the catalog changed.
 const INDEX_POLL: Duration = Duration::from_millis(200);
-/// After an index was made, the next one waits so many times as long as that took.
+/// The pause after a build, as a multiple of its duration.
 const INDEX_REST_FACTOR: u32 = 3;
-/// The longest such rest.
+/// The longest pause after a build.
 const INDEX_REST_MAX: Duration = Duration::from_secs(5);
 
-/// The vocabulary is made anew when it holds so many times the words that it held when it was last made.
+/// The vocabulary is rebuilt when it has this many times its initial words.
 const STALE_WORDS_FACTOR: usize = 3;
-/// Below so many words it is never made anew.
+/// Minimum size for a rebuild of the vocabulary.
 const STALE_WORDS_MIN: usize = 100_000;
 
 /// A catalog by the words of its datasets.
@@ -47,7 +47,7 @@ pub struct Indexer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The present index, and how long it took to make.
+/// The current index and its build time.
 #[derive(Default)]
 struct CurrentIndex {
     index: Mutex<(Option<Arc<CatalogIndex>>, Duration)>,
@@ -69,13 +69,13 @@ impl Indexer {
     /// Says that the catalog may have changed.
     pub fn notify(&self) {
         if let Some(wake) = &self.wake {
-            // A full channel means that the thread has been told already.
+            // A full channel means that the thread is already notified.
             let _told_already = wake.try_send(());
         }
     }
 
-    /// The present index. Where it lags behind the catalog it is waited for, if making it is known to be quick; else
-    /// the former one is given. `None` when there is none yet, also after some waiting.
+    /// The current index. If it lags behind the catalog, waits for the new one when building is quick, else returns the
+    /// old one. `None` if the first index is not ready in time.
     pub fn index(&self) -> Option<Arc<CatalogIndex>> {
         let wanted = self.catalog.snapshot();
         let is_fresh = |index: &CatalogIndex| Arc::ptr_eq(&index.catalog, &wanted);
@@ -108,7 +108,7 @@ impl Drop for Indexer {
     }
 }
 
-/// Makes an index whenever the catalog is another one, and rests in between so that it never takes a core for itself.
+/// Rebuilds the index after each catalog change, with pauses that bound its share of a core.
 fn run(catalog: &Catalog, current: &CurrentIndex, woken: &Receiver<()>) {
     let mut builder = IndexBuilder::new();
     let mut indexed: Option<Arc<Snapshot>> = None;
@@ -137,7 +137,7 @@ fn run(catalog: &Catalog, current: &CurrentIndex, woken: &Receiver<()>) {
     }
 }
 
-/// Documents that were made before, and the words that all of them share.
+/// Builds indexes from cached documents and a shared vocabulary.
 struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
     words_at_first: usize,

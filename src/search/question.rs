@@ -1,6 +1,6 @@
-//! What was typed into the search box, checked and split into words.
+//! A search question, validated and split into words.
 //!
-//! A pure function from text to [`Question`]; knows no dataset.
+//! A pure function from text to [`Question`]. Does not depend on datasets.
 
 use super::text;
 use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN};
@@ -59,7 +59,7 @@ impl Question {
         &self.words
     }
 
-    /// What a title or slug must be equal to, to be the one that is meant.
+    /// The folded text, to compare with titles and slugs.
     pub fn key(&self) -> &str {
         &self.key
     }

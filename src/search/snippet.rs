@@ -1,6 +1,6 @@
-//! The piece of a text that shows best why it was found.
+//! Snippets: the piece of a text that best shows the match.
 //!
-//! Knows words and what was asked for; knows no markup.
+//! Does not depend on markup.
 
 use super::lexical::{Known, Reading, Vocabulary, beginning};
 use super::text::{Word, words};
@@ -12,7 +12,7 @@ const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
 /// Characters of a snippet.
 const SNIPPET_CHARS_MAX: usize = 240;
 
-/// What stands where something was left out.
+/// The mark of omitted text.
 const LEFT_OUT: char = '…';
 
 /// A piece of a text and how many different words of it were asked for.

@@ -1,6 +1,6 @@
-//! Words that say nothing about the topic of a text, by language.
+//! Stop words of English and Italian.
 //!
-//! Knows folded words only.
+//! Depends on folded words only.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -52,7 +52,7 @@ static STOPS: LazyLock<HashMap<&'static str, Stop>> = LazyLock::new(|| {
 });
 
 impl Stop {
-    /// What a folded word is.
+    /// The stop-word languages of a folded word.
     pub fn of(folded: &str) -> Self {
         STOPS.get(folded).copied().unwrap_or_default()
     }

@@ -1,11 +1,11 @@
-//! From text to words: case and accents folded, split where a reader sees words.
+//! Splits text into words, with case and accents folded.
 //!
-//! Knows no language and no dataset.
+//! Does not depend on languages or datasets.
 
 /// Characters of a word that are compared.
 const WORD_CHARS_MAX: usize = 48;
 
-/// A word as it is compared, and where it stands in the text.
+/// A folded word and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     /// Without case and accents.

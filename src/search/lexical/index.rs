@@ -1,6 +1,6 @@
-//! Documents by their terms. Never changes; a change of the catalog makes a new one from the documents that stay.
+//! The inverted index: documents by terms. Immutable; a catalog change builds a new one from the reused documents.
 //!
-//! Knows documents and words; knows no dataset.
+//! Does not depend on datasets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::search::question::Question;
 pub struct LexicalIndex {
     vocabulary: Arc<Vocabulary>,
     documents: Vec<Arc<Document>>,
-    /// Where the postings of each term begin; one more than there are terms.
+    /// Offset of the postings of each term, with one more at the end.
     offsets: Vec<u32>,
     postings: Vec<Posting>,
     by_key: HashMap<String, Vec<u32>>,
@@ -82,7 +82,7 @@ impl LexicalIndex {
         self.by_slug.get(slug).copied()
     }
 
-    /// The words that it knows.
+    /// Its vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
@@ -117,7 +117,7 @@ impl LexicalIndex {
         named
     }
 
-    /// Fields of a document in which something of the question stands.
+    /// Fields of a document that match the question.
     pub fn fields(&self, reading: &Reading, document: u32) -> Vec<Field> {
         let document = usize::try_from(document).ok().and_then(|number| self.documents.get(number));
         let fields = document.map_or(0, |document| document.fields_of(&reading.sorted));

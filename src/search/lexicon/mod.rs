@@ -1,8 +1,8 @@
-//! A lexicon of the topics of open data: groups of English and Italian terms that stand for one idea.
+//! A lexicon of open data: groups of English and Italian terms for one concept.
 //!
 //! One line of the text files beside this one is one group: English terms, `|`, Italian terms, and after `>` the
 //! groups it belongs to, each named by its first English term. Terms are separated by commas and may be phrases.
-//! Knows no dataset and no ranking.
+//! Does not depend on datasets or ranking.
 
 mod source;
 
@@ -40,7 +40,7 @@ const GENERAL: &str = "general";
 /// Number of a group.
 pub type Concept = u32;
 
-/// One idea.
+/// One concept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its first English term, as it is written.
@@ -49,9 +49,9 @@ pub struct Group {
     pub english: Vec<Vec<String>>,
     /// Italian terms, each as its folded words without stop words.
     pub italian: Vec<Vec<String>>,
-    /// Ideas that it is a kind or a part of.
+    /// Concepts that it is a kind or a part of.
     pub broader: Vec<Concept>,
-    /// Ideas that are a kind or a part of it.
+    /// Concepts that are a kind or a part of it.
     pub narrower: Vec<Concept>,
     /// Whether it describes measures and lists rather than a topic.
     pub general: bool,

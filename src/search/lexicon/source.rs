@@ -1,6 +1,6 @@
-//! From the text files of the lexicon to groups, with everything that is wrong in them.
+//! Parses the text files of the lexicon and reports all errors.
 //!
-//! Knows the form of a line; knows no use of it.
+//! Does not depend on the use of the groups.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::search::text;
 /// Groups of the lexicon.
 const CONCEPTS_MAX: usize = 4_096;
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("lexicon/{file}.txt:{line}: {message}")]
 pub struct LexiconError {
@@ -20,7 +20,7 @@ pub struct LexiconError {
     pub file: String,
     /// Line, from one.
     pub line: usize,
-    /// What was expected and what was found.
+    /// The expected and the found text.
     pub message: String,
 }
 

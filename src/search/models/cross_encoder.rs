@@ -1,6 +1,6 @@
-//! A cross-encoder loaded from a Hugging Face folder: reads a question and a text together.
+//! A cross-encoder from a Hugging Face folder: scores a question and a passage together.
 //!
-//! Knows no dataset.
+//! Does not depend on datasets.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! A sentence encoder loaded from a sentence-transformers folder.
+//! A sentence encoder from a sentence-transformers folder.
 //!
-//! Knows no dataset.
+//! Does not depend on datasets.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The encoder of BERT and XLM-RoBERTa: tokens in, one vector for each token out.
 //!
-//! One text at a time, so that nothing is padded and no mask is needed. Knows no folder and no sentence.
+//! Encodes one text at a time, without padding or masks. Does not depend on model folders or sentences.
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::ops::{layer_norm, softmax_last_dim};

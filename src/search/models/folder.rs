@@ -1,6 +1,6 @@
-//! A folder of model files as an operator has it: plain, or as the Hub's cache lays it out.
+//! A folder of model files, plain or in the layout of the Hub's cache.
 //!
-//! Finds files and reads them within bounds. Knows no field of any of them.
+//! Reads files within limits. Does not depend on their fields.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -54,7 +54,7 @@ impl ModelFolder {
         folder.newest_snapshot()
     }
 
-    /// What people call the model.
+    /// The name of the model.
     pub(super) fn name(&self) -> &str {
         &self.name
     }

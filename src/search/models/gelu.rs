@@ -1,7 +1,7 @@
 //! The Gaussian error linear unit: x · Φ(x).
 //!
-//! A plain loop over polynomials, which the compiler turns into vector instructions; the builder's own asks for one
-//! value at a time. Knows no layer.
+//! A plain loop over polynomials, which the compiler vectorises; candle's own function computes one value at a time.
+//! Does not depend on layers.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, bail};
 

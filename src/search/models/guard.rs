@@ -1,6 +1,6 @@
-//! Runs foreign code so that its panic becomes an error.
+//! Runs third-party code and converts its panics into errors.
 //!
-//! Knows nothing of what it runs.
+//! Does not depend on that code.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

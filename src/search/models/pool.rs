@@ -1,7 +1,7 @@
-//! Threads for inference, apart from those that answer requests.
+//! A thread pool for inference, separate from the request workers.
 //!
-//! Each inference has one thread; so many run at once as there are threads, and further ones wait until their deadline.
-//! The threads yield to others of the machine: a burst of searches slows searches down, not queries. Knows no model.
+//! Each inference runs on one thread; further ones wait until their deadline. The threads have low priority: many
+//! searches slow down searches, not queries. Does not depend on models.
 
 use std::time::Instant;
 

@@ -1,6 +1,6 @@
-//! What a sentence-transformers folder says beyond the encoder: modules, pooling, length, prompts.
+//! Settings of a sentence-transformers folder: modules, pooling, length and prompts.
 //!
-//! Reads the layouts of all releases from 2 to 5. Knows no weight.
+//! Supports the layouts of releases 2 to 5. Does not depend on weights.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl Pooling {
     }
 }
 
-/// What the folder says.
+/// The settings of the folder.
 #[derive(Debug)]
 pub(super) struct SentenceSettings {
     /// Where the encoder's own files are.

@@ -1,6 +1,6 @@
-//! Parity: what is computed here is what the Python libraries compute with the same files.
+//! Parity with the Python libraries on the same model files.
 //!
-//! The files and the expected numbers are made by `tests/models/make_tiny_models.py`.
+//! `tests/models/make_tiny_models.py` makes the files and the expected numbers.
 #![cfg(feature = "models")]
 
 use std::fs;

@@ -1,6 +1,6 @@
-//! Cuts texts into the numbers of a vocabulary, as `tokenizer.json` says.
+//! Tokenizes texts with `tokenizer.json`.
 //!
-//! What that file says about padding and truncation is replaced: it is left over from whoever saved it. Knows no weight.
+//! Replaces the file's settings for padding and truncation, which are left from training. Does not depend on weights.
 
 use tokenizers::utils::truncation::TruncationDirection;
 use tokenizers::{Encoding, Tokenizer, TruncationParams};

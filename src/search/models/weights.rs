@@ -1,7 +1,7 @@
-//! `model.safetensors`: a table of names, types, shapes and places, then the numbers.
+//! Reads `model.safetensors`: a table of names, types, shapes and offsets, then the numbers.
 //!
-//! The table is untrusted: each tensor is checked against the file and against the shape that the caller expects, then
-//! read by itself, so that no more than one is in memory twice. Knows no layer.
+//! The table is untrusted: each tensor is checked against the file and the expected shape, then read alone, so that at
+//! most one is in memory twice. Does not depend on layers.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,14 +1,14 @@
-//! Vectors of questions that were asked before.
+//! A cache of question vectors.
 //!
-//! Two generations: when the younger one is full, it becomes the older one and what was in that is forgotten, unless it was
-//! asked for again in the meantime. Knows no model: whoever changes the model makes a new cache.
+//! Two generations: a full younger generation replaces the older one, and a hit in the older one moves its entry to the
+//! younger. Does not depend on models: a new model gets a new cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Questions in one half.
+/// Entries of one generation.
 const GENERATION_ENTRIES_MAX: usize = 2_048;
-/// Longest question that is remembered.
+/// Length limit of a cached question.
 const KEY_LENGTH_BYTES_MAX: usize = 4_096;
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! The background thread of the models: loads them, then keeps the vectors of the datasets up to date.
 //!
-//! Starting it takes no longer than looking at a few small files; requests are answered meanwhile. Knows no ranking.
+//! Starting it reads only a few small files; requests are served meanwhile. Does not depend on ranking.
 
 use std::io;
 use std::path::Path;
@@ -25,10 +25,10 @@ const INFERENCE_THREADS_MAX: usize = 8;
 /// Cores for each inference thread that somebody waits for.
 const CORES_PER_INFERENCE_THREAD: usize = 2;
 
-/// Why search cannot have what was asked for.
+/// Why the models cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum NeuralError {
-    /// A folder is not what its flag says.
+    /// A folder has another kind of model than its flag.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A folder holds the other kind of model.
@@ -38,9 +38,9 @@ pub enum NeuralError {
         folder: String,
         /// The flag.
         flag: &'static str,
-        /// What it is for.
+        /// The expected kind.
         expected: &'static str,
-        /// What is there.
+        /// The found kind.
         found: &'static str,
     },
     /// Threads cannot be had.

@@ -1,6 +1,6 @@
-//! Arithmetic of vectors in plain loops that the compiler turns into vector instructions.
+//! Vector arithmetic in plain loops that the compiler vectorises.
 //!
-//! Knows no index.
+//! Does not depend on the index.
 
 /// Partial sums that are kept side by side, so that no addition waits for the one before.
 const LANES: usize = 16;
@@ -25,7 +25,7 @@ pub(super) fn dot_codes(codes: &[i8], query: &[i16]) -> i32 {
     codes.iter().zip(query).map(|(code, query)| i32::from(*code) * i32::from(*query)).sum()
 }
 
-/// The Euclidean length.
+/// The Euclconceptn length.
 #[must_use]
 pub(super) fn length(vector: &[f32]) -> f32 {
     dot(vector, vector).sqrt()

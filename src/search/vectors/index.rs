@@ -1,8 +1,7 @@
-//! The vectors of all datasets of one moment, searched exactly.
+//! An exact nearest-neighbour index over the vectors of a snapshot.
 //!
-//! A first pass reads every vector as small integers, a quarter of the bytes, and knows by how much each estimate can
-//! be wrong. Only those that can still be among the best are compared in full. The answer is the one that a full
-//! comparison of everything would give. Knows no file.
+//! A first pass over 8-bit codes, a quarter of the bytes, bounds the error of each estimate. Only possible winners are
+//! compared in full, so the result equals a full comparison. Does not depend on files.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -29,14 +28,14 @@ pub struct VectorIndex {
     rows: Vec<Row>,
 }
 
-/// What the first pass knows of one vector beside its codes.
+/// Error bounds of one vector beside its codes.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// Value of one step of a code.
     step: f32,
     /// Length of the vector that the codes stand for.
     length: f32,
-    /// Length of what the codes leave out.
+    /// Length of the quantization error.
     error: f32,
 }
 
@@ -66,7 +65,7 @@ impl VectorIndex {
         index
     }
 
-    /// Numbers in a vector; 0 where no model was loaded.
+    /// The dimensions; 0 without a model.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -81,7 +80,7 @@ impl VectorIndex {
         self.names.is_empty()
     }
 
-    /// Where the vector of that name stands.
+    /// The position of a named vector.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
     }
@@ -159,7 +158,7 @@ fn of_length_one(vector: Arc<[f32]>) -> Arc<[f32]> {
     copy.into()
 }
 
-/// A question in small integers, with what they leave out.
+/// A quantized question vector with its error.
 struct QuantizedQuery {
     codes: Vec<i16>,
     step: f32,
