@@ -2,7 +2,7 @@
 //!
 //! Constants only, grouped by folder. A limit of a single module stands in that module.
 
-/// Buffers of the server of this size are given back to the system when they are freed.
+/// Buffers of at least this size are returned to the system when freed.
 pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
 
 /// Bounds of the books (`ledger/`).
@@ -131,25 +131,25 @@ pub mod http {
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
     pub const STREAM_LIMIT_MAX: u64 = 1_000_000;
-    /// From which part of a key's cap on, in percent, answers warn that it will be reached.
+    /// Percentage of a key's cap from which responses warn.
     pub const CAP_WARNING_PERCENT: u64 = 80;
-    /// Below how many credits answers warn that those of a prepaid account run out. `--low-balance-credits`.
+    /// Balance of a prepaid account below which responses warn. `--low-balance-credits`.
     pub const LOW_BALANCE_CREDITS: u64 = 1_000;
     /// Rows of a sample at most.
     pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
-    /// Rows that are looked at for the examples of a schema.
+    /// Rows examined for the examples of a schema.
     pub const EXAMPLE_ROW_COUNT_MAX: u32 = 20;
     /// Datasets of one catalog page at most.
     pub const LIST_LIMIT_MAX: u64 = 100;
-    /// Datasets of one catalog page when nothing is asked.
+    /// Default datasets of one catalog page.
     pub const LIST_LIMIT_DEFAULT: u64 = 20;
-    /// Tags of one answer at most.
+    /// Limit of tags in one response.
     pub const TAGS_LIMIT_MAX: u64 = 1_000;
-    /// Tags of one answer when nothing is asked.
+    /// Default tags in one response.
     pub const TAGS_LIMIT_DEFAULT: u64 = 100;
-    /// Related datasets of one answer at most.
+    /// Limit of related datasets in one response.
     pub const RELATED_LIMIT_MAX: u64 = 50;
-    /// Related datasets of one answer when nothing is asked.
+    /// Default related datasets in one response.
     pub const RELATED_LIMIT_DEFAULT: u64 = 5;
     /// Addresses of one file of the site map, as its standard allows.
     pub const SITEMAP_ADDRESSES_MAX: usize = 50_000;
@@ -158,11 +158,11 @@ pub mod http {
     /// Entity tags of one `If-None-Match` that are looked at.
     pub const ENTITY_TAG_COUNT_MAX: usize = 64;
 
-    /// What a refused client is told to wait.
+    /// `Retry-After` of a busy response.
     pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
-    /// What the client of a damaged dataset is told to wait.
+    /// `Retry-After` for a damaged dataset.
     pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
-    /// What the client of a dataset is told to wait whose store file is being verified.
+    /// `Retry-After` for a dataset whose store file is being verified.
     pub const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 
     /// Room that an answer buffer keeps free in front of its body for the head.
@@ -192,7 +192,7 @@ pub mod http {
     pub const STREAM_FIRST_ROWS: usize = 1;
     /// Rows of a unit of a stream at most.
     pub const STREAM_ROWS_MAX: usize = 8_192;
-    /// Printed rows are handed to the connection in pieces of so many bytes, and count as delivered with them.
+    /// Encoded rows are sent in pieces of this size, and count as delivered with them.
     pub const SENT_PIECE_BYTES: usize = 512 * 1024;
     /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
     pub const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
@@ -200,9 +200,9 @@ pub mod http {
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
-    /// Bytes of the faults that one refusal tells, at most, but for the first fault.
+    /// Limit of bytes of validation errors in one response, except the first error.
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
-    /// Threads that answer the operator.
+    /// Worker threads of the admin listener.
     pub const ADMIN_WORKER_COUNT: usize = 4;
 }
 
@@ -319,9 +319,9 @@ pub mod net {
 
 /// Bounds of the catalog (`catalog/`) that are not tied to one file.
 pub mod catalog {
-    /// Bytes a second at which open store files are compared with their checksums, unless configured otherwise.
+    /// Default rate of the scrubber in bytes per second.
     pub const SCRUB_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
-    /// Most mebibytes a second that can be asked for.
+    /// Highest configurable rate in MiB per second.
     pub const SCRUB_MEBIBYTES_MAX: u64 = 4096;
 }
 
@@ -349,16 +349,16 @@ pub mod search {
     pub const QUESTION_CHARS_MIN: usize = 2;
     /// Most characters of a question.
     pub const QUESTION_CHARS_MAX: usize = 200;
-    /// Results of one answer at most.
+    /// Limit of results on a page.
     pub const RESULTS_MAX: u64 = 50;
-    /// Results of one answer when nothing is asked.
+    /// Default results on a page.
     pub const RESULTS_DEFAULT: u64 = 10;
-    /// How far into the results pages reach.
+    /// Limit of results over all pages.
     pub const RESULTS_REACH_MAX: u64 = LEXICAL_CANDIDATES_MAX as u64;
     /// Columns of a dataset whose names and descriptions are searched.
     pub const COLUMNS_MAX: usize = 1_000;
     /// Datasets found by words that are compared with the question's vector, best first.
     pub const LEXICAL_CANDIDATES_MAX: usize = 500;
-    /// What a client is told to wait while the first index is being made.
+    /// `Retry-After` while the first search index is being built.
     pub const RETRY_AFTER_INDEXING_SECONDS: u32 = 2;
 }

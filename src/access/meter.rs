@@ -10,9 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::window::Window;
 use crate::clock::{Moment, UtcDay};
 
-/// Parts of the meter table, each behind its own lock.
+/// Shards of the meter table, each with its own lock.
 pub(super) const METER_SHARDS: usize = 16;
-/// Meters that are looked at to find one that makes room.
+/// Meters examined to evict one.
 const EVICTION_CANDIDATES: usize = 8;
 
 /// The request counters of one subject.

@@ -27,11 +27,11 @@ use crate::limits::access::TRACKED_ADDRESSES_MAX;
 use client_address::client_key;
 use meter::{Meter, MeterTable};
 
-/// Keys whose requests are counted at one time.
+/// Limit of tracked keys.
 const TRACKED_KEYS_MAX: usize = crate::limits::ledger::KEYS_MAX;
-/// Counters that one round of the keeper writes.
+/// Counters written in one round of the flusher.
 const COUNTERS_PER_ROUND_MAX: usize = 4_096;
-/// Longest header value that is looked at as a key.
+/// Longest header value accepted as a key.
 const PRESENTED_KEY_BYTES_MAX: usize = 128;
 
 /// An authenticated caller.

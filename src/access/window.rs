@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::clock::Moment;
 
-/// Requests of one subject closer together than this count as one moment.
+/// Requests of one subject closer together than this form one run.
 const WINDOW_GRAIN_MILLIS: i32 = 100;
 
 const WINDOW_MILLIS: i32 = 60_000;

@@ -2,6 +2,7 @@
 //!
 //! Readers hold an immutable snapshot; changes on disk make a new one. Does not depend on accounts, routes or sockets.
 
+mod background;
 mod changelog;
 mod choose;
 mod compatibility;
@@ -59,7 +60,7 @@ use semver::Version;
 
 use crate::clock::Moment;
 
-/// Store files that stand in the line of those to be verified; further ones come in when it is empty.
+/// Capacity of the verification queue; it is refilled when empty.
 const VERIFICATION_QUEUE_FILES_MAX: usize = 1_024;
 
 /// The published datasets of a data directory, updated by [`Catalog::reload`].

@@ -8,22 +8,22 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum};
 
+use super::background::BackgroundThreads;
 use super::file_identity::FileIdentity;
 use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
 
-/// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
+/// Minimum cost of a block, so that many small files take no longer than few large ones.
 pub(super) const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
-/// Pause between the start and the first round.
+/// Pause before the first pass.
 const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(60);
-/// Pause between two rounds.
+/// Pause between passes.
 const SCRUB_ROUND_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Counters of the scrubber since the start.
@@ -64,8 +64,7 @@ pub struct Finding {
 
 /// The handle of the background thread, which ends when this is dropped.
 pub struct Scrubber {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _threads: BackgroundThreads,
 }
 
 impl Scrubber {
@@ -76,8 +75,7 @@ impl Scrubber {
         bytes_per_second: u64,
         report: impl Fn(&Finding) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("scrubber".to_owned()).spawn(move || {
+        let work = move |stopped| {
             let pace = Pace { stopped, bytes_per_second: bytes_per_second.max(1) };
             if pace.rest(SCRUB_FIRST_PAUSE).is_err() {
                 return;
@@ -88,18 +86,8 @@ impl Scrubber {
                     return;
                 }
             }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Scrubber {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A panicked thread needs no further cleanup.
-            drop(thread.join());
-        }
+        };
+        Ok(Self { _threads: BackgroundThreads::start("scrubber", [work])? })
     }
 }
 

@@ -6,20 +6,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 
-use super::scrubber::SCRUB_COST_BYTES_MIN;
-use super::scrubber::{FileCheck, Finding, Stopped, verify_file};
+use super::background::BackgroundThreads;
+use super::scrubber::{FileCheck, Finding, SCRUB_COST_BYTES_MIN, Stopped, verify_file};
 use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion};
 use crate::clock::Clock;
 
-/// Store files that are verified side by side.
+/// Store files verified in parallel.
 const VERIFICATION_FILES_AT_ONCE: usize = 4;
-/// How often the log hears how far the verification is.
+/// Interval of progress reports in the log.
 const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
 
 /// A store file to verify.
@@ -94,8 +93,7 @@ pub enum Progress {
 
 /// The handle of the background threads, which end when this is dropped.
 pub struct Verifier {
-    stop: Option<Sender<()>>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: BackgroundThreads,
 }
 
 impl Verifier {
@@ -106,32 +104,19 @@ impl Verifier {
         bytes_per_second: Option<u64>,
         report: impl Fn(&Progress) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
         let shared = Arc::new(Shared {
             catalog: Arc::clone(catalog),
             clock: Arc::clone(clock),
             bytes_per_second,
             free_at: Mutex::new(Instant::now()),
-            told_at: Mutex::new(Instant::now()),
+            reported_at: Mutex::new(Instant::now()),
             report: Box::new(report),
         });
-        let start_one = |_| {
-            let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
-            let named = thread::Builder::new().name("catalog-verify".to_owned());
-            named.spawn(move || shared.work(&stopped))
-        };
-        let threads = (0..VERIFICATION_FILES_AT_ONCE).map(start_one).collect::<Result<_, _>>()?;
-        Ok(Self { stop: Some(stop), threads })
-    }
-}
-
-impl Drop for Verifier {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        for thread in self.threads.drain(..) {
-            // A panicked thread needs no further cleanup.
-            drop(thread.join());
-        }
+        let works = (0..VERIFICATION_FILES_AT_ONCE).map(|_| {
+            let shared = Arc::clone(&shared);
+            move |stopped| shared.work(&stopped)
+        });
+        Ok(Self { _threads: BackgroundThreads::start("catalog-verify", works)? })
     }
 }
 
@@ -142,7 +127,7 @@ struct Shared {
     bytes_per_second: Option<u64>,
     /// Earliest time of the next read, if a rate is set.
     free_at: Mutex<Instant>,
-    told_at: Mutex<Instant>,
+    reported_at: Mutex<Instant>,
     report: Box<dyn Fn(&Progress) + Send + Sync>,
 }
 
@@ -194,7 +179,7 @@ impl Shared {
 
     fn note_block(&self, bytes: u64, stopped: &Receiver<()>) -> Result<(), Stopped> {
         self.catalog.verification.bytes_done.fetch_add(bytes, Ordering::Relaxed);
-        if self.is_time_to_tell() {
+        if self.is_report_due() {
             self.catalog.save_verified_marks();
             (self.report)(&Progress::Busy);
         }
@@ -214,11 +199,11 @@ impl Shared {
         free_at.duration_since(now)
     }
 
-    fn is_time_to_tell(&self) -> bool {
-        let mut told_at = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_time = told_at.elapsed() >= VERIFICATION_REPORT_PAUSE;
+    fn is_report_due(&self) -> bool {
+        let mut reported_at = self.reported_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = reported_at.elapsed() >= VERIFICATION_REPORT_PAUSE;
         if is_time {
-            *told_at = Instant::now();
+            *reported_at = Instant::now();
         }
         is_time
     }
@@ -229,6 +214,7 @@ mod tests {
     use super::*;
     use crate::catalog::{DataDirectory, Slug, publish::publish};
     use crate::clock::SystemClock;
+    use crossbeam_channel::bounded;
     use mercato_format::ColumnKind;
     use mercato_format::writer::{Column, ColumnValues, write_table};
     use semver::Version;

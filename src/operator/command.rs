@@ -253,16 +253,14 @@ impl OperatorCommand {
     pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
-            OperatorCommand::CreateAccount { name } => create_account(context, name)?,
-            OperatorCommand::ListAccounts { after, limit } => {
-                list_accounts(context, after.as_deref(), *limit)?
-            }
-            OperatorCommand::ShowAccount { account } => CommandOutput::Account(Account::of(
+            Self::CreateAccount { name } => create_account(context, name)?,
+            Self::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
+            Self::ShowAccount { account } => CommandOutput::Account(Account::of(
                 ledger,
                 &ledger.account_view(&find(ledger, account)?, now),
                 now,
             )),
-            OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note } => {
+            Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {
                     None => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
@@ -270,62 +268,55 @@ impl OperatorCommand {
                 };
                 CommandOutput::Balance(Balance::bought(id, *credits, &bought))
             }
-            OperatorCommand::GrantCredits { account, credits, note } => {
+            Self::GrantCredits { account, credits, note } => {
                 let id = find(ledger, account)?.id();
                 let balance = ledger.grant(id, *credits, &context.request_id, note, now)?;
                 CommandOutput::Balance(Balance::granted(id, *credits, balance))
             }
-            OperatorCommand::CreateKey {
-                account,
-                label,
-                credits_per_day,
-                credits_per_month,
-                datasets,
-                expires_at,
-            } => {
+            Self::CreateKey { account, label, credits_per_day, credits_per_month, datasets, expires_at } => {
                 let (credits_per_day, credits_per_month) = (*credits_per_day, *credits_per_month);
                 let expires_at = expires_at.as_deref();
                 let wanted = Wanted { credits_per_day, credits_per_month, datasets, expires_at };
                 key_commands::create_key(context, find(ledger, account)?.id(), label, &wanted)?
             }
-            OperatorCommand::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
+            Self::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
                 let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
                 key_commands::limit_key(context, parse_key(key)?, &wanted)?
             }
-            OperatorCommand::ListKeys { account } => {
+            Self::ListKeys { account } => {
                 let keys = ledger.keys(find(ledger, account)?.id());
                 CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
             }
-            OperatorCommand::RevokeKey { key } => {
+            Self::RevokeKey { key } => {
                 CommandOutput::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
             }
-            OperatorCommand::RotateKey { key, grace_seconds, label } => {
+            Self::RotateKey { key, grace_seconds, label } => {
                 let created =
                     ledger.rotate_key(parse_key(key)?, label, *grace_seconds, context.random, now)?;
                 CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, now))
             }
-            OperatorCommand::Usage { account, days, by_key, key } => {
+            Self::Usage { account, days, by_key, key } => {
                 usage(context, account, *days, *by_key, key.as_deref())?
             }
-            OperatorCommand::ReadEntries { account, first, limit } => {
+            Self::ReadEntries { account, first, limit } => {
                 read_entries(context, account.as_deref(), *first, *limit)?
             }
-            OperatorCommand::Verify {} => CommandOutput::Verification(Verification::of(&ledger.verify()?)),
-            OperatorCommand::Backup { directory } => {
+            Self::Verify {} => CommandOutput::Verification(Verification::of(&ledger.verify()?)),
+            Self::Backup { directory } => {
                 let summary = ledger.backup(directory, now).map_err(CommandError::Backup)?;
                 CommandOutput::Backup(Backup::of(&summary))
             }
-            OperatorCommand::Archive { directory } => {
+            Self::Archive { directory } => {
                 let moved = ledger.archive(directory)?;
                 CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
             }
-            OperatorCommand::AddRelation { from, to, relation_type, description, weight } => {
+            Self::AddRelation { from, to, relation_type, description, weight } => {
                 relation_commands::add(context, [from, to, relation_type], description, *weight)?
             }
-            OperatorCommand::RemoveRelation { from, to, relation_type } => {
+            Self::RemoveRelation { from, to, relation_type } => {
                 relation_commands::remove(context, from, to, relation_type.as_deref())?
             }
-            OperatorCommand::ListRelations { dataset, offset, limit } => {
+            Self::ListRelations { dataset, offset, limit } => {
                 relation_commands::list(context, dataset.as_deref(), *offset, *limit)?
             }
         })

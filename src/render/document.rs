@@ -10,7 +10,7 @@ use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::parallel_encoder::{Progress, Unit};
 use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 
-/// Bytes of the first unit of a download; each unit may be twice as long as the one before, until it has `UNIT_BYTES`.
+/// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
 const FIRST_UNIT_BYTES: u64 = 32 * 1024;
 
 /// Rows encoded before the length of the output is checked.

@@ -11,11 +11,11 @@ use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
 use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
 use crate::render::row_writer::{CellText, Layout};
 
-/// Cells that neighbouring columns may have together to be printed as one.
+/// Limit of combinations of joined columns.
 const JOINED_CELLS_MAX: u32 = 1024;
-/// Bytes that those cells may take; beyond that the columns stay alone.
+/// Limit of bytes of the combinations.
 const JOINED_BYTES_MAX: usize = 128 * 1024;
-/// Fewest rows of a unit that are worth putting such cells together.
+/// Fewest rows of a unit for which joining pays off.
 pub(crate) const JOINED_ROWS_MIN: usize = 1024;
 
 /// The joined columns of a document, computed on first use.

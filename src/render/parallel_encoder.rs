@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-/// Units that are printed ahead of one connection, the one being sent included.
+/// Units encoded ahead of one connection, including the one being sent.
 const UNITS_AHEAD_EACH: usize = 5;
-/// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.
+/// Units encoded ahead of all connections; bounds the memory together with `UNIT_BYTES_MAX`.
 const UNITS_AHEAD_MAX: usize = 24;
 
 /// A unit of rows, encoded together.

@@ -5,7 +5,7 @@ use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FloatWidth, FormatError, Table};
 
-/// Characters of a text that stands for a column in its statistics; a longer one is cut.
+/// Longest text in column statistics, in characters; longer texts are truncated.
 const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 
 /// Appends an array with one object for each column. Returns whether the file has the statistics of all columns.

@@ -15,7 +15,7 @@ use super::ranking::{Candidate, Choice, Meaning, Ranked, rank, reorder};
 use super::snippet::{self, Snippet};
 use crate::catalog::{Catalog, Dataset, Entry, Language, Snapshot};
 
-/// Best datasets that a cross-encoder looks at.
+/// Best datasets that a cross-encoder re-ranks.
 pub(super) const RERANKED_MAX: usize = 20;
 /// How long a question waits for its vector.
 const VECTOR_WAIT: Duration = Duration::from_millis(100);

@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, Dataset, Snapshot};
 const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
 /// How long a question waits for a new index when building is quick.
 const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
-/// How often the indexer looks by itself whether the catalog changed.
+/// Poll interval for catalog changes.
 const INDEX_POLL: Duration = Duration::from_millis(200);
 /// The pause after a build, as a multiple of its duration.
 const INDEX_REST_FACTOR: u32 = 3;

@@ -5,7 +5,7 @@
 use super::text;
 use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN};
 
-/// Words of a question that are looked at.
+/// Limit of words in a question.
 const QUESTION_WORDS_MAX: usize = 48;
 
 /// A question that can be answered.

@@ -13,9 +13,9 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::search::Search;
 
-/// The start waits so long at most for the verification, so that small store files are never seen unverified.
+/// How long the start waits for the verification, so that small store files are never seen unverified.
 const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
-/// How often the start looks whether it is done.
+/// Poll interval of that wait.
 const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 
 /// The threads; they end when this is dropped.

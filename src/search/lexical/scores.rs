@@ -16,7 +16,7 @@ use super::question_terms::Topic;
 
 /// Share of the question that a document must have to be found.
 const COVERED_MIN: f32 = 0.45;
-/// The same where the question has [`TOPICS_MANY`] topics: a long question says one thing in several ways.
+/// The same for a question of [`TOPICS_MANY`] topics: a long question states one thing in several ways.
 const COVERED_OF_LONG_MIN: f32 = 0.2;
 const TOPICS_MANY: usize = 3;
 /// Share of what the best document has of the question that another must have to be found.
