@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use mercato::access::{Gate, RateLimits, Subject};
+use mercato::access::{AccessControl, RateLimits, Subject};
 use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::ledger::{
     AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending, PlainKey,
@@ -135,34 +135,35 @@ fn letting_in(criterion: &mut Criterion) {
         .map(|created| created.plain.reveal().to_owned())
         .collect();
     let limits = RateLimits { per_minute: 1_000_000_000, per_day: 1_000_000_000 };
-    let gate = Gate::open(Arc::clone(&ledger), limits, now).unwrap();
+    let access = AccessControl::open(Arc::clone(&ledger), limits, now).unwrap();
     let mut group = criterion.benchmark_group("let_in");
     group.throughput(Throughput::Elements(1));
     let mut turn = 0;
     let mut pass = |now: Moment| {
         turn = (turn + 1) % keys.len();
-        let caller = gate.authenticate(keys.get(turn).map(String::as_str), now).unwrap();
-        gate.admit(Subject::Key(&caller), now).unwrap()
+        let caller = access.authenticate(keys.get(turn).map(String::as_str), now).unwrap();
+        access.admit(Subject::Key(&caller), now).unwrap()
     };
     group.bench_function("authenticate_and_admit", |bencher| bencher.iter(|| pass(SystemClock.now())));
     group.bench_function("authenticate", |bencher| {
-        bencher.iter(|| gate.authenticate(keys.first().map(String::as_str), now).is_ok());
+        bencher.iter(|| access.authenticate(keys.first().map(String::as_str), now).is_ok());
     });
     let unknown = PlainKey::from_random([9; KEY_RANDOM_BYTES]);
     group.bench_function("authenticate_unknown_key", |bencher| {
-        bencher.iter(|| gate.authenticate(Some(unknown.reveal()), now).is_err());
+        bencher.iter(|| access.authenticate(Some(unknown.reveal()), now).is_err());
     });
     group.bench_function("authenticate_typing_error", |bencher| {
         let mut typed = unknown.reveal().to_owned();
         let last = typed.pop();
         typed.push(if last == Some('a') { 'b' } else { 'a' });
-        bencher.iter(|| gate.authenticate(Some(&typed), now).is_err());
+        bencher.iter(|| access.authenticate(Some(&typed), now).is_err());
     });
-    let caller = gate.authenticate(keys.first().map(String::as_str), now).unwrap();
+    let caller = access.authenticate(keys.first().map(String::as_str), now).unwrap();
     group.bench_function("admit_key", |bencher| {
-        bencher.iter(|| gate.admit(Subject::Key(&caller), SystemClock.now()).is_ok());
+        bencher.iter(|| access.admit(Subject::Key(&caller), SystemClock.now()).is_ok());
     });
-    let strict = Gate::open(Arc::clone(&ledger), RateLimits { per_minute: 1, per_day: 1 }, now).unwrap();
+    let strict =
+        AccessControl::open(Arc::clone(&ledger), RateLimits { per_minute: 1, per_day: 1 }, now).unwrap();
     strict.admit(Subject::Key(&caller), now).unwrap();
     group.bench_function("refuse_key_over_its_limits", |bencher| {
         bencher.iter(|| strict.admit(Subject::Key(&caller), now).is_err());
@@ -171,7 +172,7 @@ fn letting_in(criterion: &mut Criterion) {
         let mut address = 0;
         bencher.iter(|| {
             address = (address + 1) % TRACKED_ADDRESSES;
-            gate.admit(Subject::Address(IpAddr::from(Ipv4Addr::from_bits(address))), now).is_ok()
+            access.admit(Subject::Address(IpAddr::from(Ipv4Addr::from_bits(address))), now).is_ok()
         });
     });
     group.finish();
@@ -181,15 +182,15 @@ fn letting_in(criterion: &mut Criterion) {
 fn memory_of_addresses(ledger: &Arc<Ledger>) {
     let now = SystemClock.now();
     for requests in [1, 10, 120] {
-        let gate = Gate::open(Arc::clone(ledger), RateLimits::default(), now).unwrap();
+        let access = AccessControl::open(Arc::clone(ledger), RateLimits::default(), now).unwrap();
         for request in 0..requests {
             for address in 0..TRACKED_ADDRESSES * 2 {
                 let address = IpAddr::from(Ipv4Addr::from_bits(address));
                 let at = now.plus_millis(request * 450);
-                gate.admit(Subject::Address(address), at).ok();
+                access.admit(Subject::Address(address), at).ok();
             }
         }
-        let (tracked, bytes) = gate.tracked_addresses();
+        let (tracked, bytes) = access.tracked_addresses();
         let each = bytes / tracked.max(1);
         println!(
             "memory: {tracked} addresses of {} seen, {requests} requests each: {each} bytes per tracked address",

@@ -3,7 +3,7 @@
 //! Knows flags, the configuration file and defaults; opens nothing.
 
 mod defaults;
-mod guard;
+mod net;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -13,10 +13,10 @@ use std::time::Duration;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 
-pub use guard::{GuardSettings, LimitFlags};
+pub use net::{LimitFlags, NetSettings};
 
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
-use crate::limits::catalog::{PATROL_BYTES_PER_SECOND, PATROL_MEBIBYTES_MAX};
+use crate::limits::catalog::{SCRUB_BYTES_PER_SECOND, SCRUB_MEBIBYTES_MAX};
 use crate::limits::http::LOW_BALANCE_CREDITS;
 
 /// Largest configuration file.
@@ -36,12 +36,12 @@ const DRAIN_SECONDS_MAX: u64 = 3600;
 #[derive(Debug, Parser)]
 #[command(name = "mercato", version, about, max_term_width = 110)]
 pub struct CommandLine {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What the program can do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the datasets of a data directory until SIGTERM.
@@ -126,13 +126,13 @@ pub struct TypedFlags {
     #[arg(long, value_name = "MIB")]
     pub verification_rate: Option<u64>,
 
-    /// What strangers may do at the public socket.
+    /// Limits of the public socket.
     #[command(flatten)]
     #[serde(default)]
     pub limits: LimitFlags,
 }
 
-/// Where the operator's side listens, still as a place and not as a socket.
+/// The address of the operator's listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdminPlace {
     /// An address and port.
@@ -141,7 +141,7 @@ pub enum AdminPlace {
     Unix(PathBuf),
 }
 
-/// What the flags mean.
+/// The resolved settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Directory that holds everything.
@@ -166,7 +166,7 @@ pub struct Settings {
     pub embedding_model: Option<PathBuf>,
     /// Folder of the cross-encoder for search.
     pub cross_encoder: Option<PathBuf>,
-    /// Networks of trusted proxies; the gate reads them.
+    /// Networks of trusted proxies.
     pub trusted_proxies: Vec<String>,
     /// Address under which the outside reaches the public API; whoever prints addresses reads it.
     pub public_url: Option<String>,
@@ -176,8 +176,8 @@ pub struct Settings {
     pub checksum_bytes_per_second: u64,
     /// Bytes a second of the verification of new and changed store files; none for as fast as the disk reads.
     pub verification_bytes_per_second: Option<u64>,
-    /// What strangers may do.
-    pub guard: GuardSettings,
+    /// Limits of the public socket.
+    pub net: NetSettings,
 }
 
 /// Why the settings cannot be used.
@@ -188,7 +188,7 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         message: String,
     },
     /// The file is not as it should be.
@@ -200,7 +200,7 @@ pub enum ConfigError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// A required flag is missing.
@@ -214,15 +214,15 @@ pub enum ConfigError {
     Value {
         /// Name of the flag.
         flag: &'static str,
-        /// What was typed.
+        /// The typed value.
         found: String,
-        /// What would be right.
+        /// The expected value.
         expected: &'static str,
     },
 }
 
 impl Settings {
-    /// Reads the configuration file if one is named, then says what everything means. `cores` is how many the machine has.
+    /// Reads the configuration file if given and resolves all settings. `cores` is the number of cores.
     pub fn resolve(typed: TypedFlags, cores: usize) -> Result<Self, ConfigError> {
         let file = match &typed.config {
             Some(path) => read_file(path)?,
@@ -250,13 +250,13 @@ impl Settings {
             cross_encoder: typed.cross_encoder,
             trusted_proxies: typed.trusted_proxy,
             checksum_bytes_per_second: match typed.checksum_rate {
-                None => PATROL_BYTES_PER_SECOND,
-                Some(rate) => within("checksum-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20,
+                None => SCRUB_BYTES_PER_SECOND,
+                Some(rate) => within("checksum-rate", rate, 0..=SCRUB_MEBIBYTES_MAX, "0 to 4096")? << 20,
             },
             verification_bytes_per_second: match typed.verification_rate {
                 None | Some(0) => None,
                 Some(rate) => {
-                    Some(within("verification-rate", rate, 0..=PATROL_MEBIBYTES_MAX, "0 to 4096")? << 20)
+                    Some(within("verification-rate", rate, 0..=SCRUB_MEBIBYTES_MAX, "0 to 4096")? << 20)
                 }
             },
             public_url: typed.public_url,
@@ -266,13 +266,13 @@ impl Settings {
                 0..=DRAIN_SECONDS_MAX,
                 "0 to 3600",
             )?),
-            guard: typed.limits.resolve()?,
+            net: typed.limits.resolve()?,
         })
     }
 }
 
 impl TypedFlags {
-    /// What these leave open is taken from `other`.
+    /// Fills absent flags from `other`.
     fn or(self, other: Self) -> Self {
         let own_proxies = !self.trusted_proxy.is_empty();
         Self {
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_hold_where_nothing_is_typed() {
+    fn uses_defaults_without_flags() {
         let settings = Settings::resolve(typed(&["--data", "/d"]), 2).unwrap();
         assert_eq!(settings.listen, SocketAddr::from(([127, 0, 0, 1], 8080)));
         assert_eq!(settings.admin, AdminPlace::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_win_over_the_file_and_the_file_over_defaults() {
+    fn flags_override_file_and_file_overrides_defaults() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("mercato.toml");
         std::fs::write(
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn errors_name_invalid_settings() {
         check_refused(&[], "--data is required");
         check_refused(&["--data", "/d", "--workers", "0"], "--workers: found `0`, expected 1 to 4096");
         check_refused(&["--data", "/d", "--admin", "unix:"], "--admin");

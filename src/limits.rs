@@ -1,8 +1,8 @@
-//! Every bound of the server that is not tied to one file, with its unit in its name.
+//! Limits that are documented for clients and operators, or that several modules share. Each has its unit in its name.
 //!
-//! Knows no code: only numbers, grouped by the folder that holds to them.
+//! Constants only, grouped by folder. A limit of a single module stands in that module.
 
-/// Buffers of the server of this size are given back to the system when they are freed.
+/// Buffers of at least this size are returned to the system when freed.
 pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
 
 /// Bounds of the books (`ledger/`).
@@ -111,24 +111,8 @@ pub mod access {
     pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.
     pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
-    /// Keys whose requests are counted at one time.
-    pub const TRACKED_KEYS_MAX: usize = super::ledger::KEYS_MAX;
-    /// Parts of the meter table, each behind its own lock.
-    pub const METER_SHARDS: usize = 16;
-    /// Meters that are looked at to find one that makes room.
-    pub const EVICTION_CANDIDATES: usize = 8;
-    /// Requests of one subject closer together than this count as one moment.
-    pub const WINDOW_GRAIN_MILLIS: i32 = 100;
-    /// How often day counters and times of last use are written down.
-    pub const KEEPER_INTERVAL_MILLIS: u64 = 1_000;
-    /// Counters that one round of the keeper writes.
-    pub const COUNTERS_PER_ROUND_MAX: usize = 4_096;
     /// Trusted proxy networks in the configuration.
     pub const TRUSTED_PROXIES_MAX: usize = 64;
-    /// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
-    pub const FORWARDED_HOPS_MAX: usize = 16;
-    /// Longest header value that is looked at as a key.
-    pub const PRESENTED_KEY_BYTES_MAX: usize = 128;
 }
 
 /// Bounds of the HTTP layer (`http/`).
@@ -147,25 +131,25 @@ pub mod http {
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
     pub const STREAM_LIMIT_MAX: u64 = 1_000_000;
-    /// From which part of a key's cap on, in percent, answers warn that it will be reached.
+    /// Percentage of a key's cap from which responses warn.
     pub const CAP_WARNING_PERCENT: u64 = 80;
-    /// Below how many credits answers warn that those of a prepaid account run out. `--low-balance-credits`.
+    /// Balance of a prepaid account below which responses warn. `--low-balance-credits`.
     pub const LOW_BALANCE_CREDITS: u64 = 1_000;
     /// Rows of a sample at most.
     pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
-    /// Rows that are looked at for the examples of a schema.
+    /// Rows examined for the examples of a schema.
     pub const EXAMPLE_ROW_COUNT_MAX: u32 = 20;
     /// Datasets of one catalog page at most.
     pub const LIST_LIMIT_MAX: u64 = 100;
-    /// Datasets of one catalog page when nothing is asked.
+    /// Default datasets of one catalog page.
     pub const LIST_LIMIT_DEFAULT: u64 = 20;
-    /// Tags of one answer at most.
+    /// Limit of tags in one response.
     pub const TAGS_LIMIT_MAX: u64 = 1_000;
-    /// Tags of one answer when nothing is asked.
+    /// Default tags in one response.
     pub const TAGS_LIMIT_DEFAULT: u64 = 100;
-    /// Related datasets of one answer at most.
+    /// Limit of related datasets in one response.
     pub const RELATED_LIMIT_MAX: u64 = 50;
-    /// Related datasets of one answer when nothing is asked.
+    /// Default related datasets in one response.
     pub const RELATED_LIMIT_DEFAULT: u64 = 5;
     /// Addresses of one file of the site map, as its standard allows.
     pub const SITEMAP_ADDRESSES_MAX: usize = 50_000;
@@ -174,11 +158,11 @@ pub mod http {
     /// Entity tags of one `If-None-Match` that are looked at.
     pub const ENTITY_TAG_COUNT_MAX: usize = 64;
 
-    /// What a refused client is told to wait.
+    /// `Retry-After` of a busy response.
     pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
-    /// What the client of a damaged dataset is told to wait.
+    /// `Retry-After` for a damaged dataset.
     pub const RETRY_AFTER_QUARANTINED_SECONDS: u32 = 60;
-    /// What the client of a dataset is told to wait whose store file is being verified.
+    /// `Retry-After` for a dataset whose store file is being verified.
     pub const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 
     /// Room that an answer buffer keeps free in front of its body for the head.
@@ -208,7 +192,7 @@ pub mod http {
     pub const STREAM_FIRST_ROWS: usize = 1;
     /// Rows of a unit of a stream at most.
     pub const STREAM_ROWS_MAX: usize = 8_192;
-    /// Printed rows are handed to the connection in pieces of so many bytes, and count as delivered with them.
+    /// Encoded rows are sent in pieces of this size, and count as delivered with them.
     pub const SENT_PIECE_BYTES: usize = 512 * 1024;
     /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
     pub const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
@@ -216,9 +200,9 @@ pub mod http {
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
     /// A stream carries an event id on every so many rows.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
-    /// Bytes of the faults that one refusal tells, at most, but for the first fault.
+    /// Limit of bytes of validation errors in one response, except the first error.
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
-    /// Threads that answer the operator.
+    /// Worker threads of the admin listener.
     pub const ADMIN_WORKER_COUNT: usize = 4;
 }
 
@@ -335,66 +319,21 @@ pub mod net {
 
 /// Bounds of the catalog (`catalog/`) that are not tied to one file.
 pub mod catalog {
-    use std::time::Duration;
-
-    /// Bytes a second at which open store files are compared with their checksums, unless configured otherwise.
-    pub const PATROL_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
-    /// Most mebibytes a second that can be asked for.
-    pub const PATROL_MEBIBYTES_MAX: u64 = 4096;
-    /// A smaller block costs as much time as one of this size, so that many small files cost no more than few large ones.
-    pub const PATROL_COST_BYTES_MIN: u64 = 64 * 1024;
-    /// Pause between the start and the first round.
-    pub const PATROL_FIRST_PAUSE: Duration = Duration::from_secs(60);
-    /// Pause between two rounds.
-    pub const PATROL_ROUND_PAUSE: Duration = Duration::from_secs(3600);
-
-    /// Store files that are verified side by side.
-    pub const VERIFICATION_FILES_AT_ONCE: usize = 4;
-    /// Store files that stand in the line of those to be verified; further ones come in when it is empty.
-    pub const VERIFICATION_LINE_FILES_MAX: usize = 1_024;
-    /// How often the log hears how far the verification is.
-    pub const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
-    /// The start waits so long at most for the verification, so that small store files are never seen unverified.
-    pub const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
-    /// How often the start looks whether it is done.
-    pub const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
+    /// Default rate of the scrubber in bytes per second.
+    pub const SCRUB_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
+    /// Highest configurable rate in MiB per second.
+    pub const SCRUB_MEBIBYTES_MAX: u64 = 4096;
 }
 
-/// Bounds of printing (`render/`).
+/// Bounds of rendering (`render/`).
 pub mod render {
-    /// Bytes of the first unit of a download; each unit may be twice as long as the one before, until it has `UNIT_BYTES`.
-    pub const FIRST_UNIT_BYTES: u64 = 32 * 1024;
     /// Bytes that a unit of rows should have: enough to be worth a hand-over, few enough to stay in the caches.
     pub const UNIT_BYTES: u64 = 512 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
-    /// Cells that neighbouring columns may have together to be printed as one.
-    pub const JOINED_CELLS_MAX: u32 = 1024;
-    /// Bytes that those cells may take; beyond that the columns stay alone.
-    pub const JOINED_BYTES_MAX: usize = 128 * 1024;
-    /// Fewest rows of a unit that are worth putting such cells together.
-    pub const JOINED_ROWS_MIN: usize = 1024;
-    /// Units that are printed ahead of one connection, the one being sent included.
-    pub const UNITS_AHEAD_EACH: usize = 5;
-    /// Units that are printed ahead of all connections together: with `UNIT_BYTES_MAX` the memory that this takes.
-    pub const UNITS_AHEAD_MAX: usize = 24;
-    /// Characters of a text that stands for a column in its statistics; a longer one is cut.
-    pub const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 }
 
-/// Bounds of the log (`logging.rs`).
-pub mod log {
-    use std::time::Duration;
-
-    /// Lines that may wait to be written; further ones are counted and dropped.
-    pub const LINES_QUEUED_MAX: usize = 16 * 1024;
-    /// How long lines are gathered before they are written together.
-    pub const GATHER_PAUSE: Duration = Duration::from_millis(5);
-    /// How long the end of the program waits for the last lines.
-    pub const FLUSH_WAIT: Duration = Duration::from_secs(1);
-}
-
-/// Bounds of the operator's orders (`operator/`).
+/// Bounds of the operator's commands (`operator/`).
 pub mod operator {
     /// Accounts of one page.
     pub const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
@@ -406,60 +345,20 @@ pub mod operator {
 
 /// Bounds of search (`search/`).
 pub mod search {
-    use std::time::Duration;
-
     /// Fewest characters of a question, without the spaces around it.
     pub const QUESTION_CHARS_MIN: usize = 2;
     /// Most characters of a question.
     pub const QUESTION_CHARS_MAX: usize = 200;
-    /// Words of a question that are looked at.
-    pub const QUESTION_WORDS_MAX: usize = 48;
-    /// Results of one answer at most.
+    /// Limit of results on a page.
     pub const RESULTS_MAX: u64 = 50;
-    /// Results of one answer when nothing is asked.
+    /// Default results on a page.
     pub const RESULTS_DEFAULT: u64 = 10;
-    /// How far into the results pages reach.
+    /// Limit of results over all pages.
     pub const RESULTS_REACH_MAX: u64 = LEXICAL_CANDIDATES_MAX as u64;
-    /// Characters of a word that are compared.
-    pub const WORD_CHARS_MAX: usize = 48;
-    /// Groups of the lexicon.
-    pub const CONCEPTS_MAX: usize = 4_096;
-    /// Words of one term of the lexicon, stop words not counted.
-    pub const PHRASE_WORDS_MAX: usize = 5;
-    /// Bytes of a methodology that are searched, from its beginning.
-    pub const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;
     /// Columns of a dataset whose names and descriptions are searched.
     pub const COLUMNS_MAX: usize = 1_000;
-    /// Bytes of the description of one column that are searched.
-    pub const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
-    /// Unknown words of one question that are compared with all known ones.
-    pub const UNKNOWN_WORDS_MAX: usize = 8;
-    /// Known words that may stand in for one unknown word.
-    pub const NEIGHBOURS_MAX: usize = 8;
-    /// Bytes of a description in which a snippet is looked for.
-    pub const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
-    /// Characters of a snippet.
-    pub const SNIPPET_CHARS_MAX: usize = 240;
     /// Datasets found by words that are compared with the question's vector, best first.
     pub const LEXICAL_CANDIDATES_MAX: usize = 500;
-    /// Datasets found by vector alone that can be among the results.
-    pub const VECTOR_CANDIDATES_MAX: usize = 200;
-    /// Best datasets that a cross-encoder looks at.
-    pub const RERANKED_MAX: usize = 20;
-    /// How long a question waits for its vector.
-    pub const VECTOR_WAIT: Duration = Duration::from_millis(100);
-    /// How long a cross-encoder may take for one question.
-    pub const RERANK_WAIT: Duration = Duration::from_millis(400);
-    /// How long a question waits for the first index after the start.
-    pub const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
-    /// How long a question waits for a publication to be indexed, where that is known to be quick.
-    pub const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
-    /// What a client is told to wait while the first index is being made.
+    /// `Retry-After` while the first search index is being built.
     pub const RETRY_AFTER_INDEXING_SECONDS: u32 = 2;
-    /// How often the indexer looks by itself whether the catalog changed.
-    pub const INDEX_POLL: Duration = Duration::from_millis(200);
-    /// After an index was made, the next one waits so many times as long as that took.
-    pub const INDEX_REST_FACTOR: u32 = 3;
-    /// The longest such rest.
-    pub const INDEX_REST_MAX: Duration = Duration::from_secs(5);
 }

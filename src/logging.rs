@@ -6,12 +6,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::limits::log::{FLUSH_WAIT, GATHER_PAUSE, LINES_QUEUED_MAX};
+/// Lines that may wait to be written; further ones are counted and dropped.
+const LINES_QUEUED_MAX: usize = 16 * 1024;
+/// How long lines are gathered before they are written together.
+const GATHER_PAUSE: Duration = Duration::from_millis(5);
+/// How long the end of the program waits for the last lines.
+const FLUSH_WAIT: Duration = Duration::from_secs(1);
 
 /// The writing thread; dropping this writes what waits, for a bounded time.
 pub struct LogGuard {

@@ -1,5 +1,5 @@
-//! Complete selections kept between requests, so that the pages of a walk cost a scan once. Bounded by bytes, the
-//! least recently used goes first, and of requests for the same selection at the same time one builds it.
+//! A cache of complete selections between requests, so that the pages of a query share one scan. LRU, bounded by bytes;
+//! concurrent requests for the same selection build it once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,9 +8,9 @@ use mercato_format::{Fingerprint, FormatError};
 
 use crate::query::{Selection, Selections};
 
-/// Memory of all kept selections, unless configured otherwise.
+/// Default memory limit of the cache.
 pub const SELECTION_CACHE_BYTES: usize = 256 * 1024 * 1024;
-/// Share of the memory that one selection may take.
+/// Share of the limit that one selection may take.
 const LARGEST_SHARE: usize = 4;
 
 type Key = (Fingerprint, Box<str>);
@@ -36,12 +36,12 @@ enum Entry {
     Ready { selection: Arc<Selection>, bytes: usize, used: u64 },
 }
 
-/// How often a selection was at hand.
+/// Statistics of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SelectionCounts {
-    /// Requests that found theirs.
+    /// Hits.
     pub hits: u64,
-    /// Requests that built theirs.
+    /// Misses.
     pub misses: u64,
     /// Memory in use.
     pub bytes: usize,
@@ -54,19 +54,19 @@ impl SelectionCache {
         SelectionCache { bytes_max, state: Mutex::default(), built: Condvar::new() }
     }
 
-    /// Figures for the metrics.
+    /// The statistics.
     #[must_use]
     pub fn counts(&self) -> SelectionCounts {
         let state = self.lock();
         SelectionCounts { hits: state.hits, misses: state.misses, bytes: state.bytes }
     }
 
-    /// A panic while the lock is held leaves the state whole: every change is one assignment or one map operation.
+    /// A poisoned lock is safe: every change of the state is one assignment or one map operation.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the selection, or takes on building it.
+    /// Waits for the selection, or claims to build it.
     fn find_or_claim(&self, key: &Key) -> Option<Arc<Selection>> {
         let mut state = self.lock();
         loop {
@@ -106,7 +106,7 @@ impl SelectionCache {
 }
 
 impl State {
-    /// Drops the entry that was not used for longest; false when there is none.
+    /// Evicts the least recently used entry; false when the cache is empty.
     fn evict(&mut self) -> bool {
         let used = |entry: &Entry| if let Entry::Ready { used, .. } = entry { Some(*used) } else { None };
         let oldest = self
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// Gives a claim back when building fails or panics, so that others do not wait for ever.
+/// Releases a claim when building fails or panics, so that others do not wait forever.
 struct Claim<'c> {
     cache: &'c SelectionCache,
     key: Key,

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::access::{Gate, InFlight, InFlightLimits, Keeper, RateLimits, TrustedProxies};
+use crate::access::{AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
-use crate::config::{AdminPlace, GuardSettings, Settings};
+use crate::config::{AdminPlace, NetSettings, Settings};
 use crate::http::{
     AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Service, Work, admin_service,
     public_service, work_of,
@@ -25,7 +25,7 @@ use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::http::ADMIN_WORKER_COUNT;
 use crate::limits::net::{ANSWER_WAIT, VITAL_WORKER_COUNT};
 use crate::net::{ClassPlan, HeadLimits, ListenAddress, NetLimits, Slots};
-use crate::render::Press;
+use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use front::{Front, FrontPlan};
@@ -70,7 +70,7 @@ pub struct Running {
     admin: Front,
     app: Arc<App>,
     upkeep: Upkeep,
-    keeper: Keeper,
+    flusher: CounterFlusher,
     neural: NeuralWorker,
 }
 
@@ -83,18 +83,22 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let now = clock.now();
     let (catalog, ledger) = open_both(settings, &directory, now)?;
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
-    let gate = Arc::new(Gate::open(Arc::clone(&ledger), limits, now).map_err(|error| part("gate", &error))?);
-    let keeper = gate.start_keeper(Arc::clone(&clock)).map_err(|error| part("gate keeper", &error))?;
+    let access = Arc::new(
+        AccessControl::open(Arc::clone(&ledger), limits, now)
+            .map_err(|error| part("access control", &error))?,
+    );
+    let flusher =
+        access.start_flusher(Arc::clone(&clock)).map_err(|error| part("counter flusher", &error))?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
         ledger,
-        gate,
+        access,
         in_flight: InFlight::new(InFlightLimits {
-            requests: settings.guard.requests_in_flight_per_key,
-            streams: settings.guard.streams_per_key,
+            requests: settings.net.requests_in_flight_per_key,
+            streams: settings.net.streams_per_key,
         }),
         clock,
         low_balance_credits: settings.low_balance_credits,
@@ -105,7 +109,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
             .map_err(|error| part("trusted proxies", &error))?,
         admin_token: admin_token(&directory.admin_token())?,
         graph: GraphCache::default(),
-        press: Arc::new(Press::new(threads).map_err(|error| part("printing threads", &error))?),
+        encoder: Arc::new(ParallelEncoder::new(threads).map_err(|error| part("printing threads", &error))?),
         exports: Arc::default(),
     });
     let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
@@ -125,7 +129,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, keeper, neural })
+    Ok(Running { public, admin, app, upkeep, flusher, neural })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -176,7 +180,7 @@ impl Running {
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.neural);
-        drop(self.keeper);
+        drop(self.flusher);
         self.app.ledger.shutdown();
         public_ended && admin_ended
     }
@@ -195,7 +199,7 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
 fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
     let plan = FrontPlan {
         address: ListenAddress::Tcp(settings.listen),
-        limits: net_limits(&settings.guard),
+        limits: net_limits(&settings.net),
         classes: vec![
             ClassPlan { name: "page", workers: settings.workers },
             ClassPlan { name: "public", workers: settings.workers },
@@ -216,7 +220,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
     let plan = FrontPlan {
         address: admin_address(&settings.admin),
-        limits: net_limits(&settings.guard),
+        limits: net_limits(&settings.net),
         classes: vec![
             ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
@@ -236,7 +240,7 @@ fn listen(
     Front::start(plan, app, service).map_err(|source| StartError::Listen { address, source })
 }
 
-fn net_limits(settings: &GuardSettings) -> NetLimits {
+fn net_limits(settings: &NetSettings) -> NetLimits {
     NetLimits {
         connections: settings.connections,
         connections_per_address: settings.connections_per_address,

@@ -1,4 +1,4 @@
-//! The layers of the house, read from the sources: a new arrow is a visible line in the table below.
+//! The layers of the server, read from the sources. A new dependency is a visible line in the table below.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Which parts of the server may name which others. What is not here may not be.
+/// Dependencies between the parts of the server: all of them, and no others.
 const ARROWS: &[(&str, &[&str])] = &[
     ("main", &["clock", "config", "limits", "logging", "memory", "serving"]),
     (
@@ -31,7 +31,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "access",
             "catalog",
             "clock",
-            "config",
             "histogram",
             "ledger",
             "limits",
@@ -46,23 +45,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("operator", &["clock", "ledger", "limits"]),
     ("net", &["limits"]),
-    ("render", &["clock", "config", "limits", "mercato_format", "query"]),
-    ("selections", &["limits", "mercato_format", "query"]),
-    ("search", &["catalog", "clock", "config", "limits"]),
-    ("access", &["clock", "config", "ledger", "limits"]),
-    ("query", &["clock", "config", "limits", "mercato_format", "words"]),
-    ("catalog", &["clock", "config", "limits", "mercato_format"]),
-    ("ledger", &["clock", "config", "histogram", "limits", "words"]),
-    ("logging", &["limits"]),
+    ("render", &["limits", "mercato_format"]),
+    ("selections", &["mercato_format", "query"]),
+    ("search", &["catalog", "limits"]),
+    ("access", &["clock", "ledger", "limits"]),
+    ("query", &["mercato_format", "words"]),
+    ("catalog", &["clock", "mercato_format"]),
+    ("ledger", &["clock", "histogram", "limits", "words"]),
+    ("logging", &[]),
     ("memory", &[]),
-    ("config", &["clock", "limits"]),
-    ("clock", &["limits"]),
+    ("config", &["limits"]),
+    ("clock", &[]),
     ("histogram", &[]),
     ("limits", &[]),
     ("words", &[]),
 ];
 
-/// Words that may stand in one place only.
+/// Words that may occur only in the named folders and files.
 const CONFINED: &[(&str, &[&str])] = &[
     ("tiny_http", &["src/http/"]),
     ("mio::", &["src/net/"]),
@@ -74,9 +73,10 @@ const SOURCE_FOLDERS: [&str; 3] = ["src", "storage-format/src", "tools/src"];
 const FILE_LINES_MAX: usize = 500;
 
 #[test]
-fn every_layer_names_only_the_layers_below_it() {
+fn layers_use_exactly_the_arrows_of_the_table() {
     let table: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
-    let mut faults = Vec::new();
+    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut forbidden = Vec::new();
     for (path, code) in sources("src") {
         let layer = layer_of(&path);
         if layer == "lib" {
@@ -84,17 +84,48 @@ fn every_layer_names_only_the_layers_below_it() {
         }
         let allowed =
             table.get(layer.as_str()).unwrap_or_else(|| panic!("{path}: `{layer}` has no line in ARROWS"));
-        for named in layers_named_in(&code) {
-            if named != layer && !allowed.contains(&named.as_str()) {
-                faults.push(format!("{path}: {layer} → {named}"));
+        for named in layers_named_in(&code).into_iter().filter(|named| *named != layer) {
+            if !allowed.contains(&named.as_str()) {
+                forbidden.push(format!("{path}: {layer} → {named}"));
             }
+            used.entry(layer.clone()).or_default().insert(named);
         }
     }
-    assert!(faults.is_empty(), "arrows that are not in the table:\n{}", faults.join("\n"));
+    assert!(forbidden.is_empty(), "arrows that are not in the table:\n{}", forbidden.join("\n"));
+    let is_used = |layer: &str, below: &str| used.get(layer).is_some_and(|used| used.contains(below));
+    let unused: Vec<String> = ARROWS
+        .iter()
+        .flat_map(|(layer, allowed)| allowed.iter().map(move |below| (layer, below)))
+        .filter(|(layer, below)| !is_used(layer, below))
+        .map(|(layer, below)| format!("{layer} → {below}"))
+        .collect();
+    assert!(unused.is_empty(), "arrows of the table that no source uses:\n{}", unused.join("\n"));
 }
 
 #[test]
-fn the_table_has_no_circle() {
+fn architecture_document_has_the_same_table() {
+    let document = fs::read_to_string("ARCHITECTURE.md").unwrap();
+    let section = document.split("\n## ").find(|section| section.starts_with("Arrows")).unwrap();
+    let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in section.lines().filter(|line| line.starts_with("| `") && !line.contains("mercato-tools")) {
+        let mut cells = row.split('|').skip(1).map(quoted_names);
+        let (layers, below) = (cells.next().unwrap(), cells.next().unwrap());
+        documented.extend(layers.into_iter().map(|layer| (layer, below.clone())));
+    }
+    let table: BTreeMap<String, BTreeSet<String>> = ARROWS
+        .iter()
+        .map(|(layer, below)| ((*layer).to_owned(), below.iter().map(|below| (*below).to_owned()).collect()))
+        .collect();
+    assert_eq!(documented, table);
+}
+
+/// The names in backquotes, spelt as in code.
+fn quoted_names(cell: &str) -> BTreeSet<String> {
+    cell.split('`').skip(1).step_by(2).map(|name| name.replace('-', "_")).collect()
+}
+
+#[test]
+fn arrows_form_no_cycle() {
     let table: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
     let mut settled: BTreeSet<&str> = BTreeSet::from(["mercato_format"]);
     while settled.len() <= table.len() {
@@ -103,14 +134,14 @@ fn the_table_has_no_circle() {
         });
         let Some((layer, _)) = next else {
             let left: Vec<_> = table.keys().filter(|layer| !settled.contains(*layer)).collect();
-            panic!("these name each other in a circle: {left:?}");
+            panic!("these depend on each other in a cycle: {left:?}");
         };
         settled.insert(layer);
     }
 }
 
 #[test]
-fn the_store_file_format_knows_nothing_of_the_server() {
+fn storage_format_does_not_depend_on_the_server() {
     for (path, code) in sources("storage-format/src") {
         for word in ["mercato::", "mercato_tools", "serde_json"] {
             assert!(!names(&code, word), "{path} names {word}");
@@ -119,7 +150,7 @@ fn the_store_file_format_knows_nothing_of_the_server() {
 }
 
 #[test]
-fn what_is_dangerous_stands_in_one_place() {
+fn confined_words_stay_in_their_folders() {
     for folder in SOURCE_FOLDERS {
         for (path, code) in sources(folder) {
             for (word, places) in CONFINED {
@@ -131,19 +162,19 @@ fn what_is_dangerous_stands_in_one_place() {
 }
 
 #[test]
-fn a_file_is_one_idea_and_says_which() {
+fn files_are_short_and_begin_with_a_module_comment() {
     for folder in ["src", "storage-format/src", "tools/src", "tests"] {
         for path in rust_files(Path::new(folder)) {
             let text = fs::read_to_string(&path).unwrap();
             let lines = text.lines().count();
             assert!(lines <= FILE_LINES_MAX, "{} has {lines} lines", path.display());
-            assert!(text.starts_with("//!"), "{} does not begin by saying what it does", path.display());
+            assert!(text.starts_with("//!"), "{} does not begin with a module comment", path.display());
         }
     }
 }
 
 #[test]
-fn the_reader_of_sources_sees_what_it_should() {
+fn source_reader_finds_layers_and_whole_words() {
     let code = without_comments(
         "use crate::http::{a, b}; // crate::ledger\nuse crate::{clock::Moment, query};\nlet x = crate::render::y();",
     );
@@ -161,7 +192,7 @@ fn layer_of(path: &str) -> String {
     inner.split('/').next().unwrap_or(inner).trim_end_matches(".rs").to_owned()
 }
 
-/// What follows `crate::` or `mercato::`, also inside braces, and the crate of the store file.
+/// The parts named after `crate::` or `mercato::`, also inside braces, and the crate of the store file.
 fn layers_named_in(code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if names(code, "mercato_format") {
@@ -176,12 +207,12 @@ fn layers_named_in(code: &str) -> BTreeSet<String> {
             }
         }
     }
-    // Macros of the crate and items of the root are no layers.
+    // Macros and root items of the crate are not layers.
     found.retain(|name| ARROWS.iter().any(|(layer, _)| layer == name) || name == "mercato_format");
     found
 }
 
-/// The name right here, or the first name of each branch of a brace.
+/// The first name, or the first name of each branch inside braces.
 fn first_names(rest: &str) -> Vec<String> {
     let Some(branches) = rest.strip_prefix('{') else { return vec![identifier(rest)] };
     let mut depth = 1;

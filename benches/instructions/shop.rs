@@ -9,14 +9,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 
-use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
+use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
 use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions, Pending};
 use mercato::logging::{self, LogGuard};
 use mercato::net::{Budget, Client, Head, LoneSlot, NetLimits, RequestParser, Step};
-use mercato::render::Press;
+use mercato::render::ParallelEncoder;
 use mercato::search::Search;
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use tempfile::TempDir;
@@ -66,7 +66,7 @@ impl Shop {
         let app = Arc::new(App {
             search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
-            gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
+            access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger: Arc::clone(&ledger),
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: clock.clone(),
@@ -77,7 +77,7 @@ impl Shop {
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&data.admin_token(), |_| Ok(())).unwrap(),
             graph: mercato::http::GraphCache::default(),
-            press: Arc::new(Press::new(1).unwrap()),
+            encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
         });
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion};
 use mercato::search::evaluation::EvaluationSet;
-use mercato::search::lexical::{Analyst, Document, DocumentText, LexicalIndex, Vocabulary};
+use mercato::search::lexical::{Document, DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use mercato::search::lexicon::Lexicon;
 use mercato::search::question::Question;
 use mercato::search::ranking::rank;
@@ -51,7 +51,7 @@ pub fn bench(criterion: &mut Criterion) {
 fn catalog(size: usize) -> (Arc<Vocabulary>, Vec<Arc<Document>>) {
     let set: EvaluationSet = serde_json::from_str(include_str!("../../tests/search/catalog.json")).unwrap();
     let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-    let mut analyst = Analyst::new(&mut vocabulary);
+    let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
     let documents = (0..size).map(|number| {
         let base = &set.datasets[number % set.datasets.len()];
         // A neighbour's description and a place of its own keep copies from being the same dataset.
@@ -62,7 +62,7 @@ fn catalog(size: usize) -> (Arc<Vocabulary>, Vec<Arc<Document>>) {
         let description =
             [&base.description, &other.description].map(|text| text.choose(None).unwrap_or_default());
         let description = description.join(" ");
-        Arc::new(analyst.read(&DocumentText {
+        Arc::new(analyzer.read(&DocumentText {
             slug: &slug,
             titles: vec![(None, &place)],
             descriptions: vec![(None, &description)],

@@ -34,7 +34,7 @@ fn check_body(body: &[u8]) {
         compare(&request);
     } else {
         assert!(faults.iter().all(|fault| !fault.hint.is_empty() && !fault.message.is_empty()));
-        assert!(faults.len() <= mercato::query::FAULTS_MAX, "{} faults", faults.len());
+        assert!(faults.len() <= mercato::query::VALIDATION_ERRORS_MAX, "{} faults", faults.len());
         let _ = mercato::query::plan(&request, &twins.indexed, "t@1").map(drop);
     }
     if let Ok(text) = std::str::from_utf8(body) {

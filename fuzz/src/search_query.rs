@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 use mercato::catalog::Language;
-use mercato::search::lexical::{Analyst, DocumentText, LexicalIndex, Vocabulary};
+use mercato::search::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use mercato::search::lexicon::Lexicon;
 use mercato::search::question::Question;
 use mercato::search::ranking::rank;
@@ -64,11 +64,11 @@ pub fn run(data: &[u8]) {
 /// The datasets above, and one that is made of `text` where there is some.
 fn index(text: &str) -> LexicalIndex {
     let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-    let mut analyst = Analyst::new(&mut vocabulary);
+    let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
     let mut documents: Vec<_> =
-        DATASETS.iter().map(|texts| Arc::new(analyst.read(&document(texts)))).collect();
+        DATASETS.iter().map(|texts| Arc::new(analyzer.read(&document(texts)))).collect();
     if !text.is_empty() {
-        documents.push(Arc::new(analyst.read(&document(&["text", text, text, text, text]))));
+        documents.push(Arc::new(analyzer.read(&document(&["text", text, text, text, text]))));
     }
     LexicalIndex::new(Arc::new(vocabulary), documents)
 }

@@ -75,7 +75,7 @@ fn ask(table: &Table, body: &str) -> Result<(), FormatError> {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
     let plan = match plan(&request, table, "t@1") {
         Ok(plan) => plan,
-        Err(mercato::query::QueryError::Faults(_)) => return Ok(()),
+        Err(mercato::query::QueryError::Invalid(_)) => return Ok(()),
         Err(mercato::query::QueryError::Format(error)) => return Err(error),
     };
     let page = execute(&plan, &NoSelections)?;
@@ -94,7 +94,7 @@ fn ask(table: &Table, body: &str) -> Result<(), FormatError> {
     match mercato::query::plan(&next, table, "t@1") {
         Ok(plan) => execute(&plan, &NoSelections).map(drop),
         Err(mercato::query::QueryError::Format(error)) => Err(error),
-        Err(mercato::query::QueryError::Faults(_)) => Ok(()),
+        Err(mercato::query::QueryError::Invalid(_)) => Ok(()),
     }
 }
 

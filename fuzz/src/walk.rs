@@ -13,7 +13,7 @@ const PAGES_MAX: usize = 80;
 pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
     let plan = match plan(request, table, "t@1") {
         Ok(plan) => plan,
-        Err(QueryError::Faults(faults)) => {
+        Err(QueryError::Invalid(faults)) => {
             assert!(!faults.is_empty(), "a refusal names its fault");
             return Err(faults.len());
         }

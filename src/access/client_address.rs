@@ -1,13 +1,16 @@
-//! From which address a request really comes when proxies stand in front.
+//! Client addresses behind trusted proxies.
 //!
-//! Only a proxy that the operator trusts may name another address. Knows no header names and no socket.
+//! Only a trusted proxy may name another address than its own. Does not depend on header names or sockets.
 
 use std::net::IpAddr;
 
 use super::client_block::client_block;
-use crate::limits::access::{FORWARDED_HOPS_MAX, TRUSTED_PROXIES_MAX};
+use crate::limits::access::TRUSTED_PROXIES_MAX;
 
-/// Networks whose members may say for whom they forward.
+/// Addresses of an `X-Forwarded-For` header that are looked at, from the right.
+const FORWARDED_HOPS_MAX: usize = 16;
+
+/// Networks of trusted proxies: their `X-Forwarded-For` lines are believed.
 #[derive(Clone, Debug, Default)]
 pub struct TrustedProxies {
     networks: Vec<Network>,
@@ -19,25 +22,25 @@ struct Network {
     mask: u128,
 }
 
-/// A text that names no network.
+/// An invalid network in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CidrError {
-    /// It is not an address with a prefix length.
+    /// The text is not an address with a prefix length.
     #[error("expected a network like 10.0.0.0/8 or fd00::/8, found `{found}`")]
     Form {
         /// The text.
         found: String,
     },
-    /// There are too many.
+    /// The list has too many networks.
     #[error("expected at most {TRUSTED_PROXIES_MAX} networks, found {found}")]
     TooMany {
-        /// How many there are.
+        /// The number of networks.
         found: usize,
     },
 }
 
 impl TrustedProxies {
-    /// Networks like `10.0.0.0/8`; an address alone stands for itself.
+    /// Parses networks such as `10.0.0.0/8`. A plain address is a network of one.
     pub fn parse(texts: &[String]) -> Result<TrustedProxies, CidrError> {
         if texts.len() > TRUSTED_PROXIES_MAX {
             return Err(CidrError::TooMany { found: texts.len() });
@@ -46,8 +49,8 @@ impl TrustedProxies {
         Ok(TrustedProxies { networks })
     }
 
-    /// The client's address: the peer, or, if the peer is trusted, the last address in the lines of `X-Forwarded-For` that
-    /// no trusted proxy has. Whatever stands before that, the client may have invented.
+    /// The client's address: the peer or, behind a trusted proxy, the last untrusted address of `X-Forwarded-For`. A
+    /// client can forge every address further left.
     pub fn client_address<'t>(
         &self,
         peer: IpAddr,
@@ -85,14 +88,14 @@ impl Network {
         if length > width {
             return Err(wrong());
         }
-        // IPv4 networks are kept as IPv6 ones, in the place where mapped addresses stand.
+        // IPv4 networks are stored as IPv4-mapped IPv6 networks.
         let mask = u128::MAX.checked_shl(width - length).unwrap_or(0);
         let mask = if address.is_ipv4() { mask | !u128::from(u32::MAX) } else { mask };
         Ok(Network { address: bits(address) & mask, mask })
     }
 }
 
-/// An address of the header: with or without a port, IPv6 with or without brackets.
+/// Parses one address of the header: with or without a port, IPv6 with or without brackets.
 fn parse_hop(text: &str) -> Option<IpAddr> {
     let bare = text.parse().ok();
     let with_port = || text.parse::<std::net::SocketAddr>().ok().map(|address| address.ip());
@@ -107,7 +110,7 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// What is counted as one client, as a key of a table.
+/// The table key of a client: its address block.
 pub(super) fn client_key(address: IpAddr) -> [u8; 16] {
     bits(client_block(address)).to_be_bytes()
 }
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_proxy_names_the_client() {
+    fn believes_trusted_proxies_only() {
         check(&[], "10.0.0.1", ["1.2.3.4"], "10.0.0.1");
         check(&["10.0.0.0/8"], "10.0.0.1", ["1.2.3.4"], "1.2.3.4");
         check(&["10.0.0.0/8"], "11.0.0.1", ["1.2.3.4"], "11.0.0.1");
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_wrote_left_of_the_proxy_does_not_count() {
+    fn ignores_addresses_left_of_the_proxy() {
         check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4");
         check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6", "1.2.3.4, 10.0.0.2"], "1.2.3.4");
         check(&["10.0.0.0/8"], "10.0.0.1", ["6.6.6.6, nonsense"], "10.0.0.1");
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_names_no_network_is_refused() {
+    fn rejects_invalid_networks() {
         for wrong in ["", "10.0.0.0/33", "10.0.0/8", "::/129", "host", "1.2.3.4/-1"] {
             assert!(TrustedProxies::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
         }

@@ -1,8 +1,8 @@
-//! What counts as one client address.
+//! The address block that counts as one client.
 
 use std::net::IpAddr;
 
-/// An IPv4 address, or the /64 network that one IPv6 client usually has.
+/// The IPv4 address itself, or the /64 network of an IPv6 address, which is usually one client.
 pub fn client_block(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_client_is_counted_by_its_network() {
+    fn groups_ipv6_clients_by_network() {
         let block = |text: &str| client_block(text.parse().unwrap());
         assert_eq!(block("2001:db8::1"), block("2001:db8::ffff:1"));
         assert_ne!(block("2001:db8::1"), block("2001:db8:0:1::1"));

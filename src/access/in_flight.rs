@@ -1,23 +1,23 @@
-//! How much of one key is being worked on at this moment.
+//! Concurrency limits for each key: requests, and streams among them.
 //!
-//! So that one customer cannot take every worker. Knows no time and no route.
+//! One customer cannot occupy every worker. Does not depend on time or routes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::meter::METER_SHARDS;
 use crate::ledger::KeyId;
-use crate::limits::access::METER_SHARDS;
 
-/// What runs for a key.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effort {
+pub enum RequestKind {
     /// A page.
     Page,
     /// A stream or a download.
     Stream,
 }
 
-/// How much may run for one key; 0 lifts a limit.
+/// The most that one key may have in flight; 0 lifts a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlightLimits {
     /// Requests of all kinds.
@@ -26,46 +26,46 @@ pub struct InFlightLimits {
     pub streams: usize,
 }
 
-/// As much as may run for this key does run.
+/// A concurrency limit of the key is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InFlightRefusal {
-    /// Requests.
+    /// Too many requests.
     #[error("this key has as many requests under way as it may: {limit}")]
     Requests {
-        /// How many may run.
+        /// The limit.
         limit: usize,
     },
-    /// Streams.
+    /// Too many streams and downloads.
     #[error("this key runs as many streams and downloads as it may: {limit}")]
     Streams {
-        /// How many may run.
+        /// The limit.
         limit: usize,
     },
 }
 
-/// Counts of what runs, by key.
+/// Requests in flight, by key.
 #[derive(Debug)]
 pub struct InFlight {
     limits: InFlightLimits,
-    shards: [Mutex<HashMap<KeyId, Running>>; METER_SHARDS],
+    shards: [Mutex<HashMap<KeyId, InFlightCounts>>; METER_SHARDS],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Running {
+struct InFlightCounts {
     requests: usize,
     streams: usize,
 }
 
 impl InFlight {
-    /// Nothing runs.
+    /// Counters without requests in flight.
     pub fn new(limits: InFlightLimits) -> Arc<Self> {
         let shards = std::array::from_fn(|_| Mutex::default());
         Arc::new(Self { limits, shards })
     }
 
-    /// Counts one more until the answer is dropped, or refuses.
-    pub fn enter(self: &Arc<Self>, key: KeyId, effort: Effort) -> Result<Held, InFlightRefusal> {
-        let streams = usize::from(effort == Effort::Stream);
+    /// Takes a permit for one request, or refuses. The permit ends when it is dropped.
+    pub fn acquire(self: &Arc<Self>, key: KeyId, kind: RequestKind) -> Result<Permit, InFlightRefusal> {
+        let streams = usize::from(kind == RequestKind::Stream);
         let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
         self.with(key, |running| {
             if running.requests >= limit(self.limits.requests) {
@@ -78,16 +78,16 @@ impl InFlight {
             running.streams = running.streams.saturating_add(streams);
             Ok(())
         })?;
-        Ok(Held { counts: Arc::clone(self), key, streams })
+        Ok(Permit { counts: Arc::clone(self), key, streams })
     }
 
-    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut Running) -> T) -> T {
+    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut InFlightCounts) -> T) -> T {
         let shard = usize::try_from(key.number()).unwrap_or(0) % METER_SHARDS;
-        let Some(shard) = self.shards.get(shard) else { return change(&mut Running::default()) };
+        let Some(shard) = self.shards.get(shard) else { return change(&mut InFlightCounts::default()) };
         let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let running = counts.entry(key).or_default();
         let result = change(running);
-        // Only what runs takes memory.
+        // A key without requests in flight takes no memory.
         if running.requests == 0 {
             counts.remove(&key);
         }
@@ -95,15 +95,15 @@ impl InFlight {
     }
 }
 
-/// Something that runs, until this is dropped.
+/// The permit of one request in flight.
 #[derive(Debug)]
-pub struct Held {
+pub struct Permit {
     counts: Arc<InFlight>,
     key: KeyId,
     streams: usize,
 }
 
-impl Drop for Held {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.counts.with(self.key, |running| {
             running.requests = running.requests.saturating_sub(1);
@@ -121,24 +121,24 @@ mod tests {
     }
 
     #[test]
-    fn one_key_runs_so_much_and_another_is_not_asked() {
+    fn limits_each_key_separately() {
         let counts = in_flight(3, 1);
-        let enter = |key, effort| counts.enter(KeyId::from_number(key), effort);
-        let stream = enter(1, Effort::Stream).unwrap();
-        assert_eq!(enter(1, Effort::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
-        let _pages = [enter(1, Effort::Page).unwrap(), enter(1, Effort::Page).unwrap()];
-        drop(enter(2, Effort::Page).unwrap());
-        assert_eq!(enter(1, Effort::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
-        let _other = enter(2, Effort::Stream).unwrap();
+        let acquire = |key, kind| counts.acquire(KeyId::from_number(key), kind);
+        let stream = acquire(1, RequestKind::Stream).unwrap();
+        assert_eq!(acquire(1, RequestKind::Stream).unwrap_err(), InFlightRefusal::Streams { limit: 1 });
+        let _pages = [acquire(1, RequestKind::Page).unwrap(), acquire(1, RequestKind::Page).unwrap()];
+        drop(acquire(2, RequestKind::Page).unwrap());
+        assert_eq!(acquire(1, RequestKind::Page).unwrap_err(), InFlightRefusal::Requests { limit: 3 });
+        let _other = acquire(2, RequestKind::Stream).unwrap();
         drop(stream);
-        assert!(enter(1, Effort::Stream).is_ok());
+        assert!(acquire(1, RequestKind::Stream).is_ok());
     }
 
     #[test]
-    fn what_has_ended_takes_no_memory_and_zero_lifts_a_limit() {
+    fn frees_ended_requests_and_zero_lifts_the_limit() {
         let counts = in_flight(0, 0);
         let held: Vec<_> =
-            (0..100).map(|_| counts.enter(KeyId::from_number(7), Effort::Stream).unwrap()).collect();
+            (0..100).map(|_| counts.acquire(KeyId::from_number(7), RequestKind::Stream).unwrap()).collect();
         drop(held);
         assert!(counts.shards.iter().all(|shard| shard.lock().unwrap().is_empty()));
     }

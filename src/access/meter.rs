@@ -1,7 +1,7 @@
-//! What is counted for one subject, and the bounded table in which all subjects stand.
+//! Request meters in a bounded, sharded table.
 //!
-//! The table is cut into parts, each behind a lock of its own. A full part makes room by dropping the longest
-//! silent of a few subjects that it looks at. Knows no limit and no key format.
+//! Each shard has its own lock. A full shard evicts the least recently seen of a few candidates. Does not depend on
+//! limits or key formats.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -9,24 +9,28 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::window::Window;
 use crate::clock::{Moment, UtcDay};
-use crate::limits::access::{EVICTION_CANDIDATES, METER_SHARDS};
 
-/// What is counted for one subject.
+/// Shards of the meter table, each with its own lock.
+pub(super) const METER_SHARDS: usize = 16;
+/// Meters examined to evict one.
+const EVICTION_CANDIDATES: usize = 8;
+
+/// The request counters of one subject.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) window: Window,
     pub(super) day: UtcDay,
     pub(super) day_count: u32,
-    pub(super) is_noted: bool,
+    pub(super) is_flushed: bool,
     seen: Moment,
 }
 
 impl Meter {
     fn new(now: Moment) -> Meter {
-        Meter { window: Window::default(), day: now.day(), day_count: 0, is_noted: true, seen: now }
+        Meter { window: Window::default(), day: now.day(), day_count: 0, is_flushed: true, seen: now }
     }
 
-    /// Requests of the present UTC day; begins anew with it.
+    /// Requests of the current UTC day; resets the counter on a new day.
     pub(super) fn count_today(&mut self, now: Moment) -> u32 {
         let today = now.day();
         if today > self.day {
@@ -39,91 +43,91 @@ impl Meter {
 
 /// Meters by subject.
 pub(super) struct MeterTable<S> {
-    parts: Vec<Mutex<Part<S>>>,
-    part_capacity: usize,
+    shards: Vec<Mutex<Shard<S>>>,
+    shard_capacity: usize,
     hasher: RandomState,
 }
 
-struct Part<S> {
+struct Shard<S> {
     index: HashMap<S, usize>,
     meters: Vec<(S, Meter)>,
     hand: usize,
 }
 
 impl<S: Copy + Eq + Hash> MeterTable<S> {
-    /// A table for at most so many subjects.
+    /// A table for at most `capacity` subjects.
     pub(super) fn new(capacity: usize) -> MeterTable<S> {
-        let part = || Mutex::new(Part { index: HashMap::new(), meters: Vec::new(), hand: 0 });
-        let parts = (0..METER_SHARDS).map(|_| part()).collect();
-        MeterTable { parts, part_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
+        let shard = || Mutex::new(Shard { index: HashMap::new(), meters: Vec::new(), hand: 0 });
+        let shards = (0..METER_SHARDS).map(|_| shard()).collect();
+        MeterTable { shards, shard_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
     }
 
-    /// Looks at the meter of a subject, which begins at zero when it is new.
+    /// Calls `look` with the meter of a subject; a new subject starts at zero.
     pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut Meter) -> T) -> Option<T> {
-        let mut part = self.part(&subject)?;
-        let place = part.place_of(subject, now, self.part_capacity);
-        let (_, meter) = part.meters.get_mut(place)?;
+        let mut shard = self.shard(&subject)?;
+        let slot = shard.slot_of(subject, now, self.shard_capacity);
+        let (_, meter) = shard.meters.get_mut(slot)?;
         meter.seen = now;
         Some(look(meter))
     }
 
-    /// Looks at every meter, part by part.
+    /// Calls `look` with every meter, shard by shard.
     pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut Meter)) {
-        for part in &self.parts {
-            for (subject, meter) in &mut lock(part).meters {
+        for shard in &self.shards {
+            for (subject, meter) in &mut lock(shard).meters {
                 look(*subject, meter);
             }
         }
     }
 
-    /// Subjects that are tracked, and the memory that they take.
+    /// The number of tracked subjects and their memory in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         let (mut subjects, mut bytes) = (0, 0);
-        for part in &self.parts {
-            let part = lock(part);
-            subjects += part.meters.len();
-            bytes += part.meters.capacity() * size_of::<(S, Meter)>();
-            // A slot of the index and its control byte.
-            bytes += part.index.capacity() * (size_of::<(S, usize)>() + 1);
-            bytes += part.meters.iter().map(|(_, meter)| meter.window.heap_bytes()).sum::<usize>();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            subjects += shard.meters.len();
+            bytes += shard.meters.capacity() * size_of::<(S, Meter)>();
+            // One slot of the index and its control byte.
+            bytes += shard.index.capacity() * (size_of::<(S, usize)>() + 1);
+            bytes += shard.meters.iter().map(|(_, meter)| meter.window.heap_bytes()).sum::<usize>();
         }
         (subjects, bytes)
     }
 
-    fn part(&self, subject: &S) -> Option<MutexGuard<'_, Part<S>>> {
+    fn shard(&self, subject: &S) -> Option<MutexGuard<'_, Shard<S>>> {
         let hash = self.hasher.hash_one(subject) as usize;
-        self.parts.get(hash % METER_SHARDS).map(lock)
+        self.shards.get(hash % METER_SHARDS).map(lock)
     }
 }
 
-impl<S: Copy + Eq + Hash> Part<S> {
-    fn place_of(&mut self, subject: S, now: Moment, capacity: usize) -> usize {
-        if let Some(place) = self.index.get(&subject) {
-            return *place;
+impl<S: Copy + Eq + Hash> Shard<S> {
+    fn slot_of(&mut self, subject: S, now: Moment, capacity: usize) -> usize {
+        if let Some(slot) = self.index.get(&subject) {
+            return *slot;
         }
-        let place = if self.meters.len() < capacity {
+        let slot = if self.meters.len() < capacity {
             self.meters.push((subject, Meter::new(now)));
             self.meters.len() - 1
         } else {
-            self.make_room(subject, now)
+            self.evict(subject, now)
         };
-        self.index.insert(subject, place);
-        place
+        self.index.insert(subject, slot);
+        slot
     }
 
-    /// Gives the new subject the place of the longest silent of the next few.
-    fn make_room(&mut self, subject: S, now: Moment) -> usize {
+    /// Replaces the least recently seen of the next candidates by the new subject.
+    fn evict(&mut self, subject: S, now: Moment) -> usize {
         let count = self.meters.len().max(1);
         let candidates = (0..EVICTION_CANDIDATES).map(|step| (self.hand + step) % count);
         let longest_silent =
-            candidates.min_by_key(|place| self.meters.get(*place).map(|(_, meter)| meter.seen));
-        let place = longest_silent.unwrap_or(0);
+            candidates.min_by_key(|slot| self.meters.get(*slot).map(|(_, meter)| meter.seen));
+        let slot = longest_silent.unwrap_or(0);
         self.hand = (self.hand + EVICTION_CANDIDATES) % count;
-        if let Some(slot) = self.meters.get_mut(place) {
+        if let Some(slot) = self.meters.get_mut(slot) {
             self.index.remove(&slot.0);
             *slot = (subject, Meter::new(now));
         }
-        place
+        slot
     }
 }
 
@@ -136,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_stays_bounded_however_many_subjects_come() {
+    fn bounds_memory_for_many_subjects() {
         let table: MeterTable<u64> = MeterTable::new(1_600);
         for subject in 0..50_000_u64 {
             let now = Moment::from_unix_millis(subject.cast_signed());
@@ -145,15 +149,15 @@ mod tests {
         let (subjects, bytes) = table.size();
         assert_eq!(subjects, 1_600);
         assert!(bytes < 1_600 * 400, "{bytes}");
-        for part in &table.parts {
-            let part = lock(part);
-            assert_eq!(part.index.len(), part.meters.len());
-            assert!(part.index.iter().all(|(subject, place)| part.meters[*place].0 == *subject));
+        for shard in &table.shards {
+            let shard = lock(shard);
+            assert_eq!(shard.index.len(), shard.meters.len());
+            assert!(shard.index.iter().all(|(subject, slot)| shard.meters[*slot].0 == *subject));
         }
     }
 
     #[test]
-    fn a_busy_subject_keeps_its_meter_while_silent_ones_make_room() {
+    fn evicts_idle_before_busy_subjects() {
         let table: MeterTable<u64> = MeterTable::new(160);
         for round in 0..10_000_u64 {
             let now = Moment::from_unix_millis(round.cast_signed());

@@ -1,11 +1,11 @@
-//! Who may pass now: from a presented key to a caller, and from a caller or an address to a yes or a no.
+//! Access control: authenticates API keys and limits request rates and concurrency.
 //!
-//! Both are answered from memory. Knows keys, accounts and time; knows no route, no header and no status code.
+//! Answers come from memory. Depends on keys, accounts and time, not on routes, headers or status codes.
 
 mod client_address;
 mod client_block;
+mod flusher;
 mod in_flight;
-mod keeper;
 mod meter;
 mod rate;
 mod window;
@@ -15,84 +15,89 @@ use std::sync::Arc;
 
 pub use client_address::{CidrError, TrustedProxies};
 pub use client_block::client_block;
-pub use in_flight::{Effort, Held, InFlight, InFlightLimits, InFlightRefusal};
-pub use keeper::Keeper;
-pub use rate::{Admission, RateLimits, RateReason, RateRefusal, Scope, Standing};
+pub use flusher::CounterFlusher;
+pub use in_flight::{InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
+pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
 
 use crate::clock::{Clock, Moment};
 use crate::ledger::{
     AccountHandle, ChargeError, CounterNote, CounterSubject, KeyHandle, KeyHash, KeyId, Ledger, NotAKey,
 };
-use crate::limits::access::{
-    COUNTERS_PER_ROUND_MAX, PRESENTED_KEY_BYTES_MAX, TRACKED_ADDRESSES_MAX, TRACKED_KEYS_MAX,
-};
+use crate::limits::access::TRACKED_ADDRESSES_MAX;
 use client_address::client_key;
 use meter::{Meter, MeterTable};
 
-/// Who asks, after the key was recognised.
+/// Limit of tracked keys.
+const TRACKED_KEYS_MAX: usize = crate::limits::ledger::KEYS_MAX;
+/// Counters written in one round of the flusher.
+const COUNTERS_PER_ROUND_MAX: usize = 4_096;
+/// Longest header value accepted as a key.
+const PRESENTED_KEY_BYTES_MAX: usize = 128;
+
+/// An authenticated caller.
 #[derive(Clone)]
 pub struct Caller {
-    /// Who pays.
+    /// The account that pays.
     pub account: AccountHandle,
-    /// The key that was presented.
+    /// The presented key.
     pub key: KeyHandle,
 }
 
-/// Whose requests are counted.
+/// The subject of a rate limit.
 #[derive(Clone, Copy)]
 pub enum Subject<'a> {
     /// A caller with a valid key.
     Key(&'a Caller),
-    /// Anybody else.
+    /// A client without a valid key.
     Address(IpAddr),
 }
 
-/// Why a key lets nobody in.
+/// Why a key is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRefusal {
-    /// None was presented.
+    /// The request has no key.
     #[error("an API key is required")]
     Missing,
-    /// It is not formed like a key.
+    /// The text does not have the format of a key.
     #[error("this is not an API key")]
     Malformed,
-    /// It is formed like a key, and its checksum is wrong.
+    /// The checksum of the key is wrong.
     #[error("this API key was mistyped: its checksum is wrong")]
     Mistyped,
-    /// No such key exists.
+    /// The books have no such key.
     #[error("this API key is not known")]
     Unknown,
-    /// It was revoked.
+    /// The key was revoked.
     #[error("this API key was revoked")]
     Revoked,
-    /// It was replaced and its grace is over, or it was made for a time that is over.
+    /// The grace period after a rotation, or the key's own lifetime, is over.
     #[error("this API key has expired")]
     Expired,
 }
 
-/// The access control. Shared by all threads.
-pub struct Gate {
+/// Authentication and admission, shared by all threads.
+pub struct AccessControl {
     ledger: Arc<Ledger>,
     limits: RateLimits,
     keys: MeterTable<KeyId>,
     addresses: MeterTable<[u8; 16]>,
 }
 
-impl Gate {
-    /// Takes up the counters of the present day.
-    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<Gate, ChargeError> {
-        let gate = Gate {
+impl AccessControl {
+    /// Opens the access control with the stored counters of the current day.
+    pub fn open(ledger: Arc<Ledger>, limits: RateLimits, now: Moment) -> Result<AccessControl, ChargeError> {
+        let access = AccessControl {
             limits,
             keys: MeterTable::new(TRACKED_KEYS_MAX),
             addresses: MeterTable::new(TRACKED_ADDRESSES_MAX),
             ledger,
         };
-        for note in gate.ledger.counters()? {
+        for note in access.ledger.counters()? {
             if note.day >= now.day() {
-                gate.resume(&note, now);
+                access.resume(&note, now);
             }
         }
-        Ok(gate)
+        Ok(access)
     }
 
     fn resume(&self, note: &CounterNote, now: Moment) {
@@ -106,14 +111,14 @@ impl Gate {
         };
     }
 
-    /// The number of the account whose key this is, unless the key was revoked. Nobody is let in by it.
+    /// The account number of a key that is not revoked. Does not authenticate.
     pub fn account_of(&self, presented: Option<&str>) -> Option<u64> {
         let presented = presented.filter(|text| text.len() <= PRESENTED_KEY_BYTES_MAX)?;
         let key = self.ledger.find_key(&KeyHash::of_presented(presented).ok()?)?;
         key.revoked_at().is_none().then(|| key.account().id().number())
     }
 
-    /// From what was presented as a key to a caller. A typing error costs no look-up, and nothing costs a disk access.
+    /// Authenticates a presented key. A typing error costs no lookup; nothing costs a disk access.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
         let presented = presented.ok_or(KeyRefusal::Missing)?;
         if presented.len() > PRESENTED_KEY_BYTES_MAX {
@@ -134,39 +139,40 @@ impl Gate {
         Ok(Caller { account: key.account().clone(), key })
     }
 
-    /// Counts a request, or says when one will be let in. What is refused is not counted.
+    /// Counts and admits a request, or refuses it with the time of the next admission. A refused request is not
+    /// counted.
     pub fn admit(&self, subject: Subject<'_>, now: Moment) -> Result<Admission, RateRefusal> {
         self.meter(subject, now, |meter, scope| self.limits.admit(meter, scope, now))
-            .unwrap_or_else(|| Ok(self.limits.untouched(subject.scope(), now)))
+            .unwrap_or_else(|| Ok(self.limits.unused(subject.scope(), now)))
     }
 
-    /// How a subject stands, without counting anything.
+    /// The limit status of a subject, without counting a request.
     pub fn peek(&self, subject: Subject<'_>, now: Moment) -> Admission {
-        self.meter(subject, now, |meter, scope| self.limits.standing(meter, scope, now))
-            .unwrap_or_else(|| self.limits.untouched(subject.scope(), now))
+        self.meter(subject, now, |meter, scope| self.limits.status(meter, scope, now))
+            .unwrap_or_else(|| self.limits.unused(subject.scope(), now))
     }
 
-    /// The limits in force.
+    /// The configured limits.
     pub const fn limits(&self) -> RateLimits {
         self.limits
     }
 
-    /// Addresses that are tracked, and the bytes that they take.
+    /// The number of tracked addresses and their memory in bytes.
     pub fn tracked_addresses(&self) -> (usize, usize) {
         self.addresses.size()
     }
 
-    /// Starts the thread that has counters and times of last use written down, about once a second.
-    pub fn start_keeper(self: &Arc<Self>, clock: Arc<dyn Clock>) -> std::io::Result<Keeper> {
-        Keeper::start(Arc::clone(self), clock)
+    /// Starts the thread that flushes counters and times of last use, about once a second.
+    pub fn start_flusher(self: &Arc<Self>, clock: Arc<dyn Clock>) -> std::io::Result<CounterFlusher> {
+        CounterFlusher::start(Arc::clone(self), clock)
     }
 
-    /// Hands the counters that have changed to the books. What does not fit into a round waits for the next one.
-    pub fn write_down(&self, now: Moment) -> Result<(), ChargeError> {
+    /// Writes changed counters to the books. A round is bounded; the rest follows in the next round.
+    pub fn flush(&self, now: Moment) -> Result<(), ChargeError> {
         let mut notes = Vec::new();
         let mut note = |subject: CounterSubject, meter: &mut Meter| {
-            if !meter.is_noted && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {
-                meter.is_noted = true;
+            if !meter.is_flushed && meter.day >= now.day() && notes.len() < COUNTERS_PER_ROUND_MAX {
+                meter.is_flushed = true;
                 notes.push(CounterNote { subject, day: meter.day, count: meter.day_count });
             }
         };

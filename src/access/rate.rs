@@ -1,12 +1,12 @@
-//! The two limits and what they say: so many requests in any 60 seconds, so many in a UTC day.
+//! Rate limits: requests in any 60 seconds and in a UTC day.
 //!
-//! Pure arithmetic over a meter. Knows no table and no clock.
+//! Pure functions over a meter. Does not depend on the table or the clock.
 
 use super::meter::Meter;
 use crate::clock::Moment;
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 
-/// How many requests a key or an address may make. Zero lifts a limit.
+/// Rate limits of a key or an address. Zero lifts a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimits {
     /// In any 60 seconds.
@@ -21,7 +21,7 @@ impl Default for RateLimits {
     }
 }
 
-/// What is counted by.
+/// The scope of the counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// The key.
@@ -31,7 +31,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The name in answers.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Scope::Key => "key",
@@ -40,39 +40,39 @@ impl Scope {
     }
 }
 
-/// How a subject stands with one limit.
+/// The status of one limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct LimitStatus {
     /// The limit.
     pub limit: u32,
-    /// Requests that are left.
+    /// Requests left.
     pub remaining: u32,
-    /// Seconds until there is at least one more, rounded up.
+    /// Seconds until another request is admitted, rounded up.
     pub reset_seconds: u64,
 }
 
-/// How a subject stands. A limit that is lifted is absent.
+/// The status of both limits. A lifted limit is absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// What is counted by.
+    /// The scope of the counter.
     pub scope: Scope,
-    /// The limit of the minute.
-    pub minute: Option<Standing>,
-    /// The limit of the day.
-    pub day: Option<Standing>,
+    /// The minute limit.
+    pub minute: Option<LimitStatus>,
+    /// The day limit.
+    pub day: Option<LimitStatus>,
 }
 
-/// Which limit is exceeded.
+/// The exceeded limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateReason {
-    /// The one of the minute.
+    /// The minute limit.
     Minute,
-    /// The one of the day.
+    /// The day limit.
     Day,
 }
 
 impl RateReason {
-    /// The name in answers.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             RateReason::Minute => "MINUTE_RATE_EXCEEDED",
@@ -81,25 +81,25 @@ impl RateReason {
     }
 }
 
-/// A request that is not let in.
+/// A refused request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateRefusal {
-    /// Which limit is exceeded. When both are, the day.
+    /// The exceeded limit; the day limit when both are exceeded.
     pub reason: RateReason,
-    /// That limit.
+    /// Its value.
     pub limit: u32,
-    /// Whole seconds after which a request will be let in.
+    /// Whole seconds until a request is admitted.
     pub retry_after_seconds: u64,
-    /// The moment from which on one will be.
+    /// The moment from which a request is admitted.
     pub reset_at: Moment,
-    /// What is counted by.
+    /// The scope of the counter.
     pub scope: Scope,
-    /// How the subject stands.
+    /// The status of both limits.
     pub admission: Admission,
 }
 
 impl RateLimits {
-    /// Counts a request or refuses it.
+    /// Counts and admits a request, or refuses it.
     pub(super) fn admit(
         &self,
         meter: &mut Meter,
@@ -122,7 +122,7 @@ impl RateLimits {
                 retry_after_seconds: now.seconds_until(reset_at).max(1),
                 reset_at,
                 scope,
-                admission: self.standing(meter, scope, now),
+                admission: self.status(meter, scope, now),
             });
         }
         if self.per_minute > 0 {
@@ -130,22 +130,22 @@ impl RateLimits {
         }
         if self.per_day > 0 {
             meter.day_count = today.saturating_add(1);
-            meter.is_noted = false;
+            meter.is_flushed = false;
         }
-        Ok(self.standing(meter, scope, now))
+        Ok(self.status(meter, scope, now))
     }
 
-    /// How a subject stands.
-    pub(super) fn standing(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
+    /// The status of both limits.
+    pub(super) fn status(&self, meter: &mut Meter, scope: Scope, now: Moment) -> Admission {
         let in_window = meter.window.count(now);
         let today = meter.count_today(now);
         let window_end = meter.window.next_free(now).unwrap_or(now);
-        let minute = (self.per_minute > 0).then(|| Standing {
+        let minute = (self.per_minute > 0).then(|| LimitStatus {
             limit: self.per_minute,
             remaining: self.per_minute.saturating_sub(in_window),
             reset_seconds: now.seconds_until(window_end),
         });
-        let day = (self.per_day > 0).then(|| Standing {
+        let day = (self.per_day > 0).then(|| LimitStatus {
             limit: self.per_day,
             remaining: self.per_day.saturating_sub(today),
             reset_seconds: now.seconds_until(meter.day.plus_days(1).start()),
@@ -153,10 +153,10 @@ impl RateLimits {
         Admission { scope, minute, day }
     }
 
-    /// How somebody stands who has made no request.
-    pub(super) fn untouched(&self, scope: Scope, now: Moment) -> Admission {
+    /// The status of a subject without requests.
+    pub(super) fn unused(&self, scope: Scope, now: Moment) -> Admission {
         let standing = |limit: u32, reset_seconds| {
-            (limit > 0).then_some(Standing { limit, remaining: limit, reset_seconds })
+            (limit > 0).then_some(LimitStatus { limit, remaining: limit, reset_seconds })
         };
         let midnight = now.day().plus_days(1).start();
         Admission {

@@ -1,13 +1,15 @@
-//! A sliding window: how many requests passed in the last 60 seconds, and when the next one may.
+//! A sliding window of 60 seconds over the requests of one subject.
 //!
-//! Requests closer together than the grain are kept as one run, so a window holds at most as many runs as its limit
-//! or as fit into a minute, whichever is less. A run leaves 60 seconds after its last request: in no 60 seconds do
-//! more pass than the limit says. Knows no clock and no key.
+//! Requests closer together than the grain form one run, which bounds the window by its limit and by the runs of a
+//! minute. A run expires 60 seconds after its last request, so no 60 seconds admit more than the limit. Does not depend
+//! on the clock or on keys.
 
 use std::collections::VecDeque;
 
 use crate::clock::Moment;
-use crate::limits::access::WINDOW_GRAIN_MILLIS;
+
+/// Requests of one subject closer together than this form one run.
+const WINDOW_GRAIN_MILLIS: i32 = 100;
 
 const WINDOW_MILLIS: i32 = 60_000;
 
@@ -18,10 +20,10 @@ pub(super) struct Window {
     total: u32,
 }
 
-/// Requests that came within one grain: 8 bytes, since a busy subject has up to 601 of them.
+/// Requests within one grain. A busy subject has up to 601 runs, so a run takes 8 bytes.
 ///
-/// Times are milliseconds modulo 2^32. Ages are compared as signed numbers: what lies 49 days back looks like the
-/// near future for a minute, which at worst delays one request of somebody who was away for so long.
+/// Times are milliseconds modulo 2^32, and ages are signed differences. A run of 49 days ago looks recent for one
+/// minute; at worst it delays one request of a subject that was idle for so long.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     first: u32,
@@ -33,13 +35,13 @@ const _: () = assert!(size_of::<Run>() == 8);
 impl Run {
     fn is_over(self, now: u32) -> bool {
         let age = age(now, self.first.wrapping_add(u32::from(self.span)));
-        // A clock that was set back must not leave runs in the future that never go.
+        // After the clock was set back, runs in the future must expire too.
         !(-WINDOW_MILLIS..WINDOW_MILLIS).contains(&age)
     }
 }
 
 impl Window {
-    /// How many requests count at this moment.
+    /// The number of requests in the window.
     pub(super) fn count(&mut self, now: Moment) -> u32 {
         let now = wrapped(now);
         while let Some(run) = self.runs.front().filter(|run| run.is_over(now)) {
@@ -52,12 +54,12 @@ impl Window {
         self.total
     }
 
-    /// Counts one request.
+    /// Adds one request.
     pub(super) fn add(&mut self, now: Moment) {
         let now = wrapped(now);
         self.total = self.total.saturating_add(1);
         if let Some(run) = self.runs.back_mut().filter(|run| run.count < u16::MAX) {
-            // Below zero the clock was set back by a little: the run that is there takes the request.
+            // The clock was set back a little: the last run takes the request.
             let since = age(now, run.first);
             if since < WINDOW_GRAIN_MILLIS {
                 run.span = run.span.max(u16::try_from(since).unwrap_or(0));
@@ -68,14 +70,14 @@ impl Window {
         self.runs.push_back(Run { first: now, span: 0, count: 1 });
     }
 
-    /// When the oldest request that counts will count no more.
+    /// When the oldest run expires.
     pub(super) fn next_free(&self, now: Moment) -> Option<Moment> {
         let run = self.runs.front()?;
         let age = age(wrapped(now), run.first.wrapping_add(u32::from(run.span)));
         Some(now.plus_millis(i64::from(WINDOW_MILLIS - age)))
     }
 
-    /// Memory that the window holds beside itself.
+    /// Heap memory of the window in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         self.runs.capacity() * size_of::<Run>()
     }
@@ -101,9 +103,9 @@ mod tests {
     }
 
     proptest! {
-        /// The plain twin keeps every request. The window may be stricter by one grain, never more generous.
+        /// The naive model keeps every request. The window may be stricter by one grain, never more generous.
         #[test]
-        fn no_sixty_seconds_see_more_than_the_limit(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
+        fn never_exceeds_the_limit_in_any_minute(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
             let mut window = Window::default();
             let mut passed: Vec<i64> = Vec::new();
             let mut now = 0;
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_window_stays_small_and_an_idle_one_holds_nothing() {
+    fn bounds_memory_and_frees_idle_windows() {
         let mut window = Window::default();
         for millis in 0..120_000 {
             window.count(at(millis));
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_does_not_lock_anybody_out() {
+    fn tolerates_clock_set_back() {
         let mut window = Window::default();
         window.add(at(10_000_000));
         assert_eq!(window.count(at(0)), 0);
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_wrap_around_are_no_exception() {
+    fn tolerates_wrapped_times() {
         let wrap = i64::from(u32::MAX) + 1;
         let before = Moment::from_unix_millis(wrap * 420 - 30_000);
         let mut window = Window::default();

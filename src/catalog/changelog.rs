@@ -1,6 +1,6 @@
-//! A changelog in Markdown, cut into its versions.
+//! Splits a Markdown changelog into versions.
 //!
-//! Knows headings of the form `## [1.2.0] - 2026-01-31`; leaves the text between them as it is.
+//! Recognises headings of the form `## [1.2.0] - 2026-01-31` and keeps the text between them unchanged.
 
 use semver::Version;
 
@@ -11,11 +11,11 @@ pub struct ChangelogEntry {
     pub version: Version,
     /// The date of the heading, as written.
     pub date: Option<String>,
-    /// What the publisher says about it.
+    /// The text below the heading.
     pub markdown: String,
 }
 
-/// The versions in the order of the text. Text before the first one belongs to none.
+/// The versions in document order. Text before the first heading is ignored.
 pub fn parse(markdown: &str) -> Vec<ChangelogEntry> {
     let mut entries: Vec<ChangelogEntry> = Vec::new();
     let mut in_code = false;
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_cut_at_their_headings() {
+    fn splits_versions_at_headings() {
         let text = "# Changes\n\nAll of them.\n\n## [2.0.0] - 2026-01-31\n\n### Breaking\n- gone\n\n```\n## [9.9.9] - no\n```\n\
                     ## v1.1.0 (2025-12-01)\n- fixed\n## 1.0.0\nfirst\n## Notes\nmore\n";
         let entries = parse(text);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_versions_has_no_entries() {
+    fn returns_no_entries_without_versions() {
         assert!(parse("").is_empty());
         assert!(parse("just words\n## [not a version] - x\n").is_empty());
     }

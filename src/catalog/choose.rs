@@ -1,6 +1,6 @@
-//! Which version of a dataset is served, where some of them cannot be.
+//! Selects the version of a dataset to serve.
 //!
-//! Knows versions and whether they were verified; knows no file.
+//! Depends on versions and their verification only, not on files.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use semver::Version;
 
 use super::dataset::DatasetVersion;
 
-/// The version to serve where `wanted` should be: itself, else the highest sound one below it. Versions above it were
-/// left on purpose. While the chosen one is still being verified, the one that is `serving` stays, if it still stands.
-/// `versions` are those that can be read, the highest first.
+/// The version to serve for `wanted`: itself, else the highest intact version below it. Versions above it were skipped
+/// on purpose. While the choice is being verified, the version that is `serving` stays, if it is still retained.
+/// `versions` are the readable versions, highest first.
 pub(super) fn choose(
     wanted: &Version,
     versions: &[DatasetVersion],

@@ -1,6 +1,6 @@
-//! Where things lie under `--data DIR`.
+//! Paths of files and folders under `--data DIR`.
 //!
-//! The only place that knows the names of files and folders of the catalog.
+//! The only module with the names of the catalog's files and folders.
 
 use std::path::{Path, PathBuf};
 
@@ -14,32 +14,32 @@ pub const MANIFEST_FILE: &str = "dataset.toml";
 pub const METHODOLOGY_FILE: &str = "methodology.md";
 /// Name of the changelog.
 pub const CHANGELOG_FILE: &str = "changelog.md";
-/// Names the current version where it is not the highest one.
+/// File with the current version, after a rollback.
 pub const CURRENT_FILE: &str = "current";
-/// Says `on` or `off` where the operator decided whether the dataset stands first in the list.
+/// File with `on` or `off`: the operator's choice whether the dataset is featured.
 pub const FEATURED_FILE: &str = "featured";
-/// Present while a dataset is taken down.
+/// Marks an unpublished dataset.
 pub const UNPUBLISHED_FILE: &str = "unpublished";
-/// Facts of the publications: times, choices, and what was verified.
+/// Record of the publications: times, choices and verified files.
 pub const RECORD_FILE: &str = "publications.json";
-/// What the name of a store file ends in.
+/// Extension of store files.
 pub const STORE_SUFFIX: &str = ".mcol";
-/// Touched after each change, so that a server need not look everywhere.
+/// Touched after each change, so that a server need not scan all folders.
 const CHANGED_FILE: &str = ".changed";
 
-/// The root of everything that a server keeps.
+/// The data directory of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataDirectory {
     root: PathBuf,
 }
 
 impl DataDirectory {
-    /// The directory at `root`; nothing is looked at yet.
+    /// The directory at `root`, without any file access.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// The root itself.
+    /// The root path.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -49,7 +49,7 @@ impl DataDirectory {
         self.root.join("datasets")
     }
 
-    /// The file whose change tells that the catalog changed.
+    /// The file that every change of the catalog touches.
     pub fn changed(&self) -> PathBuf {
         self.datasets().join(CHANGED_FILE)
     }
@@ -59,12 +59,12 @@ impl DataDirectory {
         self.root.join("ledger")
     }
 
-    /// Folder of what search makes and can make again.
+    /// Folder of derived search data.
     pub fn search(&self) -> PathBuf {
         self.root.join("search")
     }
 
-    /// Which store files were verified, so that a restart need not read them again.
+    /// Record of verified store files, so that a restart need not read them again.
     pub fn verified(&self) -> PathBuf {
         self.root.join("verified")
     }
@@ -74,7 +74,7 @@ impl DataDirectory {
         self.root.join("admin.token")
     }
 
-    /// Where the admin listener of the last server is, so that the tools find it.
+    /// Address of the admin listener of the last server, for the tools.
     pub fn admin_address(&self) -> PathBuf {
         self.root.join("admin.address")
     }
@@ -92,17 +92,17 @@ pub struct DatasetFolder {
 }
 
 impl DatasetFolder {
-    /// A folder that was found by listing.
+    /// The folder at a listed path.
     pub fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// The folder itself.
+    /// The path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A file of the folder.
+    /// The path of a file in the folder.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -117,13 +117,13 @@ impl DatasetFolder {
         self.versions().join(format!("{version}{STORE_SUFFIX}"))
     }
 
-    /// Where the store file of a version grows before it is published. Names that begin with a dot are never served.
+    /// The path of a store file while it is written. Names that begin with a dot are never served.
     pub fn incoming_store(&self, version: &Version) -> PathBuf {
         self.versions().join(format!(".incoming-{version}{STORE_SUFFIX}"))
     }
 }
 
-/// The version that a store file's name stands for.
+/// The version in the name of a store file.
 pub fn version_of_file_name(name: &str) -> Option<Version> {
     if name.starts_with('.') {
         return None;
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_store_files_are_versions() {
+    fn ignores_names_that_are_not_store_files() {
         assert_eq!(version_of_file_name("1.2.3.mcol"), Some(Version::new(1, 2, 3)));
         assert_eq!(version_of_file_name("1.2.3-rc.1.mcol"), Version::parse("1.2.3-rc.1").ok());
         for other in [".incoming-1.2.3.mcol", "1.2.mcol", "1.2.3.mcol.tmp-7", "1.2.3", "current"] {

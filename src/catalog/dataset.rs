@@ -1,6 +1,6 @@
-//! A dataset as it is served: its manifest, its texts and its retained versions, all of one moment.
+//! A served dataset: manifest, texts and retained versions of one moment.
 //!
-//! Never changes after it was loaded; a change of the files makes a new one.
+//! Immutable after loading; changed files make a new value.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
@@ -9,18 +9,18 @@ use std::sync::{Arc, OnceLock};
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
-use super::file_mark::Stamp;
+use super::file_identity::FileIdentity;
 use super::manifest::Manifest;
 use crate::clock::Moment;
 
-/// A version that was removed from the disk stays readable for so long after a cursor or a stream last read it.
+/// How long a removed version stays readable after a cursor or stream last read it.
 pub const WALK_PAUSE_MILLIS_MAX: i64 = 60_000;
-/// Versions of one dataset that are held for such walks, the ones read last.
+/// Removed versions of one dataset that are held for cursors, the last read ones.
 pub const HELD_VERSION_COUNT_MAX: usize = 16;
 
 const VERIFIED: u8 = 0;
 const UNVERIFIED: u8 = 1;
-/// Not verified, and in the line of those that will be.
+/// Not verified, in the verification queue.
 const CLAIMED: u8 = 2;
 
 /// One version of a dataset with its open store file.
@@ -28,17 +28,17 @@ const CLAIMED: u8 = 2;
 pub struct DatasetVersion {
     /// The version.
     pub version: Version,
-    /// The open store file; whoever holds it can read it, also after the version was retired.
+    /// The open store file. A holder can read it even after the version is retired.
     pub table: Arc<Table>,
-    /// When it was published.
+    /// Time of publication.
     pub published_at: Moment,
-    /// Where the store file lies; for the log, never for a client.
+    /// Path of the store file, for the log only.
     pub path: PathBuf,
-    /// How the store file looked when it was opened.
-    pub(super) stamp: Stamp,
+    /// Identity of the store file when it was opened.
+    pub(super) identity: FileIdentity,
     standing: Arc<AtomicU8>,
-    /// When a walk last read it, in milliseconds since 1970.
-    walked_at: Arc<AtomicI64>,
+    /// When a cursor or stream last read it, in milliseconds since 1970.
+    last_cursor_at: Arc<AtomicI64>,
     examples: Arc<OnceLock<Vec<Option<String>>>>,
 }
 
@@ -48,17 +48,16 @@ impl DatasetVersion {
         table: Table,
         published_at: Moment,
         path: PathBuf,
-        stamp: Stamp,
+        identity: FileIdentity,
         is_verified: bool,
     ) -> Self {
-        let walked_at = Arc::new(AtomicI64::new(i64::MIN));
+        let last_cursor_at = Arc::new(AtomicI64::new(i64::MIN));
         let standing = Arc::new(AtomicU8::new(if is_verified { VERIFIED } else { UNVERIFIED }));
         let (table, examples) = (Arc::new(table), Arc::default());
-        Self { version, table, published_at, path, stamp, standing, walked_at, examples }
+        Self { version, table, published_at, path, identity, standing, last_cursor_at, examples }
     }
 
-    /// Whether every block of the store file was compared with its checksum since it last changed. No row of a version
-    /// is served before.
+    /// Whether every block of the unchanged store file was verified. No row of a version is served before.
     pub fn is_verified(&self) -> bool {
         self.standing.load(Ordering::Acquire) == VERIFIED
     }
@@ -67,18 +66,18 @@ impl DatasetVersion {
         self.standing.store(VERIFIED, Ordering::Release);
     }
 
-    /// Whether it has to be verified and stands in no line yet.
+    /// Whether it needs verification and is not queued yet.
     pub(super) fn awaits_verification(&self) -> bool {
         self.standing.load(Ordering::Acquire) == UNVERIFIED
     }
 
-    /// Notes that it stands in the line.
+    /// Marks the version as queued for verification.
     pub(super) fn claim_verification(&self) {
         self.standing.store(CLAIMED, Ordering::Release);
     }
 
-    /// A value of each column, in the order of the columns, as answers print it; `None` where none was found. `find`
-    /// looks for them when they are asked for first: a version never changes. Fails as `find` does.
+    /// An example value for each column, rendered as in responses; `None` without one. The first call runs `find`,
+    /// because a version never changes, and returns its error.
     pub fn examples<E>(
         &self,
         find: impl FnOnce(&Table) -> Result<Vec<Option<String>>, E>,
@@ -90,62 +89,62 @@ impl DatasetVersion {
         Ok(self.examples.get_or_init(|| found))
     }
 
-    /// Notes that a cursor or a stream reads this version.
-    pub fn note_walk(&self, now: Moment) {
-        self.walked_at.fetch_max(now.unix_millis(), Ordering::Relaxed);
+    /// Records that a cursor or stream reads this version.
+    pub fn note_cursor(&self, now: Moment) {
+        self.last_cursor_at.fetch_max(now.unix_millis(), Ordering::Relaxed);
     }
 
-    /// Whether a walk that read it may still go on.
-    pub(super) fn is_walked(&self, now: Moment) -> bool {
-        self.walked_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
+    /// Whether a cursor or stream read it recently.
+    pub(super) fn has_recent_cursor(&self, now: Moment) -> bool {
+        self.last_cursor_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
     }
 
-    pub(super) fn walked_at(&self) -> i64 {
-        self.walked_at.load(Ordering::Relaxed)
+    pub(super) fn last_cursor_at(&self) -> i64 {
+        self.last_cursor_at.load(Ordering::Relaxed)
     }
 }
 
 /// A dataset with at least one version.
 #[derive(Clone)]
 pub struct Dataset {
-    /// What the publisher says.
+    /// The manifest.
     pub manifest: Manifest,
-    /// The version that is served to whoever asks for none.
+    /// The version that is served by default.
     pub current: DatasetVersion,
-    /// The version that should be served: the highest, or the one that the operator went back to.
+    /// The version that should be served: the highest, or the target of a rollback.
     pub wanted: Version,
-    /// All retained versions, the highest first; the current one is among them.
+    /// All retained versions including the current one, highest first.
     pub versions: Vec<DatasetVersion>,
-    /// Versions that are gone from the disk while walks still read them.
+    /// Removed versions that cursors or streams still read.
     pub held: Vec<DatasetVersion>,
-    /// Methodology in Markdown; empty when there is none.
+    /// Methodology in Markdown, or empty.
     pub methodology: String,
-    /// Changelog in Markdown; empty when there is none.
+    /// Changelog in Markdown, or empty.
     pub changelog: String,
-    /// When anything about the dataset last changed.
+    /// Time of the last change of the dataset.
     pub updated_at: Moment,
-    /// When the methodology last changed.
+    /// Time of the last change of the methodology.
     pub methodology_updated_at: Moment,
-    /// When the changelog last changed.
+    /// Time of the last change of the changelog.
     pub changelog_updated_at: Moment,
-    /// Retained versions whose store file cannot be read, with the reason.
+    /// Unreadable retained versions, with the reason.
     pub damaged: Vec<(Version, String)>,
-    /// Why the record of its publications cannot be read, where it cannot.
+    /// Why the publication record cannot be read, if so.
     pub record_fault: Option<String>,
 }
 
 impl Dataset {
-    /// Its name.
+    /// The slug.
     pub fn slug(&self) -> &str {
         self.manifest.slug.as_str()
     }
 
-    /// Whether an older version is served because the one that should be is damaged.
+    /// Whether an older version is served in place of a damaged one.
     pub fn falls_back(&self) -> bool {
         self.damaged.iter().any(|(version, _)| *version == self.wanted)
     }
 
-    /// What the operator should know although the dataset is served.
+    /// Warnings for the operator about a served dataset.
     pub fn warnings(&self) -> Vec<String> {
         let serves = &self.current.version;
         let said = self.damaged.iter().map(|(version, reason)| {
@@ -158,7 +157,7 @@ impl Dataset {
         said.chain(self.record_fault.clone()).collect()
     }
 
-    /// The retained or held version with that content, for a walk that began on it.
+    /// The retained or held version with that content, for its cursors.
     pub fn version_of_content(&self, fingerprint: Fingerprint) -> Option<&DatasetVersion> {
         self.versions.iter().chain(&self.held).find(|version| version.table.fingerprint() == fingerprint)
     }

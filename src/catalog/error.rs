@@ -1,4 +1,4 @@
-//! What can go wrong with the catalog's files.
+//! Errors of the catalog's files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,20 @@ use semver::Version;
 
 use super::slug::SlugError;
 
-/// A fault of the catalog, naming the place, what was expected and what was found.
+/// An error of the catalog with the place, the expected and the found value.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
     /// A file or folder could not be read or written.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A manifest is not as it should be.
+    /// A manifest is invalid.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Manifest {
         /// The manifest.
@@ -29,7 +29,7 @@ pub enum CatalogError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
     /// A text file is larger than its limit.
@@ -53,7 +53,7 @@ pub enum CatalogError {
     Store {
         /// The store file.
         path: PathBuf,
-        /// What the reader said.
+        /// The reader's message.
         message: String,
     },
     /// A name is not a slug.
@@ -67,14 +67,14 @@ pub enum CatalogError {
         /// The version.
         version: Version,
     },
-    /// Versions only go up.
+    /// A new version must be the highest.
     #[error("{slug} {version} is not above {highest}, the highest published version")]
     VersionNotGreater {
         /// The dataset.
         slug: String,
-        /// The version asked for.
+        /// The requested version.
         version: Version,
-        /// The highest so far.
+        /// The highest published version.
         highest: Version,
     },
     /// The dataset has no such version on disk.
@@ -82,40 +82,40 @@ pub enum CatalogError {
     NoSuchVersion {
         /// The dataset.
         slug: String,
-        /// The version asked for.
+        /// The requested version.
         version: Version,
-        /// What is there.
+        /// The retained versions.
         kept: String,
     },
-    /// Nothing of that name was ever published.
+    /// No dataset with this slug is published.
     #[error("no dataset `{slug}` is published here")]
     NotPublished {
         /// The dataset.
         slug: String,
     },
-    /// Somebody else is publishing the same dataset.
+    /// Another publication of the dataset is running.
     #[error("{}: another publication of this dataset is running", path.display())]
     Locked {
         /// The lock file.
         path: PathBuf,
     },
-    /// The version takes away what the ones before promised, under a number that does not allow that.
+    /// The version breaks compatibility, and its number does not allow that.
     #[error(
         "{slug} {version} breaks what {base} promised: {breaches}; publish it as {enough}, or with --allow-breaking"
     )]
     Breaking {
         /// The dataset.
         slug: String,
-        /// The version asked for.
+        /// The requested version.
         version: Version,
-        /// The version that promised.
+        /// The last release.
         base: String,
-        /// What is broken.
+        /// The breaking changes.
         breaches: String,
-        /// The lowest number that allows it.
+        /// The lowest version that allows them.
         enough: String,
     },
-    /// The changelog does not tell what a version breaks.
+    /// The changelog does not mention a breaking version.
     #[error(
         "{slug} {version} breaks what {base} promised: {breaches}; changelog.md beside dataset.toml must say so: \
          write the heading `## [{version}] - YYYY-MM-DD` and below it what changes for readers"
@@ -123,41 +123,41 @@ pub enum CatalogError {
     NotInChangelog {
         /// The dataset.
         slug: String,
-        /// The version asked for.
+        /// The requested version.
         version: Version,
-        /// The version that promised.
+        /// The last release.
         base: String,
-        /// What is broken.
+        /// The breaking changes.
         breaches: String,
     },
-    /// The record of the publications cannot be read.
+    /// The publication record is invalid.
     #[error("{}: {message}; restore it from a backup, or remove it: times and choices of earlier publications are forgotten then", path.display())]
     Record {
         /// The record.
         path: PathBuf,
-        /// What is wrong.
+        /// The message.
         message: String,
     },
-    /// The `featured` file says neither `on` nor `off`.
+    /// The `featured` file contains neither `on` nor `off`.
     #[error("{}: expected `on` or `off`, found `{found}`; write it with `mercato-tools feature`", path.display())]
     Featured {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// Its content.
         found: String,
     },
-    /// The `current` file names a version that is not there.
+    /// The `current` file names a missing version.
     #[error("{}: names version `{found}`, which is not among the store files", path.display())]
     DanglingCurrent {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// Its content.
         found: String,
     },
 }
 
 impl CatalogError {
-    /// A fault of the file system.
+    /// A file system error.
     pub fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), action, source }
     }

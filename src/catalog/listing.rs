@@ -1,6 +1,6 @@
-//! The published datasets in every order in which they can be listed, and their tags with counts.
+//! Sorted lists of the published datasets, and tag counts.
 //!
-//! Found when they are asked for first; a snapshot never changes, so they hold as long as it does.
+//! Computed on first use and cached with the immutable snapshot.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -8,32 +8,32 @@ use std::sync::{Arc, OnceLock};
 use super::dataset::Dataset;
 use super::manifest::Language;
 
-/// The orders of the list. Equal ones follow each other by slug.
+/// The sort order of a list. Ties are sorted by slug.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Featured datasets first, then the last updated.
+    /// Featured first, then most recently updated.
     #[default]
     Featured,
-    /// The last updated first.
+    /// Most recently updated first.
     Updated,
-    /// By title from A to Z, without regard to case.
+    /// By title, ignoring case.
     Title,
-    /// The most rows first.
+    /// Most rows first.
     Rows,
 }
 
-/// A tag, and how many datasets carry it.
+/// A tag and its number of datasets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagCount {
     /// The tag.
     pub tag: String,
-    /// Published datasets that carry it.
+    /// Number of published datasets with the tag.
     pub count: usize,
 }
 
 type Ordered = OnceLock<Vec<Arc<Dataset>>>;
 
-/// What was found so far for one snapshot.
+/// The lists of one snapshot computed so far.
 #[derive(Default)]
 pub(super) struct Listing {
     updated: Ordered,
@@ -44,7 +44,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// `featured`, which is in the first order, in another one. Titles are those of that language.
+    /// Sorts `featured`, the default list, in another order. Titles are in that language.
     pub(super) fn ordered<'a>(
         &'a self,
         featured: &'a [Arc<Dataset>],
@@ -75,7 +75,7 @@ impl Listing {
         })
     }
 
-    /// The tags of these datasets, the most frequent first, then by name.
+    /// The tags of these datasets, most frequent first, then by name.
     pub(super) fn tags(&self, datasets: &[Arc<Dataset>]) -> &[TagCount] {
         self.tags.get_or_init(|| {
             let mut counts: HashMap<&str, usize> = HashMap::new();

@@ -1,6 +1,6 @@
-//! From the folder of one dataset to the dataset, opening only what changed.
+//! Loads a dataset from its folder and reopens only changed store files.
 //!
-//! Knows files and the store reader; knows nothing of other datasets.
+//! Does not depend on other datasets.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,20 +16,20 @@ use super::data_directory::{
 };
 use super::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
 use super::error::CatalogError;
-use super::file_mark::{FileMark, Stamp, is_absence};
+use super::file_identity::{FileIdentity, FileMark, is_absence};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use super::record::Record;
 use super::text_file;
-use super::trust::{Trust, Verdict};
+use super::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::Moment;
 
-/// Largest methodology and largest changelog.
+/// Size limit of methodology and changelog.
 pub const DOCUMENT_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Versions of one dataset that are opened, the highest first.
+/// Number of versions of one dataset that are opened, highest first.
 pub const OPEN_VERSION_COUNT_MAX: usize = 16;
 const MARK_SIZE_BYTES_MAX: u64 = 256;
 
-/// How the folder of a dataset looked.
+/// The file marks of a dataset's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct FolderMark {
     files: BTreeMap<&'static str, FileMark>,
@@ -47,7 +47,7 @@ const WATCHED: [&str; 7] = [
 ];
 
 impl FolderMark {
-    /// Looks at the folder without opening a file.
+    /// Reads the marks without opening a file.
     pub(super) fn of(folder: &DatasetFolder) -> Result<Self, CatalogError> {
         let mut mark = Self::default();
         for name in WATCHED {
@@ -63,14 +63,14 @@ impl FolderMark {
         Ok(mark)
     }
 
-    /// Whether there is anything to serve: a manifest, a version, and no sign that it was taken down.
+    /// Whether the dataset is published: a manifest, a version, and no mark of unpublishing.
     fn is_offered(&self) -> bool {
         let has = |name| self.files.contains_key(name);
         has(MANIFEST_FILE) && !has(UNPUBLISHED_FILE) && !self.stores.is_empty()
     }
 }
 
-/// What was loaded before, to open only what changed.
+/// The state loaded before, to reopen only changed files.
 #[derive(Default)]
 pub(super) struct Known<'a> {
     pub(super) mark: Option<&'a FolderMark>,
@@ -78,18 +78,18 @@ pub(super) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// Whether the store file of a version looks as it did.
+    /// Whether the store file of a version is unchanged.
     fn is_unchanged(&self, version: &Version, file: &FileMark) -> bool {
         self.mark.is_some_and(|before| before.stores.get(version) == Some(file))
     }
 }
 
-/// Loads the dataset of a folder; nothing when the folder offers none.
+/// Loads the dataset of a folder; `None` when it is not published.
 pub(super) fn load(
     folder: &DatasetFolder,
     mark: &FolderMark,
     known: &Known<'_>,
-    trust: &Trust,
+    verified_marks: &VerifiedMarks,
     now: Moment,
 ) -> Result<Option<Dataset>, CatalogError> {
     if !mark.is_offered() {
@@ -107,7 +107,7 @@ pub(super) fn load(
         Err(error) => (None, Some(error.to_string())),
     };
     let wanted = wanted_version(folder, mark, texts.current.as_deref())?;
-    let opening = Opening { folder, slug: manifest.slug.as_str(), record: record.as_ref(), trust };
+    let opening = Opening { folder, slug: manifest.slug.as_str(), record: record.as_ref(), verified_marks };
     let (versions, damaged) = opening.open_versions(mark, known);
     let serving = known.dataset.map(|dataset| &dataset.current);
     let Some(current) = choose(&wanted, &versions, serving) else {
@@ -122,7 +122,7 @@ pub(super) fn load(
         updated_at: changes.fold(current.published_at, Moment::max),
         methodology_updated_at: time_of(METHODOLOGY_FILE),
         changelog_updated_at: time_of(CHANGELOG_FILE),
-        held: still_walked(known, mark, now),
+        held: held_for_cursors(known, mark, now),
         manifest,
         versions,
         methodology: texts.methodology.unwrap_or_default(),
@@ -134,7 +134,7 @@ pub(super) fn load(
     }))
 }
 
-/// The small files of a folder.
+/// The text files of a folder.
 struct Texts {
     manifest: String,
     methodology: Option<String>,
@@ -155,7 +155,7 @@ impl Texts {
         })
     }
 
-    /// When each of them got its content: as recorded, else as the file system says.
+    /// When each text last changed: as recorded, else as the file system says.
     fn times(&self, record: Option<&Record>, mark: &FolderMark) -> BTreeMap<&'static str, Moment> {
         let present = [
             (MANIFEST_FILE, Some(&self.manifest)),
@@ -172,7 +172,7 @@ impl Texts {
     }
 }
 
-/// The folder must bear the name of its dataset, or two folders could claim one slug.
+/// The folder must have the name of its dataset, or two folders could claim one slug.
 fn check_name(folder: &DatasetFolder, manifest: &Manifest) -> Result<(), CatalogError> {
     if folder.path().file_name().is_some_and(|name| name == manifest.slug.as_str()) {
         return Ok(());
@@ -181,7 +181,7 @@ fn check_name(folder: &DatasetFolder, manifest: &Manifest) -> Result<(), Catalog
     Err(CatalogError::Manifest { path: folder.file(MANIFEST_FILE), line: 1, column: 1, message })
 }
 
-/// What the operator says about the front of the list goes before what the publisher says.
+/// The operator's choice overrides the manifest.
 fn is_featured(
     folder: &DatasetFolder,
     by_operator: Option<&str>,
@@ -197,29 +197,29 @@ fn is_featured(
     }
 }
 
-/// Versions whose file is gone while walks go on over them.
-fn still_walked(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
+/// Removed versions that cursors or streams still read.
+fn held_for_cursors(known: &Known<'_>, mark: &FolderMark, now: Moment) -> Vec<DatasetVersion> {
     let Some(before) = known.dataset else { return Vec::new() };
     let gone = before.versions.iter().filter(|version| !mark.stores.contains_key(&version.version));
     let mut held: Vec<DatasetVersion> =
-        gone.chain(&before.held).filter(|version| version.is_walked(now)).cloned().collect();
-    held.sort_by_key(|version| std::cmp::Reverse(version.walked_at()));
+        gone.chain(&before.held).filter(|version| version.has_recent_cursor(now)).cloned().collect();
+    held.sort_by_key(|version| std::cmp::Reverse(version.last_cursor_at()));
     held.truncate(HELD_VERSION_COUNT_MAX);
     held
 }
 
 type Opened = (Vec<DatasetVersion>, Vec<(Version, String)>);
 
-/// What decides how the versions of a folder are opened.
+/// The context for opening the versions of a folder.
 struct Opening<'a> {
     folder: &'a DatasetFolder,
     slug: &'a str,
     record: Option<&'a Record>,
-    trust: &'a Trust,
+    verified_marks: &'a VerifiedMarks,
 }
 
 impl Opening<'_> {
-    /// Opens the versions, the highest first. Tables that did not change are kept open.
+    /// Opens the versions, highest first. Unchanged tables stay open.
     fn open_versions(&self, mark: &FolderMark, known: &Known<'_>) -> Opened {
         let mut opened: Opened = (Vec::new(), Vec::new());
         for (version, file) in mark.stores.iter().rev().take(OPEN_VERSION_COUNT_MAX) {
@@ -233,40 +233,40 @@ impl Opening<'_> {
         opened
     }
 
-    /// The version as it was, with what the record says by now.
+    /// The unchanged version with facts of the current record.
     fn keep(&self, kept: &DatasetVersion) -> DatasetVersion {
         let mut kept = kept.clone();
         let content = kept.table.fingerprint();
         if let Some(record) = self.record {
             kept.published_at = record.published_at(&kept.version, content).unwrap_or(kept.published_at);
-            if !kept.is_verified() && record.vouches_for(&kept.version, content, &kept.stamp) {
+            if !kept.is_verified() && record.certifies(&kept.version, content, &kept.identity) {
                 kept.set_verified();
             }
         }
         kept
     }
 
-    /// Opens a version; fails with the reason why it cannot be served.
+    /// Opens a version, or returns the reason why it cannot be served.
     fn open(&self, version: &Version, file: &FileMark) -> Result<DatasetVersion, String> {
         let path = self.folder.store(version);
         let table = Table::open(&path).map_err(|error| without_path(&error))?;
-        let stamp = Stamp::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
+        let identity = FileIdentity::of(&path).ok().flatten().ok_or("it was removed while it was opened")?;
         let content = table.fingerprint();
-        let is_verified = match self.trust.verdict(self.slug, version, &stamp) {
-            // Replaced between the look and the opening: the next look finds out.
-            _ if stamp.mark != *file => false,
+        let is_verified = match self.verified_marks.verdict(self.slug, version, &identity) {
+            // The file was replaced before it was opened; the next reload sees that.
+            _ if identity.mark != *file => false,
             Some(Verdict::Sound) => true,
             Some(Verdict::Damaged(reason)) => return Err(reason),
             Some(Verdict::Doubtful) => false,
-            None => self.record.is_some_and(|record| record.vouches_for(version, content, &stamp)),
+            None => self.record.is_some_and(|record| record.certifies(version, content, &identity)),
         };
         let recorded = self.record.and_then(|record| record.published_at(version, content));
         let published_at = recorded.unwrap_or(file.moment());
-        Ok(DatasetVersion::new(version.clone(), table, published_at, path, stamp, is_verified))
+        Ok(DatasetVersion::new(version.clone(), table, published_at, path, identity, is_verified))
     }
 }
 
-/// The reader names the file itself, and once is enough.
+/// Drops the path from the reader's message: the caller adds it.
 fn without_path(error: &FormatError) -> String {
     match error {
         FormatError::File { source, .. } => source.to_string(),
@@ -274,7 +274,7 @@ fn without_path(error: &FormatError) -> String {
     }
 }
 
-/// The highest version, unless the `current` file names another one.
+/// The version in the `current` file, else the highest.
 fn wanted_version(
     folder: &DatasetFolder,
     mark: &FolderMark,
@@ -314,7 +314,7 @@ pub(super) fn store_files(versions: &Path) -> Result<BTreeMap<Version, PathBuf>,
     Ok(files)
 }
 
-/// When a file or folder last changed.
+/// Modification time of a file or folder.
 pub(super) fn modified_at(path: &Path) -> Option<Moment> {
     FileMark::of(path).ok().flatten().map(|mark| mark.moment())
 }

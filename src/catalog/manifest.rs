@@ -1,6 +1,6 @@
-//! `dataset.toml`: what a publisher says about a dataset.
+//! The manifest `dataset.toml`: a publisher's description of a dataset.
 //!
-//! Knows the manifest's fields and their bounds; knows no store file.
+//! Does not depend on store files.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,9 +18,9 @@ use super::provenance::{
 use super::slug::Slug;
 use super::text_file;
 
-/// Largest manifest.
+/// Size limit of a manifest.
 pub const MANIFEST_SIZE_BYTES_MAX: u64 = 1024 * 1024;
-/// Most tags, and most related slugs.
+/// Limit of tags and of related slugs.
 pub const LIST_LENGTH_MAX: usize = 100;
 /// Longest tag.
 pub const TAG_LENGTH_CHARS_MAX: usize = 64;
@@ -38,7 +38,7 @@ pub enum Language {
     Italian,
 }
 
-/// A text in the languages that the publisher gave.
+/// A text in English, Italian or both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table of texts such as { en = \"Cities\", it = \"Città\" }")]
 pub struct LocalizedText {
@@ -49,7 +49,7 @@ pub struct LocalizedText {
 }
 
 impl LocalizedText {
-    /// The text in that language, else in the other one; without a language English comes first.
+    /// The text in that language, else in the other. Without a language, English comes first.
     pub fn choose(&self, language: Option<Language>) -> Option<&str> {
         let (first, second) = match language {
             Some(Language::Italian) => (&self.it, &self.en),
@@ -63,45 +63,45 @@ impl LocalizedText {
     }
 }
 
-/// What is said about a column.
+/// The description of a column.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table such as { description = \"Name of the city\", example = \"Roma\" }"
 )]
 pub struct ColumnNote {
-    /// What the column holds.
+    /// The meaning of the column.
     pub description: Option<String>,
     /// A typical value: text, number, boolean or date.
     pub example: Option<toml::Value>,
 }
 
-/// A manifest that was read and checked.
+/// A parsed and validated manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Name of the dataset.
+    /// Slug of the dataset.
     pub slug: Slug,
-    /// Whether it is offered.
+    /// Whether it is published.
     pub published: bool,
-    /// Whether it stands first in the list.
+    /// Whether it is featured.
     pub featured: bool,
-    /// How many versions stay on the disk, where the publisher says so.
+    /// Number of retained versions, if given.
     pub keep_versions: Option<usize>,
     /// Name of the license.
     pub license: Option<String>,
-    /// Where the license can be read.
+    /// Address of the license.
     pub license_url: Option<String>,
     /// Tags.
     pub tags: Vec<String>,
-    /// Related datasets for when no relation is recorded.
+    /// Related datasets, used when no relation is recorded.
     pub related: Vec<Slug>,
     /// Title.
     pub title: LocalizedText,
     /// Description.
     pub description: LocalizedText,
-    /// Where the dataset comes from.
+    /// Provenance of the dataset.
     pub provenance: Provenance,
-    /// Notes by column name.
+    /// Column descriptions by name.
     pub columns: BTreeMap<String, ColumnNote>,
 }
 
@@ -113,7 +113,7 @@ impl Manifest {
         Self::parse(&text, &path)
     }
 
-    /// Reads a manifest; faults name `path`, line and column.
+    /// Parses a manifest. Errors have path, line and column.
     pub fn parse(text: &str, path: &Path) -> Result<Self, CatalogError> {
         let fault = |span: Range<usize>, message: String| {
             let (line, column) = line_and_column(text, span.start);
@@ -125,7 +125,7 @@ impl Manifest {
     }
 }
 
-/// The manifest as typed; positions are kept so that a fault can point at its place.
+/// The manifest as typed, with positions for errors.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TypedManifest {
@@ -157,10 +157,10 @@ const fn published_by_default() -> bool {
     true
 }
 
-type Fault = (Range<usize>, String);
+type SpannedError = (Range<usize>, String);
 
 impl TypedManifest {
-    fn check(self) -> Result<Manifest, Fault> {
+    fn check(self) -> Result<Manifest, SpannedError> {
         let slug =
             Slug::parse_new(self.slug.get_ref()).map_err(|error| (self.slug.span(), error.to_string()))?;
         let coverage = |typed: Spanned<TypedCoverage>| {
@@ -193,7 +193,7 @@ impl TypedManifest {
     }
 }
 
-fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
+fn check_keep(keep: Spanned<usize>) -> Result<usize, SpannedError> {
     let most = super::publish::RETAINED_VERSION_COUNT_MAX;
     if (1..=most).contains(keep.get_ref()) {
         return Ok(keep.into_inner());
@@ -201,7 +201,7 @@ fn check_keep(keep: Spanned<usize>) -> Result<usize, Fault> {
     Err((keep.span(), format!("keep_versions is 1 to {most}, found {}", keep.get_ref())))
 }
 
-fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
+fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, SpannedError> {
     if let Some(extra) = tags.get(LIST_LENGTH_MAX) {
         return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} tags")));
     }
@@ -218,7 +218,7 @@ fn check_tags(tags: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
     Ok(checked)
 }
 
-fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, Fault> {
+fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, SpannedError> {
     if let Some(extra) = related.get(LIST_LENGTH_MAX) {
         return Err((extra.span(), format!("more than {LIST_LENGTH_MAX} related datasets")));
     }
@@ -227,7 +227,10 @@ fn check_related(related: Vec<Spanned<String>>) -> Result<Vec<Slug>, Fault> {
     related.into_iter().map(check).collect()
 }
 
-fn check_text(text: Option<Spanned<LocalizedText>>, length_max: usize) -> Result<LocalizedText, Fault> {
+fn check_text(
+    text: Option<Spanned<LocalizedText>>,
+    length_max: usize,
+) -> Result<LocalizedText, SpannedError> {
     let Some(text) = text else { return Ok(LocalizedText::default()) };
     let span = text.span();
     let text = text.into_inner();
@@ -239,7 +242,7 @@ fn check_text(text: Option<Spanned<LocalizedText>>, length_max: usize) -> Result
 
 fn check_columns(
     columns: BTreeMap<String, Spanned<ColumnNote>>,
-) -> Result<BTreeMap<String, ColumnNote>, Fault> {
+) -> Result<BTreeMap<String, ColumnNote>, SpannedError> {
     let check = |(name, note): (String, Spanned<ColumnNote>)| {
         let span = note.span();
         let note = note.into_inner();
@@ -255,7 +258,7 @@ fn check_columns(
     columns.into_iter().map(check).collect()
 }
 
-/// Both from one; a position behind the end counts as the end.
+/// Line and column, both counted from one. A position behind the end counts as the end.
 fn line_and_column(text: &str, position: usize) -> (usize, usize) {
     let before = text.get(..position).unwrap_or(text);
     let line = before.matches('\n').count().saturating_add(1);
@@ -272,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_manifest_is_read() {
+    fn parses_full_manifest() {
         let manifest = parse(
             "slug = \"orders\"\nfeatured = true\nlicense = \"CC-BY-4.0\"\n\
              license_url = \"https://creativecommons.org/licenses/by/4.0/\"\ntags = [\"trade\", \"trade\"]\n\
@@ -289,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_says_where_the_dataset_comes_from() {
+    fn parses_provenance() {
         let manifest = parse(
             "slug = \"a\"\ncontact = \"data@town.test\"\nhomepage = \"https://town.test/data\"\n\
              citation = \"Town (2024). Weather.\"\nupdate_frequency = \"monthly\"\n\
@@ -307,49 +310,49 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_provenance_names_field_expected_and_found() {
-        check_fault(
+    fn provenance_error_names_field_expected_and_found() {
+        check_error(
             "slug = \"a\"\nhomepage = \"ftp://x\"\n",
             2,
             12,
             "homepage: expected an address that begins with https:// or http://, found `ftp://x`",
         );
-        check_fault("slug = \"a\"\ncontact = \"me\"\n", 2, 11, "contact: expected an e-mail address");
-        check_fault(
+        check_error("slug = \"a\"\ncontact = \"me\"\n", 2, 11, "contact: expected an e-mail address");
+        check_error(
             "slug = \"a\"\ncitation = \" \"\n",
             2,
             12,
             "citation: expected one line of 1 to 2000 characters, found nothing",
         );
-        check_fault("slug = \"a\"\nupdate_frequency = \"often\"\n", 2, 20, "found `often`");
-        check_fault("slug = \"a\"\n[publisher]\nurl = \"https://x.test\"\n", 2, 1, "name");
-        check_fault("slug = \"a\"\n[publisher]\nname = \"x\"\nemail = \"x\"\n", 4, 1, "email");
-        check_fault("slug = \"a\"\n[publisher]\nname = \"\"\n", 3, 8, "publisher.name: expected");
-        check_fault(
+        check_error("slug = \"a\"\nupdate_frequency = \"often\"\n", 2, 20, "found `often`");
+        check_error("slug = \"a\"\n[publisher]\nurl = \"https://x.test\"\n", 2, 1, "name");
+        check_error("slug = \"a\"\n[publisher]\nname = \"x\"\nemail = \"x\"\n", 4, 1, "email");
+        check_error("slug = \"a\"\n[publisher]\nname = \"\"\n", 3, 8, "publisher.name: expected");
+        check_error(
             "slug = \"a\"\n[coverage]\nfrom = 2024\n",
             3,
             8,
             "coverage.from: expected a date such as 2024-01-31, \"2024-01\" or \"2024\", found the number 2024",
         );
-        check_fault("slug = \"a\"\n[coverage]\nto = \"2023-02-29\"\n", 3, 6, "found `2023-02-29`");
-        check_fault("slug = \"a\"\n[coverage]\nfrom = 2024-01-01T00:00:00Z\n", 3, 8, "coverage.from");
-        check_fault(
+        check_error("slug = \"a\"\n[coverage]\nto = \"2023-02-29\"\n", 3, 6, "found `2023-02-29`");
+        check_error("slug = \"a\"\n[coverage]\nfrom = 2024-01-01T00:00:00Z\n", 3, 8, "coverage.from");
+        check_error(
             "slug = \"a\"\n[coverage]\nfrom = \"2024\"\nto = \"2023-12\"\n",
             4,
             6,
             "not before `2024`",
         );
-        check_fault(
+        check_error(
             "slug = \"a\"\n[coverage]\nplaces = []\n",
             2,
             1,
             "coverage: expected `from`, `to` or `places`",
         );
-        check_fault("slug = \"a\"\n[coverage]\nplaces = [\"x\", \"\"]\n", 3, 16, "coverage.places");
+        check_error("slug = \"a\"\n[coverage]\nplaces = [\"x\", \"\"]\n", 3, 16, "coverage.places");
     }
 
     #[track_caller]
-    fn check_fault(text: &str, line: usize, column: usize, words: &str) {
+    fn check_error(text: &str, line: usize, column: usize, words: &str) {
         match parse(text) {
             Err(CatalogError::Manifest { line: at_line, column: at_column, message, .. }) => {
                 assert_eq!((at_line, at_column), (line, column), "{message}");
@@ -360,23 +363,23 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_its_line_and_column() {
-        check_fault("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
-        check_fault("slug = \"A\"\n", 1, 8, "slug");
-        check_fault("slug = \"search\"\n", 1, 8, "reserved");
-        check_fault("slug = \"a\"\ntitle = \"A\"\n", 2, 9, "expected a table of texts such as { en");
-        check_fault("slug = \"a\"\ndescription = 5\n", 2, 15, "expected a table of texts such as { en");
-        check_fault(
+    fn error_names_line_and_column() {
+        check_error("slug = \"a\"\ncolour = 1\n", 2, 1, "colour");
+        check_error("slug = \"A\"\n", 1, 8, "slug");
+        check_error("slug = \"search\"\n", 1, 8, "reserved");
+        check_error("slug = \"a\"\ntitle = \"A\"\n", 2, 9, "expected a table of texts such as { en");
+        check_error("slug = \"a\"\ndescription = 5\n", 2, 15, "expected a table of texts such as { en");
+        check_error(
             "slug = \"a\"\n[columns]\nid = \"key\"\n",
             3,
             6,
             "expected a table such as { description",
         );
-        check_fault("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
-        check_fault("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
-        check_fault("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
-        check_fault("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
-        check_fault("slug = \"a\"\nkeep_versions = 0\n", 2, 17, "1 to 16");
-        check_fault("slug = \n", 1, 8, "");
+        check_error("slug = \"a\"\n[title]\nfr = \"x\"\n", 3, 1, "fr");
+        check_error("slug = \"a\"\ntags = [\"ok\", \"\"]\n", 2, 15, "tag");
+        check_error("slug = \"a\"\nlicense_url = \"javascript:x\"\n", 2, 15, "https");
+        check_error("slug = \"a\"\npublished = \"yes\"\n", 2, 13, "boolean");
+        check_error("slug = \"a\"\nkeep_versions = 0\n", 2, 17, "1 to 16");
+        check_error("slug = \n", 1, 8, "");
     }
 }

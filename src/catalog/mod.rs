@@ -1,27 +1,28 @@
-//! What is published: datasets, their versions, manifests and texts, read from the data directory.
+//! The catalog of published datasets: versions, manifests and texts in the data directory.
 //!
-//! Readers get a snapshot and keep it; changes on disk make a new one. Knows no account, no route and no socket.
+//! Readers hold an immutable snapshot; changes on disk make a new one. Does not depend on accounts, routes or sockets.
 
+mod background;
 mod changelog;
 mod choose;
+mod compatibility;
 mod data_directory;
 mod dataset;
 mod error;
-mod file_mark;
+mod file_identity;
 mod listing;
 mod load;
 mod manifest;
 mod nearest;
-pub mod patrol;
-mod promise;
 mod provenance;
 pub mod publish;
 mod record;
+pub mod scrubber;
 mod slug;
 mod snapshot;
 mod text_file;
-mod trust;
 pub mod verification;
+mod verified_marks;
 mod watch;
 
 use std::collections::HashMap;
@@ -33,15 +34,15 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 
 pub use changelog::{ChangelogEntry, parse as parse_changelog};
+pub use compatibility::{BreakingChange, CompatibilityCheck};
 pub use data_directory::DataDirectory;
 pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
 pub use listing::{Order, TagCount};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
-/// What readers of a store file need, so that the layers above name one catalog and not its file format.
+/// Re-exports for readers of store files, so that upper layers depend on the catalog and not on the file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
 pub use nearest::nearest_slug;
-pub use promise::{Breach, Promise};
 pub use provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
 pub use record::{Choices, IndexChoice};
 pub use slug::{Slug, SlugError};
@@ -51,84 +52,86 @@ pub use watch::Watcher;
 use choose::choose;
 use data_directory::DatasetFolder;
 use load::{FolderMark, Known};
-use patrol::PatrolCounts;
-use trust::{Trust, Verdict};
+use scrubber::ScrubCounts;
 use verification::{Task, VerificationCounts};
+use verified_marks::{Verdict, VerifiedMarks};
 
 use semver::Version;
 
 use crate::clock::Moment;
-use crate::limits::catalog::VERIFICATION_LINE_FILES_MAX;
 
-/// The published datasets of a data directory, kept up to date by [`Catalog::reload`].
+/// Capacity of the verification queue; it is refilled when empty.
+const VERIFICATION_QUEUE_FILES_MAX: usize = 1_024;
+
+/// The published datasets of a data directory, updated by [`Catalog::reload`].
 pub struct Catalog {
     directory: DataDirectory,
     snapshot: RwLock<Arc<Snapshot>>,
-    /// How each folder looked when it was loaded. One reload at a time holds it.
+    /// The marks of each loaded folder. The lock also serializes changes.
     marks: Mutex<HashMap<Slug, FolderMark>>,
-    patrolled: PatrolCounts,
-    trust: Trust,
+    scrub_counts: ScrubCounts,
+    verified_marks: VerifiedMarks,
     verification: VerificationCounts,
-    /// Store files that have to be verified before they are served. What finds no room comes in when the line is empty.
-    line: (Sender<Task>, Receiver<Task>),
+    /// Queue of store files to verify before they are served. The rest is queued when it is empty.
+    verification_queue: (Sender<Task>, Receiver<Task>),
 }
 
-/// What a reload found.
+/// The result of a reload.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReloadReport {
-    /// Datasets that serve.
+    /// Served datasets.
     pub serving: usize,
-    /// Datasets that are published but damaged.
+    /// Published but damaged datasets.
     pub quarantined: usize,
-    /// Folders that were read because they changed, by name.
+    /// Names of the changed folders.
     pub changed: Vec<String>,
 }
 
 impl Catalog {
-    /// Opens everything that is published under `directory`, creating the folder of datasets where it is absent.
+    /// Opens all published datasets under `directory`; creates its folder if absent.
     pub fn open(directory: DataDirectory) -> Result<Self, CatalogError> {
-        Self::open_with_line(directory, VERIFICATION_LINE_FILES_MAX)
+        Self::open_with_queue(directory, VERIFICATION_QUEUE_FILES_MAX)
     }
 
-    fn open_with_line(directory: DataDirectory, files_max: usize) -> Result<Self, CatalogError> {
+    fn open_with_queue(directory: DataDirectory, files_max: usize) -> Result<Self, CatalogError> {
         let datasets = directory.datasets();
         fs::create_dir_all(&datasets).map_err(|error| CatalogError::io(&datasets, "create it", error))?;
         let catalog = Self {
-            trust: Trust::load(&directory.verified()),
+            verified_marks: VerifiedMarks::load(&directory.verified()),
             directory,
             snapshot: RwLock::default(),
             marks: Mutex::default(),
-            patrolled: PatrolCounts::default(),
+            scrub_counts: ScrubCounts::default(),
             verification: VerificationCounts::default(),
-            line: bounded(files_max),
+            verification_queue: bounded(files_max),
         };
-        // Nothing is known yet that the time could matter for.
+        // The first load has no earlier state that depends on the time.
         catalog.reload(Moment::from_unix_millis(0))?;
         Ok(catalog)
     }
 
-    /// Where it reads from.
+    /// The data directory.
     pub fn directory(&self) -> &DataDirectory {
         &self.directory
     }
 
-    /// What the background pass over the store files has done.
-    pub fn patrolled(&self) -> &PatrolCounts {
-        &self.patrolled
+    /// Counters of the scrubber.
+    pub fn scrub_counts(&self) -> &ScrubCounts {
+        &self.scrub_counts
     }
 
-    /// How far the verification of new and changed store files is.
+    /// Progress of the verification of new and changed store files.
     pub fn verification(&self) -> &VerificationCounts {
         &self.verification
     }
 
-    /// What is published now. It stays as it is for as long as the caller keeps it.
+    /// The current snapshot, which never changes for its holder.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Looks at every folder and loads those that changed. Requests in flight keep what they hold, and a version that
-    /// is gone from the disk stays for the walks that read it within the last minute before `now`.
+    /// Scans all folders and loads the changed ones. Requests in flight keep their data. A removed version stays while
+    /// a cursor or stream has read it in the last minute before `now`.
     pub fn reload(&self, now: Moment) -> Result<ReloadReport, CatalogError> {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.snapshot();
@@ -141,9 +144,9 @@ impl Catalog {
         let mut entries = HashMap::with_capacity(loaded.len());
         let mut new_marks = HashMap::with_capacity(loaded.len());
         let mut released = false;
-        for Loaded { slug, mark, entry, look } in loaded {
-            released |= look == Look::Released;
-            if look == Look::Changed {
+        for Loaded { slug, mark, entry, state } in loaded {
+            released |= state == FolderState::Released;
+            if state == FolderState::Changed {
                 report.changed.push(slug.to_string());
             }
             match &entry {
@@ -163,16 +166,16 @@ impl Catalog {
         if !report.changed.is_empty() || released {
             let changed_at = if report.changed.is_empty() { before.changed_at() } else { now };
             self.replace(entries, changed_at.max(self.changed_on_disk(&before)));
-            self.line_up();
+            self.enqueue_verification();
         }
         Ok(report)
     }
 
-    /// Has new and changed store files verified, as many as there is room for: those that are asked for first, small ones
-    /// before large ones. One thread at a time lines up, so that the room is not taken meanwhile: the caller holds `marks`.
-    fn line_up(&self) {
-        let (line, _) = &self.line;
-        let room = line.capacity().unwrap_or(0).saturating_sub(line.len());
+    /// Queues new and changed store files for verification while the queue has room: current versions first, small
+    /// files before large ones. The caller holds `marks`, so that one thread at a time fills the queue.
+    fn enqueue_verification(&self) {
+        let (queue, _) = &self.verification_queue;
+        let room = queue.capacity().unwrap_or(0).saturating_sub(queue.len());
         let snapshot = self.snapshot();
         let mut waiting: Vec<(bool, u64, &str, &DatasetVersion)> = Vec::new();
         for dataset in snapshot.datasets() {
@@ -185,29 +188,28 @@ impl Catalog {
         for (_, bytes, slug, version) in waiting.into_iter().take(room) {
             version.claim_verification();
             self.verification.add(bytes);
-            // There is room, and both ends are held by the catalog.
-            drop(line.try_send(Task::new(slug, version)));
+            // Cannot fail: the queue has room, and the catalog holds both ends.
+            drop(queue.try_send(Task::new(slug, version)));
         }
     }
 
-    /// Lines up what found no room before.
-    fn line_up_the_rest(&self) {
+    /// Queues the files that had no room before.
+    fn enqueue_deferred(&self) {
         let _one_thread_lines_up = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.line_up();
+        self.enqueue_verification();
     }
 
-    /// Takes what is `damaged` out of service. Where it is the current version, the highest sound one below it is served
-    /// in its place; without one the dataset is. It comes back when the file changes, or is found sound at the next
-    /// start.
+    /// Withdraws a damaged version. The highest intact version below a current one takes its place; without one, the
+    /// whole dataset is withdrawn. The version returns when its file changes or is verified after a restart.
     pub fn quarantine(&self, damaged: &DatasetVersion, slug: &str, reason: &str, now: Moment) {
-        self.take_out(damaged, slug, reason, Verdict::Doubtful, now);
+        self.withdraw(damaged, slug, reason, Verdict::Doubtful, now);
     }
 
-    /// The same, and remembers `verdict` on the file.
-    fn take_out(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
+    /// Withdraws a damaged version and stores the verdict on its file.
+    fn withdraw(&self, damaged: &DatasetVersion, slug: &str, reason: &str, verdict: Verdict, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        self.trust.note(slug, &damaged.version, damaged.stamp, verdict);
-        self.save_trust();
+        self.verified_marks.note(slug, &damaged.version, damaged.identity, verdict);
+        self.save_verified_marks();
         let snapshot = self.snapshot();
         let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return };
         let is_damaged = |version: &DatasetVersion| Arc::ptr_eq(&version.table, &damaged.table);
@@ -230,7 +232,7 @@ impl Catalog {
         self.put(&snapshot, &dataset.manifest.slug, entry, now);
     }
 
-    /// Notes that every block of a version fits, and serves it where it is the one that should be.
+    /// Marks a version as verified, and serves it if it is the wanted one.
     fn admit(&self, sound: &DatasetVersion, slug: &str, now: Moment) {
         let _one_change_at_a_time = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         sound.set_verified();
@@ -248,8 +250,8 @@ impl Catalog {
         self.replace(entries, now.max(snapshot.changed_at()));
     }
 
-    /// A memory that cannot be written costs the next start a verification.
-    fn save_trust(&self) {
+    /// If the marks cannot be written, the next start verifies the files again.
+    fn save_verified_marks(&self) {
         let snapshot = self.snapshot();
         let is_kept = |slug: &str, version: &Version| match snapshot.get(slug) {
             Some(Entry::Serving(dataset)) => {
@@ -259,7 +261,7 @@ impl Catalog {
             Some(Entry::Quarantined { .. }) => true,
             None => false,
         };
-        if let Err(error) = self.trust.save(is_kept) {
+        if let Err(error) = self.verified_marks.save(is_kept) {
             tracing::warn!(%error, "which store files were verified cannot be remembered");
         }
     }
@@ -270,7 +272,7 @@ impl Catalog {
         *place = Arc::new(Snapshot::new(entries, generation, changed_at));
     }
 
-    /// What the first look knows of the last change: later ones know the time.
+    /// The time of the last change: after the first load from the snapshot, before from the disk.
     fn changed_on_disk(&self, before: &Snapshot) -> Moment {
         if before.generation() > 0 {
             return before.changed_at();
@@ -283,7 +285,7 @@ impl Catalog {
         modified(&self.directory.datasets()).max(modified(&changed))
     }
 
-    /// Keeps the entry of a folder that looks as before; a fault of a changed one quarantines that dataset alone.
+    /// Keeps the entry of an unchanged folder. An error in a changed folder quarantines that dataset alone.
     fn load_folder(
         &self,
         slug: Slug,
@@ -297,12 +299,17 @@ impl Catalog {
         let quarantined = |error: CatalogError| Entry::Quarantined { reason: error.to_string() };
         let mark = match FolderMark::of(folder) {
             Ok(mark) if known_mark == Some(&mark) => {
-                let (entry, look) = release(present, now);
-                return Loaded { slug, entry, mark: Some(mark), look };
+                let (entry, state) = release(present, now);
+                return Loaded { slug, entry, mark: Some(mark), state };
             }
             Ok(mark) => mark,
             Err(error) => {
-                return Loaded { slug, mark: None, entry: Some(quarantined(error)), look: Look::Changed };
+                return Loaded {
+                    slug,
+                    mark: None,
+                    entry: Some(quarantined(error)),
+                    state: FolderState::Changed,
+                };
             }
         };
         let dataset = match present {
@@ -310,11 +317,11 @@ impl Catalog {
             _ => None,
         };
         let known = Known { mark: known_mark, dataset };
-        let entry = match load::load(folder, &mark, &known, &self.trust, now) {
+        let entry = match load::load(folder, &mark, &known, &self.verified_marks, now) {
             Ok(dataset) => dataset.map(|dataset| Entry::Serving(Arc::new(dataset))),
             Err(error) => Some(quarantined(error)),
         };
-        Loaded { slug, mark: Some(mark), entry, look: Look::Changed }
+        Loaded { slug, mark: Some(mark), entry, state: FolderState::Changed }
     }
 
     fn folders(&self) -> Result<Vec<(Slug, DatasetFolder)>, CatalogError> {
@@ -331,35 +338,35 @@ impl Catalog {
     }
 }
 
-/// One folder after a look at it.
+/// The result of loading one folder.
 struct Loaded {
     slug: Slug,
     mark: Option<FolderMark>,
     entry: Option<Entry>,
-    look: Look,
+    state: FolderState,
 }
 
-/// What a look at a folder came to.
+/// The state of a folder compared with the last load.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// Everything is as before.
-    Same,
-    /// The files are as before; versions that were held for walks are not needed any more.
+enum FolderState {
+    /// Nothing changed.
+    Unchanged,
+    /// The files are unchanged; removed versions without cursors were released.
     Released,
     /// The files changed.
     Changed,
 }
 
-/// The same entry without the versions that no walk reads any more.
-fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, Look) {
+/// The same entry without held versions that no cursor or stream reads any more.
+fn release(present: Option<&Entry>, now: Moment) -> (Option<Entry>, FolderState) {
     if let Some(Entry::Serving(dataset)) = present
-        && dataset.held.iter().any(|version| !version.is_walked(now))
+        && dataset.held.iter().any(|version| !version.has_recent_cursor(now))
     {
         let mut kept = Dataset::clone(dataset);
-        kept.held.retain(|version| version.is_walked(now));
-        return (Some(Entry::Serving(Arc::new(kept))), Look::Released);
+        kept.held.retain(|version| version.has_recent_cursor(now));
+        return (Some(Entry::Serving(Arc::new(kept))), FolderState::Released);
     }
-    (present.cloned(), Look::Same)
+    (present.cloned(), FolderState::Unchanged)
 }
 
 impl std::fmt::Debug for Catalog {

@@ -1,16 +1,16 @@
-//! The published slug that was probably meant by one that is not published.
+//! Suggests the published slug nearest to an unknown one.
 //!
-//! Knows spelling only; knows no dataset.
+//! Depends on spelling only.
 
 use super::slug::SLUG_SIZE_BYTES_MAX;
 
-/// Typing errors that are forgiven: one in three letters, at least one, and so many at most.
+/// Accepted typing errors: one for every three letters, at least one, and at most this many.
 const EDITS_MAX: usize = 4;
-/// Slugs that are compared letter by letter at most; the others are told apart by counting letters.
+/// Limit of edit-distance computations. A letter count filters the other slugs.
 const COMPARED_MAX: usize = 1_000;
 
-/// The first of those `slugs` that differ least from `typed`; where none is near, the only one that has it as a part
-/// between hyphens. Takes at most `COMPARED_MAX` comparisons, however many slugs there are.
+/// The first slug with the smallest distance to `typed`. If none is near, the only slug with `typed` as a hyphenated
+/// part. Computes at most `COMPARED_MAX` distances, however many slugs there are.
 pub fn nearest_slug<'s>(typed: &str, slugs: impl Iterator<Item = &'s str> + Clone) -> Option<&'s str> {
     if typed.is_empty() || typed.len() > SLUG_SIZE_BYTES_MAX.saturating_add(EDITS_MAX) {
         return None;
@@ -51,7 +51,7 @@ fn only_one_with<'s>(typed: &str, slugs: impl Iterator<Item = &'s str>) -> Optio
     first.filter(|_| having.next().is_none())
 }
 
-/// How often each byte occurs in a text.
+/// Byte counts of a text.
 struct LetterCounts {
     length: usize,
     counts: [u8; 256],
@@ -68,7 +68,7 @@ impl LetterCounts {
         Self { length: text.len(), counts }
     }
 
-    /// No fewer edits make `other` of the text: each edit adds at most one common letter.
+    /// A lower bound of the edit distance: each edit adds at most one common letter.
     fn fewest_edits(&self, other: &str) -> usize {
         if self.length.abs_diff(other.len()) > EDITS_MAX {
             return usize::MAX;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_with_typing_errors_leads_to_the_one_that_was_meant() {
+    fn suggests_slug_despite_typing_errors() {
         check("tpch-linetiem", Some("tpch-lineitem"));
         check("tpch_lineitem", Some("tpch-lineitem"));
         check("TPCH-Orders", Some("tpch-orders"));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn however_many_slugs_are_alike_only_some_are_compared() {
+    fn bounds_comparisons_of_similar_slugs() {
         let slugs: Vec<String> = (0..10_000).map(|number| format!("{number:064}")).collect();
         let typed = format!("{:0>64}", "987654321z");
         let began = std::time::Instant::now();
@@ -119,7 +119,7 @@ mod tests {
         assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
     }
 
-    /// The first slug with the fewest edits, by comparing all.
+    /// The naive twin: the first slug with the fewest edits, comparing all.
     fn naive<'s>(typed: &str, slugs: &'s [String]) -> Option<&'s str> {
         let edits = |slug: &String| strsim::osa_distance(typed, slug);
         let best = slugs.iter().min_by_key(|slug| edits(slug))?;
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counting_letters_first_finds_what_comparing_all_finds(
+        fn letter_filter_matches_naive_search(
             typed in "[ab-c]{1,12}",
             slugs in proptest::collection::vec("[ab-c]{1,12}", 0..20),
         ) {

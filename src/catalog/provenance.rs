@@ -1,6 +1,6 @@
-//! Who publishes a dataset, how it is cited, what it covers and how often it is renewed: the optional part of a manifest.
+//! Provenance: the optional manifest fields on publisher, citation, coverage and update frequency.
 //!
-//! Knows the fields and their bounds; knows no store file.
+//! Does not depend on store files.
 
 use std::ops::Range;
 
@@ -17,24 +17,24 @@ pub const CITATION_LENGTH_CHARS_MAX: usize = 2_000;
 /// Longest address or e-mail address.
 pub const ADDRESS_LENGTH_CHARS_MAX: usize = 2_000;
 
-/// What is said about where a dataset comes from.
+/// The provenance of a dataset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Provenance {
-    /// Who publishes it.
+    /// The publisher.
     pub publisher: Option<Publisher>,
-    /// Whom to ask: an e-mail address or a web address.
+    /// The contact: an e-mail or web address.
     pub contact: Option<String>,
-    /// Its page at the publisher.
+    /// The landing page at the publisher.
     pub homepage: Option<String>,
-    /// How to cite it.
+    /// The citation.
     pub citation: Option<String>,
-    /// What it covers.
+    /// The coverage.
     pub coverage: Option<Coverage>,
-    /// How often it is renewed.
+    /// The update frequency.
     pub update_frequency: Option<UpdateFrequency>,
 }
 
-/// Who publishes a dataset.
+/// The publisher of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publisher {
     /// The name.
@@ -43,23 +43,23 @@ pub struct Publisher {
     pub url: Option<String>,
 }
 
-/// What a dataset covers. At least one of the three is given.
+/// The coverage of a dataset, with at least one of the three fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The first day, month or year.
     pub from: Option<String>,
-    /// The last day, month or year; without it, the dataset goes on.
+    /// The last day, month or year; absent for a continuing dataset.
     pub to: Option<String>,
-    /// Names of places.
+    /// Place names.
     pub places: Vec<String>,
 }
 
-/// How often a dataset is renewed.
+/// The update frequency of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpdateFrequency {
-    /// The word in manifests and answers.
+    /// The word in manifests and responses.
     pub word: &'static str,
-    /// The same in the frequencies of the Publications Office of the European Union, which DCAT uses.
+    /// The code of the EU Publications Office, which DCAT uses.
     pub code: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub const UPDATE_FREQUENCIES: [UpdateFrequency; 11] = [
     UpdateFrequency { word: "never", code: "NEVER" },
 ];
 
-pub(super) type Fault = (Range<usize>, String);
+pub(super) type SpannedError = (Range<usize>, String);
 
 /// `[publisher]` as typed.
 #[derive(Debug, Deserialize)]
@@ -99,7 +99,7 @@ pub(super) struct TypedCoverage {
 }
 
 impl TypedPublisher {
-    pub(super) fn check(self) -> Result<Publisher, Fault> {
+    pub(super) fn check(self) -> Result<Publisher, SpannedError> {
         let name = check_text("publisher.name", &self.name, NAME_LENGTH_CHARS_MAX)?;
         let url = self.url.map(|url| check_address("publisher.url", url)).transpose()?;
         Ok(Publisher { name, url })
@@ -107,8 +107,8 @@ impl TypedPublisher {
 }
 
 impl TypedCoverage {
-    /// `span` is where the table stands.
-    pub(super) fn check(self, span: Range<usize>) -> Result<Coverage, Fault> {
+    /// `span` is the position of the table.
+    pub(super) fn check(self, span: Range<usize>) -> Result<Coverage, SpannedError> {
         let to_span = self.to.as_ref().map(Spanned::span);
         let from = self.from.as_ref().map(|from| check_date("coverage.from", from)).transpose()?;
         let to = self.to.as_ref().map(|to| check_date("coverage.to", to)).transpose()?;
@@ -132,8 +132,12 @@ impl TypedCoverage {
     }
 }
 
-/// A text of a length, without white space at its ends.
-pub(super) fn check_text(field: &str, text: &Spanned<String>, length_max: usize) -> Result<String, Fault> {
+/// A text within a length limit, without white space at its ends.
+pub(super) fn check_text(
+    field: &str,
+    text: &Spanned<String>,
+    length_max: usize,
+) -> Result<String, SpannedError> {
     let trimmed = text.get_ref().trim();
     let found = trimmed.chars().count();
     if (1..=length_max).contains(&found) && !trimmed.chars().any(char::is_control) {
@@ -143,8 +147,8 @@ pub(super) fn check_text(field: &str, text: &Spanned<String>, length_max: usize)
     Err((text.span(), format!("{field}: {expected}, found {}", shown(trimmed))))
 }
 
-/// An address that a browser may follow.
-pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String, Fault> {
+/// An http or https address.
+pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String, SpannedError> {
     let text = url.get_ref().as_str();
     if is_address(text) {
         return Ok(url.into_inner());
@@ -154,7 +158,7 @@ pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String,
 }
 
 /// An e-mail address or a web address.
-pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, Fault> {
+pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, SpannedError> {
     let text = contact.get_ref().as_str();
     if is_address(text) || is_email(text) {
         return Ok(contact.into_inner());
@@ -163,7 +167,7 @@ pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, Fault> {
     Err((contact.span(), format!("contact: {expected}, found {}", shown(text))))
 }
 
-pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, Fault> {
+pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, SpannedError> {
     let known = UPDATE_FREQUENCIES.into_iter().find(|known| known.word == word.get_ref());
     known.ok_or_else(|| {
         let words = UPDATE_FREQUENCIES.map(|known| known.word).join(", ");
@@ -171,8 +175,8 @@ pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency,
     })
 }
 
-/// A day, a month or a year, as TOML writes a date or as a text.
-fn check_date(field: &str, date: &Spanned<toml::Value>) -> Result<String, Fault> {
+/// A day, month or year, as a TOML date or a text.
+fn check_date(field: &str, date: &Spanned<toml::Value>) -> Result<String, SpannedError> {
     let text = match date.get_ref() {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -205,7 +209,7 @@ fn first_day(text: &str) -> Option<Date> {
     whole.parse().ok().filter(|date: &Date| date.year() > 0)
 }
 
-/// Whether `to` does not end before `from` begins: what they share in length decides.
+/// Whether `to` is not before `from`, compared over their common length.
 fn is_in_order(from: &str, to: &str) -> bool {
     let length = from.len().min(to.len());
     from.get(..length) <= to.get(..length)
@@ -222,13 +226,13 @@ fn is_email(text: &str) -> bool {
     sides.is_some_and(|(_, host)| host.split('.').all(|label| !label.is_empty())) && is_plain(text)
 }
 
-/// Whether a text can stand in an address: no space, no control character, nothing that ends an attribute.
+/// Whether a text is safe in an address: no space, control character or quote.
 fn is_plain(text: &str) -> bool {
     let plain = |letter: char| !letter.is_whitespace() && !letter.is_control() && !"<>\"\\".contains(letter);
     text.chars().count() <= ADDRESS_LENGTH_CHARS_MAX && text.chars().all(plain)
 }
 
-/// What was found, short enough for a message.
+/// The found text, shortened for a message.
 fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(60).filter(|letter| !letter.is_control()).collect();
     match text.chars().count() {
@@ -243,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_a_day_a_month_or_a_year() {
+    fn accepts_day_month_or_year() {
         for date in ["2024-02-29", "2024-12", "0001", "9999-12-31"] {
             assert!(first_day(date).is_some(), "{date}");
         }
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_that_a_browser_may_follow() {
+    fn accepts_http_addresses_only() {
         for good in ["https://a.test", "http://a.test/x?y=1#z", "https://città.test/"] {
             assert!(is_address(good), "{good}");
         }

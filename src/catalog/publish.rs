@@ -1,7 +1,8 @@
-//! Publishing, taking down and going back, as changes of files that a running server sees whole or not at all.
+//! Publishes, unpublishes and rolls back datasets by atomic file changes.
 //!
-//! Every file is written beside its place, synced and renamed; the store file comes after the texts, so the moment it
-//! appears the version is published with them, unless a mark holds the dataset back, which goes last. Knows no Parquet: the caller writes the store file.
+//! Every file is written under a temporary name, synced and renamed. The store file follows the texts, so the version
+//! becomes visible with them; marks that change visibility go last. Does not depend on Parquet: the caller writes the
+//! store file.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -10,26 +11,26 @@ use std::path::{Path, PathBuf};
 use mercato_format::Table;
 use semver::Version;
 
+use super::compatibility::{BreakingChange, CompatibilityCheck};
 use super::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, FEATURED_FILE, MANIFEST_FILE,
     METHODOLOGY_FILE, RECORD_FILE, UNPUBLISHED_FILE,
 };
 use super::error::CatalogError;
-use super::file_mark::Stamp;
+use super::file_identity::FileIdentity;
 use super::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
 use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
-use super::promise::{Breach, Promise};
 use super::record::{Choices, Record};
 use super::slug::Slug;
 use super::text_file;
 use crate::clock::{Clock, Moment, SystemClock};
 
-/// Versions that stay on disk unless something else is asked, the highest ones; the new one always stays.
+/// Default number of retained versions.
 pub const RETAINED_VERSION_COUNT: usize = 3;
-/// Most versions that can be asked to stay.
+/// Maximum number of retained versions.
 pub const RETAINED_VERSION_COUNT_MAX: usize = OPEN_VERSION_COUNT_MAX;
 
-/// What a publication did.
+/// The result of a publication.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     /// The dataset.
@@ -38,20 +39,20 @@ pub struct Published {
     pub version: Version,
     /// The store file.
     pub path: PathBuf,
-    /// Its rows.
+    /// Its number of rows.
     pub rows: u32,
     /// Its size.
     pub bytes: u64,
-    /// Versions that were removed because newer ones push them out.
+    /// Versions removed by the retention limit.
     pub removed: Vec<Version>,
-    /// What the version breaks of what the ones before promised.
-    pub breaches: Vec<Breach>,
+    /// Breaking changes of the version.
+    pub breaking_changes: Vec<BreakingChange>,
 }
 
-/// Why nothing was published.
+/// Why a publication failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError<E> {
-    /// The catalog refused.
+    /// The catalog refused the publication.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// The store file could not be written.
@@ -59,53 +60,52 @@ pub enum PublishError<E> {
     Store(E),
 }
 
-/// What to publish and how.
-pub struct Order<'a> {
+/// A request to publish a version.
+pub struct PublishRequest<'a> {
     /// The server's data directory.
     pub data: &'a DataDirectory,
     /// The folder with `dataset.toml` and the texts.
     pub folder: &'a Path,
-    /// The version, above every one before.
+    /// The version, higher than all published ones.
     pub version: &'a Version,
-    /// How many versions stay on the disk, 1 to [`RETAINED_VERSION_COUNT_MAX`]; without it the manifest says, else
-    /// [`RETAINED_VERSION_COUNT`] do.
+    /// Retained versions, 1 to [`RETAINED_VERSION_COUNT_MAX`]; by default the manifest's number or
+    /// [`RETAINED_VERSION_COUNT`].
     pub keep: Option<usize>,
-    /// How the store file is made, to be remembered for the next publication.
+    /// Conversion choices, recorded for the next publication.
     pub choices: Option<Choices>,
-    /// Whether the version may break what the ones before promised, whatever its number.
+    /// Whether breaking changes are allowed with any version number.
     pub allows_breaking: bool,
-    /// Tells when it is published.
+    /// The clock of the publication time.
     pub clock: &'a dyn Clock,
 }
 
-impl<'a> Order<'a> {
-    /// An order without further wishes.
+impl<'a> PublishRequest<'a> {
+    /// A request with default options.
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Self {
         Self { data, folder, version, keep: None, choices: None, allows_breaking: false, clock: &SystemClock }
     }
 }
 
-/// Publishes a version of the dataset that `folder` describes, without further wishes; see [`publish_by`].
+/// Publishes a version of the dataset in `folder` with default options; see [`publish_by`].
 pub fn publish<E>(
     data: &DataDirectory,
     folder: &Path,
     version: &Version,
     write_store: impl FnOnce(&Path) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
-    publish_by(Order::new(data, folder, version), |path, _| write_store(path))
+    publish_by(PublishRequest::new(data, folder, version), |path, _| write_store(path))
 }
 
 /// Publishes a version.
 ///
-/// `write_store` writes, syncs and verifies the store file at the path that it gets, as `TableWriter::commit` does; a
-/// server takes its word for the soundness of the file. It may ask the promise whether its columns will be taken, as soon
-/// as it knows them; they are looked at again in any case. It runs before anything becomes visible; when it fails,
-/// nothing changed.
+/// `write_store` writes, syncs and verifies the store file at the given path, as `TableWriter::commit` does; the server
+/// trusts that verification. It can check its columns for compatibility as soon as it knows them; they are checked
+/// again in any case. It runs before anything becomes visible; when it fails, nothing changes.
 pub fn publish_by<E>(
-    order: Order<'_>,
-    write_store: impl FnOnce(&Path, &Promise) -> Result<(), E>,
+    request: PublishRequest<'_>,
+    write_store: impl FnOnce(&Path, &CompatibilityCheck) -> Result<(), E>,
 ) -> Result<Published, PublishError<E>> {
-    let Order { data, folder, version, keep, choices, allows_breaking, clock } = order;
+    let PublishRequest { data, folder, version, keep, choices, allows_breaking, clock } = request;
     let manifest = Manifest::load(folder)?;
     let texts = read_texts(folder)?;
     let target = data.dataset(&manifest.slug);
@@ -117,34 +117,35 @@ pub fn publish_by<E>(
     let mut record = Record::read(&target)?.unwrap_or_default();
     let changelog =
         texts.iter().find(|(name, _)| *name == CHANGELOG_FILE).and_then(|(_, text)| text.as_deref());
-    let promise = Promise::read(&target, &manifest.slug, version, changelog, allows_breaking)?;
+    let compatibility =
+        CompatibilityCheck::read(&target, &manifest.slug, version, changelog, allows_breaking)?;
 
     let incoming = target.incoming_store(version);
-    write_store(&incoming, &promise).map_err(PublishError::Store)?;
+    write_store(&incoming, &compatibility).map_err(PublishError::Store)?;
     let table = open_store(&incoming)?;
     let columns = table.columns().iter().map(|column| (column.name.as_str(), column.kind));
-    let breaches = promise.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
+    let breaking_changes = compatibility.check(columns).inspect_err(|_| drop(fs::remove_file(&incoming)))?;
     let now = clock.now();
     for (name, text) in texts {
         replace_file(&target.file(name), text.as_deref())?;
         record.note_file(name, text.as_deref(), now);
     }
-    let verified = Stamp::of(&incoming)?.map(|stamp| stamp.mark);
+    let verified = FileIdentity::of(&incoming)?.map(|identity| identity.mark);
     record.note_version(version, table.fingerprint(), choices, verified, now);
     record.note_change(now);
-    // Before the store file appears, so that a server finds the facts with it.
+    // The record goes before the store file, so that a server finds both.
     replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
     let path = target.store(version);
     rename(&incoming, &path)?;
-    // The marks go last: a death before this leaves a dataset that was taken down, or gone back, as it was.
+    // The marks go last: after a crash before this point, an unpublished or rolled-back dataset stays so.
     replace_file(&target.file(CURRENT_FILE), None)?;
     replace_file(&target.file(UNPUBLISHED_FILE), None)?;
     let keep = keep.or(manifest.keep_versions).unwrap_or(RETAINED_VERSION_COUNT);
     let removed = retire(&target, version, keep)?;
     record.note_file(CURRENT_FILE, None, now);
     record.keep_only(|kept| target.store(kept).is_file());
-    if let Some(stamp) = Stamp::of(&path)? {
-        record.note_place(version, &stamp);
+    if let Some(identity) = FileIdentity::of(&path)? {
+        record.note_place(version, &identity);
     }
     replace_file(&target.file(RECORD_FILE), Some(&record.to_text()))?;
     touch_changed(data, now)?;
@@ -155,16 +156,16 @@ pub fn publish_by<E>(
         rows: table.row_count(),
         bytes: table.file_bytes(),
         removed,
-        breaches,
+        breaking_changes,
     })
 }
 
-/// How the last version that is recorded was made; nothing where none is.
+/// The conversion choices of the last recorded version, if any.
 pub fn last_choices(data: &DataDirectory, slug: &Slug) -> Result<Option<(Version, Choices)>, CatalogError> {
     Ok(Record::read(&data.dataset(slug))?.and_then(|record| record.last_choices()))
 }
 
-/// Takes a dataset down. Its files stay, and a later publication brings it back.
+/// Unpublishes a dataset. Its files stay, and a later publication restores it.
 pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> {
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
@@ -172,7 +173,7 @@ pub fn unpublish(data: &DataDirectory, slug: &Slug) -> Result<(), CatalogError> 
     touch_changed(data, SystemClock.now())
 }
 
-/// Whether a dataset stands first in the list: as the operator says, or (`None`) as its manifest says.
+/// Features a dataset or not, or (`None`) leaves the choice to its manifest.
 pub fn feature(data: &DataDirectory, slug: &Slug, featured: Option<bool>) -> Result<(), CatalogError> {
     let target = existing(data, slug)?;
     let _lock = lock(&target)?;
@@ -194,11 +195,11 @@ pub fn rollback(data: &DataDirectory, slug: &Slug, to: &Version) -> Result<(), C
         });
     }
     open_store(&target.store(to))?;
-    // Also where it is the highest: what changes last tells caches that something changed.
+    // Written also for the highest version: the last change invalidates caches.
     set_mark(data, &target, CURRENT_FILE, Some(&format!("{to}\n")))
 }
 
-/// Writes or removes a mark and records when. A record that cannot be read does not stand in the way.
+/// Writes or removes a mark and records the time. An unreadable record does not prevent it.
 fn set_mark(
     data: &DataDirectory,
     target: &DatasetFolder,
@@ -218,7 +219,7 @@ fn set_mark(
 
 type Texts = [(&'static str, Option<String>); 3];
 
-/// The manifest goes last, so that a folder without one is never offered.
+/// The manifest goes last: a folder without one is not published.
 fn read_texts(folder: &Path) -> Result<Texts, CatalogError> {
     let optional = |name: &str| text_file::read_optional(&folder.join(name), DOCUMENT_SIZE_BYTES_MAX);
     Ok([
@@ -236,7 +237,7 @@ fn existing(data: &DataDirectory, slug: &Slug) -> Result<DatasetFolder, CatalogE
     Err(CatalogError::NotPublished { slug: slug.to_string() })
 }
 
-/// Held while a dataset changes; the system releases it when the process ends.
+/// Locks a dataset during a change. The system releases the lock when the process ends.
 fn lock(target: &DatasetFolder) -> Result<File, CatalogError> {
     let path = target.file(".lock");
     let file = OpenOptions::new()
@@ -258,7 +259,7 @@ fn check_version(target: &DatasetFolder, slug: &Slug, version: &Version) -> Resu
         return Err(CatalogError::VersionExists { slug: slug.to_string(), version: version.clone() });
     }
     match files.keys().next_back() {
-        // Versions that differ in their build alone are equally high.
+        // Versions that differ in build metadata alone have equal precedence.
         Some(highest) if highest.cmp_precedence(version).is_ge() => Err(CatalogError::VersionNotGreater {
             slug: slug.to_string(),
             version: version.clone(),
@@ -268,7 +269,7 @@ fn check_version(target: &DatasetFolder, slug: &Slug, version: &Version) -> Resu
     }
 }
 
-/// What an interrupted publication left behind; nobody else can be writing it, the lock is held.
+/// Removes files of an interrupted publication. The lock excludes other writers.
 fn remove_leftovers(versions: &Path) -> Result<(), CatalogError> {
     let fault = |error| CatalogError::io(versions, "list it", error);
     for item in fs::read_dir(versions).map_err(fault)? {
@@ -286,7 +287,7 @@ fn open_store(path: &Path) -> Result<Table, CatalogError> {
         .map_err(|error| CatalogError::Store { path: path.to_owned(), message: error.to_string() })
 }
 
-/// Removes versions below the retained ones. Whoever still reads one keeps it open until done.
+/// Removes versions beyond the retention limit. Readers keep a removed version open.
 fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<Version>, CatalogError> {
     let files = store_files(&target.versions())?;
     let mut removed = Vec::new();
@@ -299,7 +300,7 @@ fn retire(target: &DatasetFolder, current: &Version, keep: usize) -> Result<Vec<
     Ok(removed)
 }
 
-/// Replaces a small file whole, or removes it.
+/// Replaces a small file atomically, or removes it.
 pub(super) fn replace_file(path: &Path, content: Option<&str>) -> Result<(), CatalogError> {
     let Some(content) = content else {
         return match fs::remove_file(path) {
@@ -330,12 +331,12 @@ fn sync_parent(path: &Path) -> Result<(), CatalogError> {
     synced.map_err(|error| CatalogError::io(parent, "sync it", error))
 }
 
-/// Notes when anything last changed, which lists are dated by and servers look at.
+/// Records the time of the last change, which servers watch.
 fn touch_changed(data: &DataDirectory, now: Moment) -> Result<(), CatalogError> {
     let path = data.changed();
     let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
     let moment = now.rfc3339();
-    // The length changes too, for file systems whose clock is coarse.
+    // The length changes too, for file systems with coarse clocks.
     let is_as_long = usize::try_from(length).is_ok_and(|length| length == moment.len().saturating_add(1));
     replace_file(&path, Some(&format!("{moment}{}", if is_as_long { "\n\n" } else { "\n" })))
 }

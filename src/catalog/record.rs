@@ -1,7 +1,7 @@
-//! `publications.json`: facts of the publications of one dataset, kept beside its store files.
+//! The publication record of a dataset, `publications.json`, kept beside its store files.
 //!
-//! A copy of the folder keeps them, whatever happens to the times of files. A text that was changed by hand does not
-//! fit its hash any more, and its file time counts instead. Knows no Parquet and no answer.
+//! A copy of the folder keeps these facts even if file times change. If a text was edited by hand, its hash differs and
+//! its file time counts instead. Does not depend on Parquet or responses.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use super::data_directory::{DatasetFolder, RECORD_FILE};
 use super::error::CatalogError;
-use super::file_mark::{FileMark, Stamp};
+use super::file_identity::{FileIdentity, FileMark};
 use super::text_file;
 use crate::clock::Moment;
 
-/// Largest record.
+/// Size limit of a record.
 pub const RECORD_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// How a version was made, as far as the next one should be made alike.
+/// Conversion choices of a version, reused for the next one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choices {
     /// Columns with a sort index.
     pub sort_index: IndexChoice,
-    /// Columns and groups of the source that were left out.
+    /// Excluded columns and groups of the source.
     pub drop: Vec<String>,
 }
 
@@ -37,20 +37,20 @@ pub enum IndexChoice {
     All,
     /// No column.
     None,
-    /// The columns named.
+    /// The named columns.
     Only(Vec<String>),
 }
 
-/// What is recorded of a dataset.
+/// The publication record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
-    /// When a command last changed anything.
+    /// Time of the last change by a command.
     changed_at: Option<Time>,
     /// Texts and marks by file name.
     #[serde(default)]
     files: BTreeMap<String, FileFact>,
-    /// Versions by their text.
+    /// Versions by version string.
     #[serde(default)]
     versions: BTreeMap<String, VersionFact>,
 }
@@ -73,13 +73,13 @@ struct VersionFact {
     verified: Option<VerifiedFact>,
 }
 
-/// The file that the publication verified. The seal breaks when the rest is edited; it is no defence against somebody
-/// who can write here, and could write the store file as well.
+/// The file that the publication verified. The seal detects edits of the record. It is no defence against a writer of
+/// this folder, who could also change the store file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VerifiedFact {
     file: FileMark,
-    /// Absent for the moment between the verification and the last change of the file's name.
+    /// Absent between the verification and the final rename.
     changed_nanos: Option<u64>,
     seal: String,
 }
@@ -93,15 +93,15 @@ impl VerifiedFact {
         hash(format!("{file:?} {changed_nanos:?} {content}").as_bytes())
     }
 
-    fn vouches_for(&self, stamp: &Stamp, content: &str) -> bool {
-        self.file == stamp.mark
-            && self.changed_nanos.is_none_or(|nanos| nanos == stamp.changed_nanos)
+    fn certifies(&self, identity: &FileIdentity, content: &str) -> bool {
+        self.file == identity.mark
+            && self.changed_nanos.is_none_or(|nanos| nanos == identity.changed_nanos)
             && self.seal == Self::seal_of(&self.file, self.changed_nanos, content)
     }
 }
 
 impl Record {
-    /// Reads the record of a folder; nothing where none was written. Fails where it cannot be read.
+    /// Reads the record of a folder; `None` when it is absent, an error when it is invalid.
     pub(super) fn read(folder: &DatasetFolder) -> Result<Option<Self>, CatalogError> {
         let path = folder.file(RECORD_FILE);
         let Some(text) = text_file::read_optional(&path, RECORD_SIZE_BYTES_MAX)? else { return Ok(None) };
@@ -110,7 +110,7 @@ impl Record {
             .map_err(|error| CatalogError::Record { path, message: error.to_string() })
     }
 
-    /// The text of the file.
+    /// The content of the file.
     pub(super) fn to_text(&self) -> String {
         // Maps with text keys and plain values always serialize.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
@@ -118,17 +118,17 @@ impl Record {
         text
     }
 
-    /// Notes that a command changed something at `now`.
+    /// Records a change at `now`.
     pub(super) fn note_change(&mut self, now: Moment) {
         self.changed_at = Some(Time(now));
     }
 
-    /// When a command last changed anything.
+    /// Time of the last change by a command.
     pub(super) fn changed_at(&self) -> Option<Moment> {
         self.changed_at.map(|time| time.0)
     }
 
-    /// Notes the content of a file, or that it is gone. The same content as before keeps its time.
+    /// Records the content of a file, or its removal. Unchanged content keeps its time.
     pub(super) fn note_file(&mut self, name: &str, content: Option<&str>, now: Moment) {
         let Some(content) = content else {
             self.files.remove(name);
@@ -140,13 +140,13 @@ impl Record {
         }
     }
 
-    /// When a file got this content, where that is known.
+    /// Since when a file has this content, if known.
     pub(super) fn file_changed_at(&self, name: &str, content: &str) -> Option<Moment> {
         let fact = self.files.get(name).filter(|fact| fact.hash == hash(content.as_bytes()))?;
         Some(fact.changed_at.0)
     }
 
-    /// Notes a publication: `file` is the store file that was just verified.
+    /// Records a publication; `file` is the store file that was just verified.
     pub(super) fn note_version(
         &mut self,
         version: &Version,
@@ -161,32 +161,33 @@ impl Record {
         self.versions.insert(version.to_string(), fact);
     }
 
-    /// Notes how the verified store file of a version looks now that its name does not change any more.
-    pub(super) fn note_place(&mut self, version: &Version, stamp: &Stamp) {
+    /// Records the identity of the verified store file after its final rename.
+    pub(super) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
         if let Some(fact) = self.versions.get_mut(&version.to_string())
-            && fact.verified.as_ref().is_some_and(|verified| verified.file == stamp.mark)
+            && fact.verified.as_ref().is_some_and(|verified| verified.file == identity.mark)
         {
-            fact.verified = Some(VerifiedFact::new(stamp.mark, Some(stamp.changed_nanos), &fact.fingerprint));
+            fact.verified =
+                Some(VerifiedFact::new(identity.mark, Some(identity.changed_nanos), &fact.fingerprint));
         }
     }
 
-    /// Forgets versions that are not kept.
+    /// Removes versions that are not retained.
     pub(super) fn keep_only(&mut self, is_kept: impl Fn(&Version) -> bool) {
         self.versions.retain(|text, _| Version::parse(text).is_ok_and(|version| is_kept(&version)));
     }
 
-    /// When a version with this content was published, where that is known.
+    /// When a version with this content was published, if known.
     pub(super) fn published_at(&self, version: &Version, content: Fingerprint) -> Option<Moment> {
         Some(self.fact(version, content)?.published_at.0)
     }
 
     /// Whether the publication verified this very file.
-    pub(super) fn vouches_for(&self, version: &Version, content: Fingerprint, stamp: &Stamp) -> bool {
+    pub(super) fn certifies(&self, version: &Version, content: Fingerprint, identity: &FileIdentity) -> bool {
         let verified = self.fact(version, content).and_then(|fact| fact.verified.as_ref());
-        verified.is_some_and(|verified| verified.vouches_for(stamp, &content.to_string()))
+        verified.is_some_and(|verified| verified.certifies(identity, &content.to_string()))
     }
 
-    /// The highest version of which it is known how it was made.
+    /// The highest version with known choices.
     pub(super) fn last_choices(&self) -> Option<(Version, Choices)> {
         let made = self
             .versions
@@ -204,7 +205,7 @@ fn hash(bytes: &[u8]) -> String {
     Fingerprint(fingerprint(bytes)).to_string()
 }
 
-/// A moment as RFC 3339.
+/// A time in RFC 3339.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 struct Time(Moment);
@@ -223,7 +224,7 @@ impl From<Time> for String {
     }
 }
 
-/// Reads a moment as RFC 3339.
+/// Parses an RFC 3339 time.
 pub(super) fn read_moment(text: &str) -> Option<Moment> {
     let timestamp: jiff::Timestamp = text.trim().parse().ok()?;
     Some(Moment::from_unix_millis(timestamp.as_millisecond()))
@@ -236,12 +237,12 @@ mod tests {
     const LATER: Moment = Moment::from_unix_millis(1_800_000_000_123);
     const NOW: Moment = Moment::from_unix_millis(1_700_000_000_123);
 
-    fn stamp(path: &std::path::Path) -> Stamp {
-        Stamp::of(path).unwrap().unwrap()
+    fn identity(path: &std::path::Path) -> FileIdentity {
+        FileIdentity::of(path).unwrap().unwrap()
     }
 
     #[test]
-    fn a_text_keeps_its_time_until_its_content_changes() {
+    fn keeps_time_of_unchanged_text() {
         let mut record = Record::default();
         record.note_file("changelog.md", Some("one"), NOW);
         record.note_file("changelog.md", Some("one"), LATER);
@@ -256,37 +257,37 @@ mod tests {
     }
 
     #[test]
-    fn a_publication_vouches_for_its_own_file_and_no_other() {
+    fn certifies_only_its_own_file() {
         let folder = tempfile::tempdir().unwrap();
         let (own, copy) = (folder.path().join("own"), folder.path().join("copy"));
         std::fs::write(&own, "rows").unwrap();
         let (version, content) = (Version::new(1, 0, 0), Fingerprint([7; 16]));
         let mut record = Record::default();
-        record.note_version(&version, content, None, Some(stamp(&own).mark), NOW);
-        assert!(record.vouches_for(&version, content, &stamp(&own)));
-        record.note_place(&version, &stamp(&own));
-        assert!(record.vouches_for(&version, content, &stamp(&own)));
-        assert!(!record.vouches_for(&version, Fingerprint([8; 16]), &stamp(&own)), "other content");
+        record.note_version(&version, content, None, Some(identity(&own).mark), NOW);
+        assert!(record.certifies(&version, content, &identity(&own)));
+        record.note_place(&version, &identity(&own));
+        assert!(record.certifies(&version, content, &identity(&own)));
+        assert!(!record.certifies(&version, Fingerprint([8; 16]), &identity(&own)), "other content");
         std::fs::copy(&own, &copy).unwrap();
-        assert!(!record.vouches_for(&version, content, &stamp(&copy)), "a copy is another file");
+        assert!(!record.certifies(&version, content, &identity(&copy)), "a copy is another file");
         let written_at = std::fs::metadata(&own).unwrap().modified().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
         std::fs::write(&own, "raws").unwrap();
         std::fs::File::options().write(true).open(&own).unwrap().set_modified(written_at).unwrap();
-        assert!(!record.vouches_for(&version, content, &stamp(&own)), "written, its time set back");
+        assert!(!record.certifies(&version, content, &identity(&own)), "written, its time set back");
         let forged = record.to_text().replace(
             &format!(
                 "\"changedNanos\": {}",
                 record.versions["1.0.0"].verified.as_ref().unwrap().changed_nanos.unwrap()
             ),
-            &format!("\"changedNanos\": {}", stamp(&own).changed_nanos),
+            &format!("\"changedNanos\": {}", identity(&own).changed_nanos),
         );
         let forged: Record = serde_json::from_str(&forged).unwrap();
-        assert!(!forged.vouches_for(&version, content, &stamp(&own)), "an edited record");
+        assert!(!forged.certifies(&version, content, &identity(&own)), "an edited record");
     }
 
     #[test]
-    fn times_are_read_as_they_are_printed() {
+    fn round_trips_times() {
         assert_eq!(read_moment(&NOW.rfc3339()), Some(NOW));
         assert_eq!(read_moment("\n"), None);
     }

@@ -1,23 +1,23 @@
-//! The name by which a dataset is addressed.
+//! Slugs: names of datasets in paths.
 
 use std::fmt;
 
-/// Longest slug.
+/// Length limit of a slug.
 pub const SLUG_SIZE_BYTES_MAX: usize = 64;
-/// Words that stand in the place of a slug in paths of the API.
+/// Words that paths of the API use in place of a slug.
 const RESERVED: [&str; 2] = ["search", "relations"];
 
 /// `[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?`
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slug(String);
 
-/// Why a text is no slug.
+/// Why a text is not a slug.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlugError {
-    /// It does not follow the pattern.
+    /// It does not match the pattern.
     #[error("a slug is 1 to {SLUG_SIZE_BYTES_MAX} lower-case letters, digits and inner hyphens")]
     Pattern,
-    /// It stands for something else in the API.
+    /// The API reserves the word.
     #[error("the word `{0}` is reserved and cannot be the slug of a dataset")]
     Reserved(&'static str),
 }
@@ -36,7 +36,7 @@ impl Slug {
         }
     }
 
-    /// Checks the pattern and that no path of the API takes the word.
+    /// Checks the pattern and the reserved words.
     pub fn parse_new(text: &str) -> Result<Self, SlugError> {
         match RESERVED.into_iter().find(|word| *word == text) {
             Some(word) => Err(SlugError::Reserved(word)),
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slug_follows_the_pattern() {
+    fn validates_slug_pattern() {
         let longest = "a".repeat(64);
         for good in ["a", "0", "ab", "a-b", "a--b", "tpch-lineitem", longest.as_str()] {
             assert!(Slug::parse(good).is_ok(), "{good}");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_api_cannot_become_a_dataset() {
+    fn rejects_reserved_words() {
         assert_eq!(Slug::parse_new("search"), Err(SlugError::Reserved("search")));
         assert!(Slug::parse("search").is_ok());
     }

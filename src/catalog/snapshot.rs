@@ -1,6 +1,6 @@
-//! What is published at one moment.
+//! Snapshots of the published datasets.
 //!
-//! Immutable: readers keep the snapshot they began with while newer ones replace it.
+//! Immutable: readers keep their snapshot while newer ones replace it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use super::manifest::Language;
 use super::slug::Slug;
 use crate::clock::Moment;
 
-/// What stands behind a slug.
+/// The state of a published slug.
 #[derive(Clone)]
 pub enum Entry {
-    /// It is served.
+    /// The dataset is served.
     Serving(Arc<Dataset>),
-    /// It is published, but its files are damaged. The reason is for the operator.
+    /// The dataset is published, but its files are damaged. The reason is for the operator.
     Quarantined {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What the operator should know about a dataset that is served.
+/// A warning for the operator about a served dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// The dataset.
     pub slug: String,
-    /// The version that is served.
+    /// The served version.
     pub serves: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -45,7 +45,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot of these entries; datasets are put in the order of the list: featured, then newest, then by name.
+    /// Builds a snapshot. Datasets are sorted: featured, then newest, then by name.
     pub(super) fn new(entries: HashMap<Slug, Entry>, generation: u64, changed_at: Moment) -> Self {
         let mut ordered: Vec<Arc<Dataset>> = entries
             .values()
@@ -61,27 +61,27 @@ impl Snapshot {
         Self { entries, ordered, listing: Listing::default(), generation, changed_at: Some(changed_at) }
     }
 
-    /// What stands behind a slug, if anything published does.
+    /// The entry of a slug, if published.
     pub fn get(&self, slug: &str) -> Option<&Entry> {
         self.entries.get(slug)
     }
 
-    /// The datasets that are served, in the order of the list.
+    /// The served datasets in default order.
     pub fn datasets(&self) -> &[Arc<Dataset>] {
         &self.ordered
     }
 
-    /// The same in another order; titles are those of that language.
+    /// The served datasets in another order, with titles in that language.
     pub fn in_order(&self, order: Order, language: Option<Language>) -> &[Arc<Dataset>] {
         self.listing.ordered(&self.ordered, order, language)
     }
 
-    /// The tags of the datasets that are served, the most frequent first, then by name.
+    /// The tags of the served datasets, most frequent first, then by name.
     pub fn tags(&self) -> &[TagCount] {
         self.listing.tags(&self.ordered)
     }
 
-    /// Slugs and reasons of the datasets that are not served because they are damaged, by name.
+    /// Quarantined slugs and reasons, by name.
     pub fn quarantined(&self) -> Vec<(&Slug, &str)> {
         let mut list: Vec<(&Slug, &str)> = self
             .entries
@@ -95,7 +95,7 @@ impl Snapshot {
         list
     }
 
-    /// What the operator should know about datasets that are served, by name.
+    /// Warnings about served datasets, by name.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut list: Vec<Warning> = Vec::new();
         for dataset in &self.ordered {
@@ -110,7 +110,7 @@ impl Snapshot {
         list
     }
 
-    /// Slugs of the datasets whose rows are not served yet, because the store file is being verified; by name.
+    /// Slugs of datasets whose store file is still being verified, by name.
     pub fn verifying(&self) -> Vec<&str> {
         let waiting = self.ordered.iter().filter(|dataset| !dataset.current.is_verified());
         let mut slugs: Vec<&str> = waiting.map(|dataset| dataset.slug()).collect();
@@ -118,17 +118,17 @@ impl Snapshot {
         slugs
     }
 
-    /// How many datasets serve an older version because the one that should be served is damaged.
+    /// The number of datasets that serve an older version in place of a damaged one.
     pub fn fallen_back(&self) -> usize {
         self.ordered.iter().filter(|dataset| dataset.falls_back()).count()
     }
 
-    /// Another number in every snapshot, within one run of the program.
+    /// A number that is unique to each snapshot of this process.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// When anything about any dataset last changed; also when one was taken down.
+    /// Time of the last change of any dataset, including unpublishing.
     pub fn changed_at(&self) -> Moment {
         self.changed_at.unwrap_or(Moment::from_unix_millis(0))
     }

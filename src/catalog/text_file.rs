@@ -1,4 +1,4 @@
-//! Reading small text files within a limit.
+//! Reads small text files within a size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<String, CatalogError> {
     String::from_utf8(bytes).map_err(|_| CatalogError::NotText { path: path.to_owned() })
 }
 
-/// The same, where the file may be absent.
+/// Reads a text file that may be absent.
 pub(super) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, CatalogError> {
     match read(path, limit) {
         Ok(text) => Ok(Some(text)),

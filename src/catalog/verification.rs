@@ -1,23 +1,27 @@
-//! Verifies store files that are new or changed before their first row is served: every block against its checksum, as
-//! fast as the disk reads, some files side by side.
+//! Verifies new and changed store files before their first row is served, several files in parallel, as fast as the
+//! disk reads.
 //!
-//! What a publication has just verified, and what an earlier run found sound, does not come here. Damage that a disk
-//! does later is the patrol's. Knows no query and no status code.
+//! Files verified by their publication or by an earlier run are skipped. Later disk damage is the scrubber's task. Does
+//! not depend on queries or status codes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, select};
+use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 
-use super::patrol::{Finding, Look, Stopped, look_at};
-use super::trust::Verdict;
+use super::background::BackgroundThreads;
+use super::scrubber::{FileCheck, Finding, SCRUB_COST_BYTES_MIN, Stopped, verify_file};
+use super::verified_marks::Verdict;
 use super::{Catalog, DatasetVersion};
 use crate::clock::Clock;
-use crate::limits::catalog::{PATROL_COST_BYTES_MIN, VERIFICATION_FILES_AT_ONCE, VERIFICATION_REPORT_PAUSE};
 
-/// A store file that has to be verified.
+/// Store files verified in parallel.
+const VERIFICATION_FILES_AT_ONCE: usize = 4;
+/// Interval of progress reports in the log.
+const VERIFICATION_REPORT_PAUSE: Duration = Duration::from_secs(5);
+
+/// A store file to verify.
 pub(super) struct Task {
     slug: String,
     version: DatasetVersion,
@@ -29,7 +33,7 @@ impl Task {
     }
 }
 
-/// How far the verification is.
+/// Progress of the verification.
 #[derive(Debug, Default)]
 pub struct VerificationCounts {
     files: AtomicU64,
@@ -40,32 +44,32 @@ pub struct VerificationCounts {
 }
 
 impl VerificationCounts {
-    /// Files that had to be verified since the start.
+    /// Files queued since the start.
     pub fn files(&self) -> u64 {
         self.files.load(Ordering::Relaxed)
     }
 
-    /// Those of them that are done.
+    /// Verified files.
     pub fn files_done(&self) -> u64 {
         self.files_done.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the files that had to be verified.
+    /// Bytes queued since the start.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes that were compared with their checksums.
+    /// Verified bytes.
     pub fn bytes_done(&self) -> u64 {
         self.bytes_done.load(Ordering::Relaxed)
     }
 
-    /// Files that were found damaged.
+    /// Damaged files.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
 
-    /// Whether files wait or are being verified.
+    /// Whether any file waits or is being verified.
     pub fn is_busy(&self) -> bool {
         self.files_done() < self.files()
     }
@@ -76,68 +80,54 @@ impl VerificationCounts {
     }
 }
 
-/// What the operator hears of.
+/// Events for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// Files wait; told now and then.
+    /// Files wait; reported at intervals.
     Busy,
-    /// No file waits any more.
+    /// All files are verified.
     Done,
     /// A file is damaged.
     Damaged(Finding),
 }
 
-/// The background threads; they end when this is dropped.
+/// The handle of the background threads, which end when this is dropped.
 pub struct Verifier {
-    stop: Option<Sender<()>>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: BackgroundThreads,
 }
 
 impl Verifier {
-    /// Starts to verify what the catalog lines up, at so many bytes a second, or as fast as the disk reads.
+    /// Starts to verify the queue of the catalog at the given rate in bytes per second, or as fast as the disk reads.
     pub fn start(
         catalog: &Arc<Catalog>,
         clock: &Arc<dyn Clock>,
         bytes_per_second: Option<u64>,
         report: impl Fn(&Progress) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
         let shared = Arc::new(Shared {
             catalog: Arc::clone(catalog),
             clock: Arc::clone(clock),
             bytes_per_second,
             free_at: Mutex::new(Instant::now()),
-            told_at: Mutex::new(Instant::now()),
+            reported_at: Mutex::new(Instant::now()),
             report: Box::new(report),
         });
-        let start_one = |_| {
-            let (shared, stopped) = (Arc::clone(&shared), stopped.clone());
-            let named = thread::Builder::new().name("catalog-verify".to_owned());
-            named.spawn(move || shared.work(&stopped))
-        };
-        let threads = (0..VERIFICATION_FILES_AT_ONCE).map(start_one).collect::<Result<_, _>>()?;
-        Ok(Self { stop: Some(stop), threads })
+        let works = (0..VERIFICATION_FILES_AT_ONCE).map(|_| {
+            let shared = Arc::clone(&shared);
+            move |stopped| shared.work(&stopped)
+        });
+        Ok(Self { _threads: BackgroundThreads::start("catalog-verify", works)? })
     }
 }
 
-impl Drop for Verifier {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has nothing left to end.
-            drop(thread.join());
-        }
-    }
-}
-
-/// What the threads have in common.
+/// State shared by the threads.
 struct Shared {
     catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
     bytes_per_second: Option<u64>,
-    /// When the next block may be read, where a rate is set.
+    /// Earliest time of the next read, if a rate is set.
     free_at: Mutex<Instant>,
-    told_at: Mutex<Instant>,
+    reported_at: Mutex<Instant>,
     report: Box<dyn Fn(&Progress) + Send + Sync>,
 }
 
@@ -145,52 +135,52 @@ impl Shared {
     fn work(&self, stopped: &Receiver<()>) {
         loop {
             let task = select! {
-                recv(self.catalog.line.1) -> task => task,
+                recv(self.catalog.verification_queue.1) -> task => task,
                 recv(stopped) -> _ => return,
             };
             let Ok(task) = task else { return };
-            let Ok(look) = look_at(&task.version, &mut |bytes| self.note_block(bytes, stopped)) else {
+            let Ok(check) = verify_file(&task.version, &mut |bytes| self.note_block(bytes, stopped)) else {
                 return;
             };
-            self.conclude(&task, look);
+            self.conclude(&task, check);
         }
     }
 
-    fn conclude(&self, task: &Task, look: Look) {
+    fn conclude(&self, task: &Task, check: FileCheck) {
         let (catalog, counts) = (&self.catalog, &self.catalog.verification);
         let (version, now) = (&task.version, self.clock.now());
-        let damage = match look {
-            Look::Sound(stamp) => {
-                catalog.trust.note(&task.slug, &version.version, stamp, Verdict::Sound);
+        let damage = match check {
+            FileCheck::Sound(identity) => {
+                catalog.verified_marks.note(&task.slug, &version.version, identity, Verdict::Sound);
                 catalog.admit(version, &task.slug, now);
                 None
             }
-            // The next look at the folder sees another file and has that one verified.
-            Look::Elsewhere => None,
-            Look::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
-            Look::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
+            // The next reload of the folder queues the new file.
+            FileCheck::Replaced => None,
+            FileCheck::Damaged(reason) => Some((Verdict::Damaged(reason.clone()), reason)),
+            FileCheck::Unreadable(reason) => Some((Verdict::Doubtful, reason)),
         };
         if let Some((verdict, reason)) = damage {
             counts.damaged.fetch_add(1, Ordering::Relaxed);
-            catalog.take_out(version, &task.slug, &reason, verdict, now);
+            catalog.withdraw(version, &task.slug, &reason, verdict, now);
             let version = version.version.to_string();
             (self.report)(&Progress::Damaged(Finding { slug: task.slug.clone(), version, reason }));
         }
-        // Before this one is counted as done, so that nobody takes an empty line for the end.
-        if catalog.line.1.is_empty() {
-            catalog.line_up_the_rest();
+        // Refill before counting this file as done, so that an empty queue means the end.
+        if catalog.verification_queue.1.is_empty() {
+            catalog.enqueue_deferred();
         }
         let done = counts.files_done.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if done >= counts.files() {
-            catalog.save_trust();
+            catalog.save_verified_marks();
             (self.report)(&Progress::Done);
         }
     }
 
     fn note_block(&self, bytes: u64, stopped: &Receiver<()>) -> Result<(), Stopped> {
         self.catalog.verification.bytes_done.fetch_add(bytes, Ordering::Relaxed);
-        if self.is_time_to_tell() {
-            self.catalog.save_trust();
+        if self.is_report_due() {
+            self.catalog.save_verified_marks();
             (self.report)(&Progress::Busy);
         }
         match stopped.recv_timeout(self.turn(bytes)) {
@@ -199,21 +189,21 @@ impl Shared {
         }
     }
 
-    /// How long to wait, so that all threads together keep to the rate.
+    /// The pause that keeps all threads together within the rate.
     fn turn(&self, bytes: u64) -> Duration {
         let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
-        let micros = bytes.max(PATROL_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
+        let micros = bytes.max(SCRUB_COST_BYTES_MIN).saturating_mul(1_000_000) / rate.max(1);
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         *free_at = (*free_at).max(now) + Duration::from_micros(micros);
         free_at.duration_since(now)
     }
 
-    fn is_time_to_tell(&self) -> bool {
-        let mut told_at = self.told_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_time = told_at.elapsed() >= VERIFICATION_REPORT_PAUSE;
+    fn is_report_due(&self) -> bool {
+        let mut reported_at = self.reported_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_time = reported_at.elapsed() >= VERIFICATION_REPORT_PAUSE;
         if is_time {
-            *told_at = Instant::now();
+            *reported_at = Instant::now();
         }
         is_time
     }
@@ -224,12 +214,13 @@ mod tests {
     use super::*;
     use crate::catalog::{DataDirectory, Slug, publish::publish};
     use crate::clock::SystemClock;
+    use crossbeam_channel::bounded;
     use mercato_format::ColumnKind;
     use mercato_format::writer::{Column, ColumnValues, write_table};
     use semver::Version;
     use std::fs;
 
-    /// Datasets whose store files were copied by hand.
+    /// Datasets with store files copied by hand.
     fn copied(count: usize) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDirectory::new(folder.path());
@@ -248,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn files_that_find_no_room_in_the_line_are_verified_after_those_in_it() {
+    fn verifies_files_beyond_the_queue_limit() {
         let folder = copied(7);
-        let catalog = Arc::new(Catalog::open_with_line(DataDirectory::new(folder.path()), 2).unwrap());
-        assert_eq!((catalog.line.0.len(), catalog.verification().files()), (2, 2));
+        let catalog = Arc::new(Catalog::open_with_queue(DataDirectory::new(folder.path()), 2).unwrap());
+        assert_eq!((catalog.verification_queue.0.len(), catalog.verification().files()), (2, 2));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let (told, ends) = bounded(16);
-        let report = move |progress: &Progress| drop(told.send(progress.clone()));
+        let (reports, ends) = bounded(16);
+        let report = move |progress: &Progress| drop(reports.send(progress.clone()));
         let _verifier = Verifier::start(&catalog, &clock, None, report).unwrap();
         assert_eq!(ends.recv_timeout(Duration::from_secs(20)), Ok(Progress::Done));
         assert_eq!((catalog.verification().files(), catalog.verification().files_done()), (7, 7));

@@ -1,46 +1,44 @@
-//! Notices that the files of the catalog changed and reloads it.
+//! Watches the catalog's files and reloads the catalog after a change.
 //!
-//! A publication touches one file, which is looked at often. A full look at every folder also finds what was copied
-//! there by hand; it runs seldom enough that its cost stays a small part of one core.
+//! A publication touches one file, which is polled often. A full scan also finds files copied by hand; it runs seldom
+//! enough to cost a small part of one core.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 
+use super::background::BackgroundThreads;
 use super::{Catalog, CatalogError, ReloadReport};
 use crate::clock::Clock;
 
-/// How often the one file is looked at.
+/// Poll interval of the touched file.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// The shortest pause between two full looks.
-pub const FULL_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(2);
-/// A full look pauses this many times as long as it took.
-pub const FULL_LOOK_PAUSE_FACTOR: u32 = 50;
+/// Shortest pause between full scans.
+pub const FULL_SCAN_INTERVAL_MIN: Duration = Duration::from_secs(2);
+/// The pause after a full scan, as a multiple of its duration.
+pub const FULL_SCAN_PAUSE_FACTOR: u32 = 50;
 
-/// The background thread; it ends when this is dropped.
+/// The handle of the background thread, which ends when this is dropped.
 pub struct Watcher {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _threads: BackgroundThreads,
 }
 
 impl Watcher {
-    /// Starts to watch. `report` hears of each reload that found a change or failed.
+    /// Starts to watch. Each reload with a change or an error goes to `report`.
     pub fn start(
         catalog: Arc<Catalog>,
         clock: Arc<dyn Clock>,
         report: impl Fn(Result<&ReloadReport, &CatalogError>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("catalog-watch".to_owned()).spawn(move || {
+        let work = move |stopped: Receiver<()>| {
             let mut seen = mark(&catalog.directory().changed());
-            let mut next_full_look = Instant::now() + FULL_LOOK_INTERVAL_MIN;
+            let mut next_full_scan = Instant::now() + FULL_SCAN_INTERVAL_MIN;
             while matches!(stopped.recv_timeout(POLL_INTERVAL), Err(RecvTimeoutError::Timeout)) {
                 let present = mark(&catalog.directory().changed());
-                if present == seen && Instant::now() < next_full_look {
+                if present == seen && Instant::now() < next_full_scan {
                     continue;
                 }
                 seen = present;
@@ -51,21 +49,11 @@ impl Watcher {
                     Err(error) => report(Err(&error)),
                 }
                 let pause =
-                    began.elapsed().saturating_mul(FULL_LOOK_PAUSE_FACTOR).max(FULL_LOOK_INTERVAL_MIN);
-                next_full_look = Instant::now() + pause;
+                    began.elapsed().saturating_mul(FULL_SCAN_PAUSE_FACTOR).max(FULL_SCAN_INTERVAL_MIN);
+                next_full_scan = Instant::now() + pause;
             }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Watcher {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing left to end.
-            drop(thread.join());
-        }
+        };
+        Ok(Self { _threads: BackgroundThreads::start("catalog-watch", [work])? })
     }
 }
 

@@ -1,7 +1,7 @@
-//! What holds where a flag is not given, written once: [`Settings`](super::Settings) takes the values, and `--help` tells
-//! them at the end of each flag's line, where a test compares the documents with them.
+//! Default values of flags, defined once for [`Settings`](super::Settings) and for `--help`. A test compares the
+//! documents with the help.
 //!
-//! Knows constants; reads no flag.
+//! Depends on constants only.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use super::{STREAM_WORKERS_PER_WORKER, WORKERS_DEFAULT_MIN, WORKERS_PER_CORE};
 use crate::limits::access::{
     REQUESTS_IN_FLIGHT_PER_KEY_MAX, REQUESTS_PER_DAY, REQUESTS_PER_MINUTE, STREAMS_PER_KEY_MAX,
 };
-use crate::limits::catalog::PATROL_BYTES_PER_SECOND;
+use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
 use crate::limits::net;
 
@@ -24,14 +24,14 @@ pub(super) const CHARGE_DURABILITY: &str = "power";
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
-/// Adds what holds without it to the help of a flag.
+/// Appends the default value to the help of a flag.
 pub(super) fn tell(flag: Arg) -> Arg {
     let Some(default) = told(flag.get_id().as_str()) else { return flag };
     let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
     flag.help(format!("{help} [default: {default}]"))
 }
 
-/// What holds without a flag, by the name of its field; nothing for flags that leave something out.
+/// The default value by field name; `None` for flags without a default.
 fn told(field: &str) -> Option<String> {
     let told = match field {
         "listen" => LISTEN.to_string(),
@@ -43,7 +43,7 @@ fn told(field: &str) -> Option<String> {
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
-        "checksum_rate" => (PATROL_BYTES_PER_SECOND >> 20).to_string(),
+        "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),
         "max_connections" => format!(
             "{}, or what the file descriptors allow less {}",
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_that_help_tells_is_the_one_that_holds() {
+    fn help_shows_effective_defaults() {
         let mut line = CommandLine::command();
         line.build();
         let without = with(&[]).unwrap();

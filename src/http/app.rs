@@ -9,11 +9,11 @@ use super::documents::Documents;
 use super::exports::Exports;
 use super::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use crate::access::{Gate, InFlight, TrustedProxies};
+use crate::access::{AccessControl, InFlight, TrustedProxies};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
-use crate::render::Press;
+use crate::render::ParallelEncoder;
 use crate::search::Search;
 use crate::selections::SelectionCache;
 
@@ -26,7 +26,7 @@ pub struct App {
     /// Accounts and credits.
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
-    pub gate: Arc<Gate>,
+    pub access: Arc<AccessControl>,
     /// What runs for each key.
     pub in_flight: Arc<InFlight>,
     /// The time.
@@ -46,7 +46,7 @@ pub struct App {
     /// The drawn relations of the last state that was asked for.
     pub graph: GraphCache,
     /// Prints rows ahead of connections.
-    pub press: Arc<Press>,
+    pub encoder: Arc<ParallelEncoder>,
     /// Lengths of downloads.
     pub exports: Arc<Exports>,
 }

@@ -1,4 +1,4 @@
-//! How refusals of the books and of the gate are told to the client.
+//! How refusals of the books and of the access are told to the client.
 //!
 //! The only place where a refusal of theirs meets a status.
 

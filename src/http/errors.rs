@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::limits::http::FAULTS_BYTES_MAX;
-use crate::query::FAULTS_MAX;
+use crate::query::VALIDATION_ERRORS_MAX;
 
 /// What went wrong, as the wire names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,7 +194,7 @@ fn told_at_most(faults: &[FaultBody]) -> usize {
         bytes = bytes.saturating_add(length);
         bytes <= FAULTS_BYTES_MAX
     };
-    faults.iter().take(FAULTS_MAX).take_while(fits).count().max(1)
+    faults.iter().take(VALIDATION_ERRORS_MAX).take_while(fits).count().max(1)
 }
 
 /// A refusal on its way to the client.

@@ -95,7 +95,7 @@ fn digest(document: &Document<'_>) -> Result<String, FormatError> {
         let mut done = 0;
         loop {
             bytes.clear();
-            let progress = unit.print(done, &mut bytes)?;
+            let progress = unit.encode(done, &mut bytes)?;
             hash.update(&bytes);
             done = progress.rows;
             if progress.complete {

@@ -10,7 +10,7 @@ use super::errors::{ApiError, ErrorKind, FaultBody};
 use super::parameters::Parameters;
 use super::request_id;
 use super::target::{Target, TargetError};
-use crate::access::{Admission, Caller, Held};
+use crate::access::{Admission, Caller, Permit};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 use crate::limits::net::WAITED_HEADER;
@@ -103,7 +103,7 @@ pub struct Incoming {
     parameters: Vec<String>,
     caller: Option<Caller>,
     admission: Option<Admission>,
-    held: Option<Held>,
+    held: Option<Permit>,
     socket: ResponseSocket,
     /// For the request log.
     pub log: LogFields,
@@ -242,11 +242,11 @@ impl Incoming {
         self.caller = caller;
     }
 
-    pub(super) fn set_held(&mut self, held: Held) {
+    pub(super) fn set_held(&mut self, held: Permit) {
         self.held = Some(held);
     }
 
-    pub(super) fn take_held(&mut self) -> Option<Held> {
+    pub(super) fn take_held(&mut self) -> Option<Permit> {
         self.held.take()
     }
 

@@ -80,7 +80,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
+    use crate::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
     use crate::catalog::{Catalog, DataDirectory};
     use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
@@ -93,7 +93,7 @@ mod tests {
     use crate::net::{
         Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
     };
-    use crate::render::Press;
+    use crate::render::ParallelEncoder;
     use crate::selections::SelectionCache;
 
     const ROUTES: &[Route] = &[
@@ -116,7 +116,7 @@ mod tests {
         App {
             search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
-            gate: Arc::new(Gate::open(Arc::clone(&ledger), limits, now).unwrap()),
+            access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),
@@ -127,7 +127,7 @@ mod tests {
             trusted_proxies: TrustedProxies::parse(&[]).unwrap(),
             admin_token: AdminToken::load_or_create(&directory.admin_token(), |_| Ok(())).unwrap(),
             graph: crate::http::GraphCache::default(),
-            press: Arc::new(Press::new(1).unwrap()),
+            encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
         }
     }

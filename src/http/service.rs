@@ -1,4 +1,4 @@
-//! One request from its target to its answer: route, gate, handler, answer, log.
+//! One request from its target to its answer: route, access, handler, answer, log.
 //!
 //! Knows the order of the stops; knows no handler.
 
@@ -19,7 +19,7 @@ use super::router::{Found, Guard, Router};
 use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
-use crate::access::{Caller, Effort, Held, InFlightRefusal, Scope, Subject};
+use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::clock::Moment;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER};
@@ -72,7 +72,7 @@ impl Service {
         self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
         let now = self.app.clock.now();
         let admission = match self.surface {
-            Surface::Public { .. } => Some(self.app.gate.peek(Subject::Address(address), now)),
+            Surface::Public { .. } => Some(self.app.access.peek(Subject::Address(address), now)),
             Surface::Operator => None,
         };
         wire::standalone(response, admission.as_ref(), now, &self.surface, with_body)
@@ -94,9 +94,9 @@ impl Service {
         let Found { route, parameters } = found?;
         let work = work_of(route.pattern);
         if guard == Guard::Key {
-            let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
+            let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
             let caller = request.caller()?;
-            let held = self.enter(caller, effort, request.now());
+            let held = self.enter(caller, kind, request.now());
             let held = held.map_err(|refusal| refusal.uncharged(caller.account.credits()))?;
             request.set_held(held);
         }
@@ -120,15 +120,15 @@ impl Service {
         let now = request.now();
         // Of two keys none is the caller's.
         let presented = request.header("X-Api-Key").filter(|_| repeated != Some("X-Api-Key"));
-        let identity = self.app.gate.authenticate(presented, now);
+        let identity = self.app.access.authenticate(presented, now);
         let address = self.client_address(request);
         let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
         if guard == Guard::Uncounted {
-            let standing = self.app.gate.peek(subject, now);
+            let standing = self.app.access.peek(subject, now);
             request.set_admission(standing);
             return Ok(());
         }
-        match self.app.gate.admit(subject, now) {
+        match self.app.access.admit(subject, now) {
             Ok(admission) => request.set_admission(admission),
             Err(refusal) => {
                 let error = ApiError::from(&refusal);
@@ -151,8 +151,8 @@ impl Service {
     }
 
     /// What one key has running is bounded, so that it cannot take every worker.
-    fn enter(&self, caller: &Caller, effort: Effort, now: Moment) -> Result<Held, ApiError> {
-        self.app.in_flight.enter(caller.key.id(), effort).map_err(|refusal| {
+    fn enter(&self, caller: &Caller, kind: RequestKind, now: Moment) -> Result<Permit, ApiError> {
+        self.app.in_flight.acquire(caller.key.id(), kind).map_err(|refusal| {
             let (reason, limit) = match refusal {
                 InFlightRefusal::Requests { limit } => ("TOO_MANY_REQUESTS_IN_FLIGHT", limit),
                 InFlightRefusal::Streams { limit } => ("TOO_MANY_STREAMS", limit),

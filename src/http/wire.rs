@@ -16,7 +16,7 @@ use super::request_id;
 use super::response::{Body, MetaExtras, Response};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
 use super::surface::Surface;
-use crate::access::{Admission, Standing};
+use crate::access::{Admission, LimitStatus};
 use crate::clock::Moment;
 use crate::net::{AnswerFacts, ResponseWriter};
 
@@ -230,7 +230,7 @@ fn begin_head(
 fn rate_limit_text(admission: &Admission) -> Option<String> {
     let mut text = String::with_capacity(64);
     for (name, standing) in [("minute", &admission.minute), ("day", &admission.day)] {
-        let Some(Standing { remaining, reset_seconds, .. }) = standing else { continue };
+        let Some(LimitStatus { remaining, reset_seconds, .. }) = standing else { continue };
         if !text.is_empty() {
             text.push_str(", ");
         }

@@ -1,17 +1,17 @@
-//! Orders of the operator, and what is answered: one set of shapes for the admin listener and for the tools.
+//! Commands of the operator and their output, shared by the admin listener and the tools.
 //!
-//! An order that comes over the admin listener and one that the tools carry out on closed books take the same way
-//! and give the same answer. Knows no listener, no status code and no command line.
+//! A command over the admin listener and a command of the tools on closed books run the same code and give the same
+//! output. Does not depend on listeners, status codes or the command line.
 
-mod answer;
-mod key_orders;
-mod order;
-mod relation_answer;
-mod relation_orders;
+mod command;
+mod key_commands;
+mod output;
+mod relation_commands;
+mod relation_output;
 
-pub use answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
-    Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
+pub use command::{CommandError, Context, OperatorCommand};
+pub use output::{
+    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
+    CreatedKey, Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
 };
-pub use order::{Context, Order, OrderError};
-pub use relation_answer::{RelationAdded, RelationLine, Relations};
+pub use relation_output::{RelationAdded, RelationLine, Relations};

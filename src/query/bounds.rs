@@ -1,24 +1,24 @@
-//! What a comparison with a literal means for the keys of a column.
+//! Converts comparisons with literals into sets of column keys.
 
 use mercato_format::order::{float_key, integer_key, wide_key};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Texts};
 
-use crate::query::fault::{Fault, Reason};
 use crate::query::filter::{Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
 use crate::query::predicate::{highest_key, nan_key};
+use crate::query::validation_error::{Reason, ValidationError};
 use crate::words::quoted;
 
 /// Nanoseconds of a day.
 const DAY_NANOSECONDS: i128 = 86_400 * 1_000_000_000;
 
-/// A literal in the terms of a column.
+/// A literal converted to the type of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
     /// The floor of the stored integer.
     Integer(Floor),
-    /// A double.
+    /// A float.
     Float(f64),
     /// A text.
     Text(String),
@@ -27,15 +27,15 @@ pub enum Bound {
 /// Reads a literal for a column.
 ///
 /// # Errors
-/// A fault with reason `TYPE_MISMATCH`.
-pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Bound, Fault> {
+/// An error with reason `TYPE_MISMATCH`.
+pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Bound, ValidationError> {
     let refuse = |expected: &str, hint: &str| {
         let found = match value {
             Scalar::Text(text) => format!("the string {}", quoted(text)),
             other => other.type_name().to_owned(),
         };
         let message = format!("column {} holds {expected}, found {found}", quoted(&meta.name));
-        Fault::new(Reason::TypeMismatch, pointer, message, hint)
+        ValidationError::new(Reason::TypeMismatch, pointer, message, hint)
     };
     match (meta.kind, value) {
         (ColumnKind::Text, Scalar::Text(text)) => Ok(Bound::Text(text.clone())),
@@ -79,7 +79,8 @@ pub fn bound_of(meta: &ColumnMeta, value: &Scalar, pointer: &str) -> Result<Boun
     }
 }
 
-/// Keys below a bound (`None`: no key is), with or without the bound itself.
+/// The largest key below a bound, or up to it if `included`. The inner `None` means no such key, the outer one a damaged
+/// file.
 fn up_to(data: &ColumnData<'_>, bound: &Bound, included: bool) -> Option<Option<u128>> {
     Some(match data {
         ColumnData::Dictionary(column) => code_count(column, bound, included)?.checked_sub(1).map(u128::from),
@@ -99,7 +100,7 @@ fn up_to(data: &ColumnData<'_>, bound: &Bound, included: bool) -> Option<Option<
 fn integer_up_to(floor: Floor, included: bool, width: u8) -> Option<u128> {
     let last = if included || !floor.exact { floor.floor } else { floor.floor.checked_sub(1)? };
     if width == 16 {
-        // A literal beyond 128 bits on the lower side is below every value.
+        // A literal below the 128-bit range is below every value.
         return (floor.exact || floor.floor != i128::MIN).then(|| wide_key(last));
     }
     match i64::try_from(last) {
@@ -109,7 +110,8 @@ fn integer_up_to(floor: Floor, included: bool, width: u8) -> Option<u128> {
     }
 }
 
-/// The largest double's key that satisfies `<` or `<=`. A literal beyond all doubles stands between them and infinity.
+/// The key of the largest float that satisfies `<` or `<=`. A literal beyond all finite floats lies between them and
+/// infinity.
 fn float_up_to(value: f64, included: bool) -> Option<u128> {
     if value == f64::INFINITY {
         return Some(float_key(f64::MAX).into());
@@ -175,8 +177,8 @@ pub fn keys_of(data: &ColumnData<'_>, operator: Operator, bounds: &[Bound]) -> O
     })
 }
 
-/// The keys of doubles that are NaN, or of those that are finite; with `holds` false the keys of all other values.
-/// `None` when the file is damaged.
+/// The keys of NaN or of finite floats; with `holds` false, the keys of all other values. `None` when the file is
+/// damaged.
 #[must_use]
 pub fn class_keys(data: &ColumnData<'_>, operator: Operator, holds: bool) -> Option<KeySet> {
     let nan = nan_key(data).map_or(KeySet::empty(), |key| KeySet::range(key, key));
@@ -205,7 +207,7 @@ fn is_between_values(bound: &Bound) -> bool {
 pub fn prefix_keys(texts: &Texts<'_>, prefix: &[u8]) -> Option<KeySet> {
     let low = texts.lower_bound(prefix, false)?;
     let mut after = prefix.to_vec();
-    // The first text after all with this prefix: the prefix with its last byte that can grow, grown by one.
+    // The successor of the prefix: its last byte below 0xFF, incremented.
     while after.last() == Some(&0xFF) {
         after.pop();
     }

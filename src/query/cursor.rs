@@ -6,13 +6,13 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use mercato_format::Fingerprint;
 
-use crate::query::fault::{Fault, Reason};
 use crate::query::filter::Scalar;
 use crate::query::json::Json;
+use crate::query::validation_error::{Reason, ValidationError};
 
-/// Bytes of a cursor, at most.
+/// Length limit of a cursor.
 pub const CURSOR_BYTES_MAX: usize = 4096;
-/// Bytes of a text that a cursor repeats; a longer one is left to the row number alone.
+/// Length limit of a text inside a cursor. Longer texts are located by the row number alone.
 pub const SORT_VALUE_BYTES_MAX: usize = 2048;
 
 const LENIENT: GeneralPurposeConfig =
@@ -20,10 +20,10 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD_LENIENT: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, LENIENT);
 const URL_SAFE_LENIENT: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::URL_SAFE, LENIENT);
 
-/// What a cursor belongs to.
+/// The version and query of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// The store file.
+    /// Fingerprint of the store file.
     pub fingerprint: Fingerprint,
     /// Hash of filters, order and dataset.
     pub query: u64,
@@ -40,19 +40,19 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor of this service.
+    /// A cursor made by this service.
     #[must_use]
     pub fn new(value: Scalar, row: u32, binding: Binding) -> Cursor {
         Cursor { value, row, binding: Some(binding) }
     }
 
-    /// What the cursor belongs to; `None` for one with a bare row number.
+    /// The version and query of the cursor; `None` for a cursor with a bare row number.
     #[must_use]
     pub fn binding(&self) -> Option<Binding> {
         self.binding
     }
 
-    /// The text of the cursor.
+    /// Encodes the cursor.
     #[must_use]
     pub fn encode(&self) -> String {
         let value = match &self.value {
@@ -68,11 +68,11 @@ impl Cursor {
         STANDARD.encode(format!("{{\"lastSortValue\":{value},\"lastId\":\"{id}\"}}"))
     }
 
-    /// Reads a cursor.
+    /// Decodes a cursor.
     ///
     /// # Errors
-    /// A fault with reason `CURSOR_INVALID`.
-    pub fn decode(text: &str) -> Result<Cursor, Fault> {
+    /// An error with reason `CURSOR_INVALID`.
+    pub fn decode(text: &str) -> Result<Cursor, ValidationError> {
         if text.len() > CURSOR_BYTES_MAX {
             return Err(invalid(format!("expected at most {CURSOR_BYTES_MAX} bytes, found {}", text.len())));
         }
@@ -114,10 +114,10 @@ fn parse_id(id: &str) -> Option<(u32, Option<Binding>)> {
     Some((row, Some(Binding { fingerprint: fingerprint.parse().ok()?, query })))
 }
 
-/// A fault with reason `CURSOR_INVALID`.
-pub(crate) fn invalid(what: impl Into<String>) -> Fault {
+/// An error with reason `CURSOR_INVALID`.
+pub(crate) fn invalid(what: impl Into<String>) -> ValidationError {
     let message = format!("it cannot be used: {}", what.into());
-    Fault::new(
+    ValidationError::new(
         Reason::CursorInvalid,
         "/cursor",
         message,
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_reads_back_from_both_alphabets_with_and_without_padding() {
+    fn decodes_both_alphabets_with_and_without_padding() {
         for value in
             [Scalar::Null, Scalar::Number("901.00".into()), Scalar::Text("\"?~é".into()), Scalar::Bool(true)]
         {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_has_exactly_the_two_documented_keys() {
+    fn encodes_exactly_the_documented_keys() {
         let bytes = STANDARD.decode(Cursor::new(Scalar::Null, 5, binding()).encode()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_row_number_is_a_cursor() {
+    fn accepts_bare_row_number() {
         for id in ["12", "\"12\""] {
             let text = STANDARD.encode(format!("{{\"lastId\":{id},\"lastSortValue\":3}}"));
             let cursor = Cursor::decode(&text).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn rejects_invalid_cursors() {
         let encoded = |json: &str| STANDARD.encode(json);
         for text in [
             String::new(),

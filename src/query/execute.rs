@@ -1,50 +1,50 @@
-//! Runs a plan. Which way is taken depends on exact counts from the indexes and on the budget of the walk; every way
-//! gives the same rows. `N` rows, `F` expected matches, `k` rows wanted:
+//! Executes a plan. Exact counts of the indexes and the budget of a scan select the strategy; all strategies give the
+//! same rows. `N` rows, `F` expected matches, `k` rows wanted:
 //!
-//! 1. no filter, or one on the sort column alone: a slice of the permutation;
-//! 2. file order: rows found by the rarest indexed test where that is cheaper, else zone by zone until `k` are found;
-//! 3. sorted: walk the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
+//! 1. No filter, or one on the sort column alone: a slice of the permutation.
+//! 2. File order: rows from the most selective index where that is cheaper, else zone by zone until `k` are found.
+//! 3. sorted: scan the permutation and test each row where `k·N/F` visits cost less than finding all matches, for at
 //!    most four times the visits expected;
-//! 4. sorted, else: all matches, then the first `k` by selection.
+//! 4. Sorted otherwise: all matches, then the top `k`.
 //!
-//! No way costs more for a deeper page, except an `offset` into filtered rows.
+//! No strategy costs more for a deeper page, except an `offset` into filtered rows.
 
 use std::sync::Arc;
 
 use mercato_format::FormatError;
 
+use crate::query::file_scan::FileScan;
+use crate::query::index_scan::IndexScan;
 use crate::query::matcher::{LeafMatcher, Node};
-use crate::query::natural::FileWalk;
 use crate::query::plan::{PaginationMode, Plan, SORTED_ROWS_MAX, Start};
 use crate::query::request::SortDirection;
 use crate::query::selection::{LIST_SHARE, Selection};
 use crate::query::top_k::TopRows;
-use crate::query::walk::RankWalk;
 
-/// Rows tested at a time while a permutation is walked.
-const WALK_BLOCK_ROWS: usize = 4096;
-/// Visits granted to every walk, so that small tables are never planned twice.
-const WALK_VISITS_MIN: f64 = 65_536.0;
-/// Rows that an index finds and that are tested sooner than a selection of them is made.
+/// Rows tested at a time while a permutation is scanned.
+const SCAN_BLOCK_ROWS: usize = 4096;
+/// Visits granted to every scan, so that small tables never change strategy.
+const SCAN_VISITS_MIN: f64 = 65_536.0;
+/// Index matches below which testing them is cheaper than building a selection.
 const FEW_ROWS_MAX: u64 = 10_000;
 /// Rows collected from a selection at a time.
 const SELECTION_BLOCK_ROWS: usize = 8192;
-/// Costs in nanoseconds of testing a row inside a zone, and of testing a row found by an index.
+/// Nanoseconds to test a row inside a zone, and to test a row found by an index.
 const ZONE_ROW_COST: f64 = 0.4;
 const PROBE_COST: f64 = 4.0;
-/// Nanoseconds for a row visited along a permutation and tested: rows lie far apart.
+/// Nanoseconds to visit and test a row along a permutation: rows lie far apart.
 const VISIT_COST: f64 = 20.0;
-/// Nanoseconds for a match whose sort key is fetched and compared.
+/// Nanoseconds to fetch and compare the sort key of a match.
 const TOP_ROW_COST: f64 = 10.0;
-/// Nanoseconds for a row when a list from an index has to be put in row order.
+/// Nanoseconds per row to sort an index list into row order.
 const SORT_COST: f64 = 15.0;
 
-/// Where complete selections are kept between the pages of a walk.
+/// A cache of complete selections.
 pub trait Selections: Sync {
-    /// The selection of a filter on a store file, built by `build` when it is not at hand.
+    /// Returns the selection of a filter on a store file; `build` runs on a miss.
     ///
     /// # Errors
-    /// What `build` says.
+    /// The error of `build`.
     fn get(
         &self,
         table: mercato_format::Fingerprint,
@@ -53,7 +53,7 @@ pub trait Selections: Sync {
     ) -> Result<Arc<Selection>, FormatError>;
 }
 
-/// Keeps nothing.
+/// A cache that keeps nothing.
 pub struct NoSelections;
 
 impl Selections for NoSelections {
@@ -70,17 +70,17 @@ impl Selections for NoSelections {
 /// One page of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// Row numbers in the order asked for.
+    /// Row numbers in the requested order.
     pub rows: Vec<u32>,
     /// The cursor of the next page; `None` exactly when there is no further row.
     pub next_cursor: Option<String>,
-    /// Matching rows in all, where an index knows or the request wants them counted.
+    /// The total of matching rows, if an index gives it or the request wants an exact count.
     pub total_rows: Option<u64>,
-    /// How the rows were counted off.
+    /// The pagination mode.
     pub mode: PaginationMode,
 }
 
-/// Runs a plan.
+/// Executes a plan.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -97,8 +97,8 @@ pub fn execute(plan: &Plan<'_>, selections: &dyn Selections) -> Result<Page, For
     Ok(Page { rows, next_cursor, total_rows, mode: plan.mode() })
 }
 
-/// Matching rows in all, where an index knows or the request wants them counted. Depends on the schema and the request
-/// only.
+/// The total of matching rows, if an index gives it or the request wants an exact count. Depends on the schema and the
+/// request only.
 ///
 /// # Errors
 /// As [`execute`].
@@ -121,13 +121,13 @@ pub fn count_rows(plan: &Plan<'_>, selections: &dyn Selections) -> Result<u64, F
     };
     match total {
         Some(total) => Ok(total.saturating_sub(offset).min(plan.limit)),
-        // Rows in another order are as many.
+        // The order does not change the count.
         None => Ok(in_file_order(plan, limit, selections)?.len() as u64),
     }
 }
 
-/// Whether counting `limit` rows would look at most of the file anyway, so that all matches can as well be counted and
-/// kept: fewer rows than that are expected, and no index leads to them at once.
+/// Whether counting `limit` rows would scan most of the file: fewer matches are expected, and no selective index
+/// exists. Then all matches are counted and cached.
 fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
     let rows = plan.table.row_count();
     let by_index = cheaper_driver(&plan.filter, limit, rows).and_then(LeafMatcher::count);
@@ -135,7 +135,7 @@ fn is_worth_keeping(plan: &Plan<'_>, limit: usize) -> bool {
         && by_index.is_none_or(|count| count > FEW_ROWS_MAX)
 }
 
-/// Counts all rows that match the filter of a plan, whatever its page.
+/// Counts all matches of a plan's filter, independent of its page.
 ///
 /// # Errors
 /// As [`execute`].
@@ -154,10 +154,10 @@ fn first_rows(plan: &Plan<'_>, wanted: usize, selections: &dyn Selections) -> Re
     }
 }
 
-/// The walk in file order that begins where the plan does; an offset into filtered rows is not skipped yet.
-pub(crate) fn file_walk(plan: &Plan<'_>) -> FileWalk {
+/// A file scan from the start of the plan. An offset into filtered rows is not applied yet.
+pub(crate) fn file_scan(plan: &Plan<'_>) -> FileScan {
     let after = if let Start::Row(row) = plan.start { Some(row) } else { None };
-    FileWalk::new(plan.table.row_count(), plan.direction, after)
+    FileScan::new(plan.table.row_count(), plan.direction, after)
 }
 
 fn in_file_order(
@@ -166,13 +166,13 @@ fn in_file_order(
     selections: &dyn Selections,
 ) -> Result<Vec<u32>, FormatError> {
     let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
-    let mut walk = file_walk(plan);
+    let mut scan = file_scan(plan);
     match (&plan.filter, plan.start) {
         (Node::All, start) => {
             if let Start::Offset(offset) = start {
-                walk.skip_rows(offset);
+                scan.skip_rows(offset);
             }
-            walk.fill_all(wanted, &mut rows);
+            scan.fill_all(wanted, &mut rows);
         }
         (_, Start::Offset(offset)) if offset > 0 => {
             let selection = selection(plan, selections)?;
@@ -183,13 +183,13 @@ fn in_file_order(
         }
         (filter, _) => match cheaper_driver(filter, wanted, plan.table.row_count()) {
             Some(driver) => by_driver(plan, driver, wanted, &mut rows)?,
-            None => walk.fill(filter, wanted, usize::MAX, &mut rows)?,
+            None => scan.fill(filter, wanted, usize::MAX, &mut rows)?,
         },
     }
     Ok(rows)
 }
 
-/// The rarest indexed test, where finding rows by it costs less than going through zones until there are enough.
+/// The most selective indexed test, if its rows are cheaper than scanning zones.
 fn cheaper_driver<'n, 't>(filter: &'n Node<'t>, wanted: usize, rows: u32) -> Option<&'n LeafMatcher<'t>> {
     let driver = filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).min_by_key(|leaf| leaf.count())?;
     let count = driver.count()?;
@@ -202,7 +202,7 @@ fn cheaper_driver<'n, 't>(filter: &'n Node<'t>, wanted: usize, rows: u32) -> Opt
     (count as f64 * per_row < scanned * ZONE_ROW_COST * tests).then_some(driver)
 }
 
-/// Whether the test's ranks hold rows in row order.
+/// Whether the ranks of the test are in row order.
 fn is_one_run(leaf: &LeafMatcher<'_>) -> bool {
     let one = leaf.ranks.as_deref().is_some_and(|ranks| ranks.len() <= 1);
     let single_key = match &leaf.test {
@@ -213,7 +213,7 @@ fn is_one_run(leaf: &LeafMatcher<'_>) -> bool {
     one && (single_key || matches!(leaf.data.order(), mercato_format::RowOrder::FileOrder { .. }))
 }
 
-/// Rows that an index finds, tested in blocks until there are enough.
+/// Tests the rows of an index in blocks until enough match.
 fn by_driver(
     plan: &Plan<'_>,
     driver: &LeafMatcher<'_>,
@@ -242,7 +242,7 @@ fn by_driver(
     if plan.direction == SortDirection::Descending {
         found.reverse();
     }
-    for block in found.chunks(WALK_BLOCK_ROWS) {
+    for block in found.chunks(SCAN_BLOCK_ROWS) {
         let mut block = block.to_vec();
         plan.filter.retain(&mut block)?;
         rows.extend(block.iter().take(wanted - rows.len()));
@@ -268,45 +268,45 @@ fn sorted(
     let offset = if let Start::Offset(offset) = plan.start { offset } else { 0 };
     let indexed = plan.table.column(column)?.order().is_known();
     if indexed {
-        let (mut walk, left) = rank_walk(plan, column)?;
+        let (mut scan, left) = index_scan(plan, column)?;
         if left == 0.0 {
-            walk.skip(offset)?;
+            scan.skip(offset)?;
             let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
-            walk.fill(wanted, &mut rows)?;
+            scan.fill(wanted, &mut rows)?;
             return Ok(rows);
         }
-        if let Some(rows) = walk_and_test(plan, walk, left, offset, wanted)? {
+        if let Some(rows) = scan_and_test(plan, scan, left, offset, wanted)? {
             return Ok(rows);
         }
     }
     if indexed && offset.saturating_add(wanted as u64) > SORTED_ROWS_MAX {
         let selection = selection(plan, selections)?;
-        return walk_selection(rank_walk(plan, column)?.0, &selection, offset, wanted);
+        return scan_selection(index_scan(plan, column)?.0, &selection, offset, wanted);
     }
     top_rows(plan, column, offset, wanted, selections)
 }
 
-/// The walk along the sort column, restricted to the ranks that the filter allows there, and the share of those rows
-/// that the rest of the filter is expected to let pass; 0 when there is nothing left to test.
-pub(crate) fn rank_walk<'t>(plan: &Plan<'t>, column: usize) -> Result<(RankWalk<'t>, f64), FormatError> {
+/// An index scan along the sort column, restricted to the ranks that the filter allows, and the expected share of rows
+/// that pass the other tests; 0 without other tests.
+pub(crate) fn index_scan<'t>(plan: &Plan<'t>, column: usize) -> Result<(IndexScan<'t>, f64), FormatError> {
     let on_sort_column = plan.filter.conjuncts().find(|leaf| leaf.column == column && leaf.ranks.is_some());
     let allowed = on_sort_column.and_then(|leaf| leaf.ranks.as_deref());
-    let mut walk = RankWalk::new(plan.table, column, plan.direction, allowed)?;
+    let mut scan = IndexScan::new(plan.table, column, plan.direction, allowed)?;
     if let Start::Position(position) = &plan.start {
-        walk.seek(position)?;
+        scan.seek(position)?;
     }
     let own = on_sort_column
         .map_or(1.0, |leaf| leaf.count().unwrap_or(0) as f64 / f64::from(plan.table.row_count().max(1)));
     let nothing_left =
         matches!(plan.filter, Node::All) || (on_sort_column.is_some() && plan.filter.only_leaf().is_some());
     let left = if nothing_left { 0.0 } else { (plan.filter.density() / own.max(1e-12)).clamp(1e-9, 1.0) };
-    Ok((walk, left))
+    Ok((scan, left))
 }
 
-/// Walks the permutation and tests every row; `None` when that looks dear, or turns out to be.
-fn walk_and_test(
+/// Scans the permutation and tests every row; `None` when that is, or turns out to be, too expensive.
+fn scan_and_test(
     plan: &Plan<'_>,
-    mut walk: RankWalk<'_>,
+    mut scan: IndexScan<'_>,
     density: f64,
     offset: u64,
     wanted: usize,
@@ -315,14 +315,14 @@ fn walk_and_test(
     if needed / density * VISIT_COST > all_matches_cost(plan) {
         return Ok(None);
     }
-    let mut visits_left = (4.0 * needed / density).max(WALK_VISITS_MIN);
-    let block = ((needed / density) as usize).clamp(64, WALK_BLOCK_ROWS);
+    let mut visits_left = (4.0 * needed / density).max(SCAN_VISITS_MIN);
+    let block = ((needed / density) as usize).clamp(64, SCAN_BLOCK_ROWS);
     let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
     let mut rows = Vec::with_capacity(wanted.min(plan.table.row_count() as usize));
     let mut candidates = Vec::with_capacity(block);
     loop {
         candidates.clear();
-        walk.fill(block, &mut candidates)?;
+        scan.fill(block, &mut candidates)?;
         let at_end = candidates.len() < block;
         visits_left -= candidates.len() as f64;
         plan.filter.retain(&mut candidates)?;
@@ -338,7 +338,7 @@ fn walk_and_test(
     }
 }
 
-/// Nanoseconds, about, for finding all matches and the sort key of each.
+/// Estimated nanoseconds to find all matches and their sort keys.
 fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     let rows = f64::from(plan.table.row_count());
     let tests = plan.filter.leaf_count() as f64;
@@ -350,9 +350,9 @@ fn all_matches_cost(plan: &Plan<'_>) -> f64 {
     find + plan.filter.density() * rows * TOP_ROW_COST
 }
 
-/// A page too deep to be sorted in memory: walks the permutation over a selection that is complete.
-fn walk_selection(
-    mut walk: RankWalk<'_>,
+/// A page too deep to sort in memory: scans the permutation against a complete selection.
+fn scan_selection(
+    mut scan: IndexScan<'_>,
     selection: &Selection,
     offset: u64,
     wanted: usize,
@@ -362,7 +362,7 @@ fn walk_selection(
     let mut candidates = Vec::with_capacity(SELECTION_BLOCK_ROWS);
     loop {
         candidates.clear();
-        walk.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
+        scan.fill(SELECTION_BLOCK_ROWS, &mut candidates)?;
         let at_end = candidates.len() < SELECTION_BLOCK_ROWS;
         candidates.retain(|row| selection.contains(*row));
         let skipped = skip.min(candidates.len());
@@ -374,7 +374,7 @@ fn walk_selection(
     }
 }
 
-/// All matches, then the first of them by selection.
+/// Finds all matches, then the top rows.
 fn top_rows(
     plan: &Plan<'_>,
     column: usize,
@@ -389,10 +389,10 @@ fn top_rows(
     let mut top = TopRows::new(plan.table, column, plan.direction, position, kept)?;
     let mut block = Vec::with_capacity(SELECTION_BLOCK_ROWS);
     if let Node::All = plan.filter {
-        let mut walk = FileWalk::new(plan.table.row_count(), SortDirection::Ascending, None);
+        let mut scan = FileScan::new(plan.table.row_count(), SortDirection::Ascending, None);
         loop {
             block.clear();
-            walk.fill_all(SELECTION_BLOCK_ROWS, &mut block);
+            scan.fill_all(SELECTION_BLOCK_ROWS, &mut block);
             if block.is_empty() {
                 return Ok(top.into_rows(skip));
             }

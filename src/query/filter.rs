@@ -1,34 +1,34 @@
-//! The filter grammar: from JSON to an expression of conditions. Knows no schema, so a column is still only a name.
+//! Parses filters from JSON into expressions. Does not depend on a schema: a column is only a name.
 
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::json::Json;
+use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::{grouped, quoted};
 
-/// Nested `$and`, `$or`, `$not`, at most.
+/// Depth limit of `$and`, `$or` and `$not`.
 pub const DEPTH_MAX: usize = 5;
-/// Conditions of one filter, at most.
+/// Limit of conditions in a filter.
 pub const CONDITIONS_MAX: usize = 100;
-/// Values of one `in` or `nin`, at most.
+/// Limit of values in `in` or `nin`.
 pub const LIST_VALUES_MAX: usize = 10_000;
-/// Objects of one filter, at most: more than as many conditions, each as deep as allowed, can need.
+/// Limit of objects in a filter: enough for the most conditions at the greatest depth.
 const OBJECTS_MAX: usize = 2 * CONDITIONS_MAX * DEPTH_MAX;
-/// Members of one object that are read. Nearly each is a condition or a fault, so one with more is refused for these.
+/// Limit of members in an object. Nearly every member is a condition or an error, and both have lower limits.
 const MEMBERS_MAX: usize = 2 * CONDITIONS_MAX;
 
-/// What a condition does with its column.
+/// The operator of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// Equal.
     Eq,
     /// Not equal, and not null.
     Ne,
-    /// Above.
+    /// Greater.
     Gt,
-    /// Above or equal.
+    /// Greater or equal.
     Gte,
-    /// Below.
+    /// Less.
     Lt,
-    /// Below or equal.
+    /// Less or equal.
     Lte,
     /// Equal to one of a list.
     In,
@@ -36,7 +36,7 @@ pub enum Operator {
     Nin,
     /// From the first to the second value, both included.
     Between,
-    /// Has the text inside.
+    /// Contains the text.
     Contains,
     /// Begins with the text.
     StartsWith,
@@ -68,7 +68,7 @@ const OPERATORS: [(&str, Operator); 15] = [
     ("isFinite", Operator::IsFinite),
 ];
 
-/// What joins conditions.
+/// Logical connectives.
 pub(super) const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
 
 impl Operator {
@@ -93,7 +93,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The type in words.
+    /// The type name for messages.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -108,20 +108,20 @@ impl Scalar {
 /// One comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Where the value stands in the body.
+    /// JSON pointer of the value.
     pub pointer: String,
-    /// The name as written, `$$` already taken off.
+    /// The name as written, without the escape `$$`.
     pub name: String,
-    /// The value stood alone, so that a suffix of the name may mean a bound.
+    /// Whether the value is a plain literal, so that a suffix of the name may mean a bound.
     pub plain: bool,
     /// The comparison.
     pub operator: Operator,
-    /// The literals: one, two for `between`, any number for `in` and `nin`; none where they could not be read.
+    /// The literals: one; two for `between`; any number for `in` and `nin`; none if invalid.
     pub values: Vec<Scalar>,
 }
 
 impl Condition {
-    /// Where the name of the column stands in the body.
+    /// JSON pointer of the column name.
     #[must_use]
     pub fn key_pointer(&self) -> &str {
         let parent = self.pointer.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -132,18 +132,18 @@ impl Condition {
 /// A filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expression {
-    /// All hold.
+    /// All of the parts.
     And(Vec<Expression>),
-    /// At least one holds.
+    /// At least one of the parts.
     Or(Vec<Expression>),
-    /// Does not hold.
+    /// Negation.
     Not(Box<Expression>),
     /// A comparison.
     Condition(Condition),
 }
 
 impl Expression {
-    /// A text that is the same for filters that differ in the order of their keys only.
+    /// A canonical text, equal for filters that differ only in the order of their keys.
     #[must_use]
     pub fn canonical(&self) -> String {
         match self {
@@ -166,52 +166,53 @@ fn joined(parts: &[Expression], mark: &str) -> String {
 
 /// Reads the `filters` of a request; `None` when it has no condition.
 ///
-/// With it come the faults that can be found without a schema: the first [`FAULTS_MAX`], and what is too large. If there
-/// are any, the expression is what is left, in which a condition without values stands for one that cannot be read, so
-/// that its column can be looked for all the same.
-pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<Fault>) {
-    let mut parser = Parser { conditions: 0, objects: 0, faults: Vec::new() };
+/// Also returns the errors that need no schema, the first [`VALIDATION_ERRORS_MAX`]. With errors, the expression is
+/// what could be read; a condition without values stands for an invalid one, so that its column is still checked.
+pub fn parse_filters(pointer: &str, value: Json<'_>) -> (Option<Expression>, Vec<ValidationError>) {
+    let mut parser = Parser { conditions: 0, objects: 0, errors: Vec::new() };
     let expression = parser.object(pointer, value, 0);
     let too_large = |most: usize, what: &str, hint: &str| {
         let message = format!("expected at most {most} {what}, found more");
-        Fault::new(Reason::FilterTooLarge, pointer, message, hint)
+        ValidationError::new(Reason::FilterTooLarge, pointer, message, hint)
     };
     if parser.conditions > CONDITIONS_MAX {
         let hint = "use `in` for many values of one column";
-        parser.faults.insert(0, too_large(CONDITIONS_MAX, "conditions", hint));
+        parser.errors.insert(0, too_large(CONDITIONS_MAX, "conditions", hint));
     }
     if parser.objects > OBJECTS_MAX {
-        parser.faults.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
+        parser.errors.insert(0, too_large(OBJECTS_MAX, "objects", "leave out those that are empty"));
     }
     let expression = match expression {
         Some(Expression::And(parts)) if parts.is_empty() => None,
         other => other,
     };
-    (expression, parser.faults)
+    (expression, parser.errors)
 }
 
-/// A condition that cannot be read: only its column can be looked for.
+/// An invalid condition, kept to check its column.
 fn unread(pointer: &str, name: &str, plain: bool) -> Expression {
     let (pointer, name, values) = (pointer.to_owned(), name.to_owned(), Vec::new());
     Expression::Condition(Condition { pointer, name, plain, operator: Operator::Eq, values })
 }
 
-/// Reads on only while what it has found can still be taken, or more of what is wrong with it can be told.
+/// Whether a limit is reached and parsing should stop.
 struct Parser {
     conditions: usize,
     objects: usize,
-    faults: Vec<Fault>,
+    errors: Vec<ValidationError>,
 }
 
 impl Parser {
-    fn is_at_its_end(&self) -> bool {
-        self.conditions > CONDITIONS_MAX || self.objects > OBJECTS_MAX || self.faults.len() >= FAULTS_MAX
+    fn is_full(&self) -> bool {
+        self.conditions > CONDITIONS_MAX
+            || self.objects > OBJECTS_MAX
+            || self.errors.len() >= VALIDATION_ERRORS_MAX
     }
 
     fn object(&mut self, pointer: &str, value: Json<'_>, depth: usize) -> Option<Expression> {
         if depth > DEPTH_MAX {
             let message = format!("conditions are nested more than {DEPTH_MAX} deep");
-            self.fault(
+            self.refuse(
                 Reason::FilterTooDeep,
                 pointer,
                 message,
@@ -222,7 +223,7 @@ impl Parser {
         self.objects += 1;
         let Some(members) = value.members(MEMBERS_MAX) else {
             let message = format!("expected an object of conditions, found {}", value.type_name());
-            self.fault(
+            self.refuse(
                 Reason::WrongType,
                 pointer,
                 message,
@@ -233,13 +234,13 @@ impl Parser {
         let mut parts = Vec::with_capacity(members.len().min(CONDITIONS_MAX));
         let mut names: Vec<&str> = Vec::with_capacity(members.len());
         for (name, value) in &members {
-            if self.is_at_its_end() {
+            if self.is_full() {
                 break;
             }
             let pointer = pointer_to(pointer, name);
             if names.contains(&name.as_str()) {
                 let message = "the key occurs more than once";
-                self.fault(
+                self.refuse(
                     Reason::DuplicateField,
                     &pointer,
                     message,
@@ -272,8 +273,8 @@ impl Parser {
             (_, None) if name.starts_with('$') => {
                 let message = format!("there is no operator {}", quoted(name));
                 let hint = "use `$and`, `$or` or `$not`; write `$$name` for a column that begins with `$`";
-                let fault = Fault::new(Reason::UnknownOperator, pointer, message, hint);
-                self.push(fault.with_names(name, CONNECTIVES.into_iter()));
+                let error = ValidationError::new(Reason::UnknownOperator, pointer, message, hint);
+                self.push(error.with_names(name, CONNECTIVES.into_iter()));
             }
             (_, None) => self.column(pointer, name, value, parts),
         }
@@ -286,12 +287,12 @@ impl Parser {
                 None => format!("expected a list of objects, found {}", value.type_name()),
                 Some(items) => format!("expected 1 to {CONDITIONS_MAX} objects, found {}", items.len()),
             };
-            self.fault(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
+            self.refuse(Reason::WrongType, pointer, message, "send a list such as [{\"a\": 1}, {\"b\": 2}]");
             return None;
         }
         let mut parts = Vec::with_capacity(items.len());
         for (number, item) in items.into_iter().enumerate() {
-            if self.is_at_its_end() {
+            if self.is_full() {
                 break;
             }
             parts.extend(self.object(&pointer_to(pointer, &number.to_string()), item, depth + 1));
@@ -303,7 +304,7 @@ impl Parser {
     fn column(&mut self, pointer: &str, name: &str, value: Json<'_>, parts: &mut Vec<Expression>) {
         if let Some(members) = value.members(MEMBERS_MAX) {
             if members.is_empty() {
-                self.fault(
+                self.refuse(
                     Reason::WrongType,
                     pointer,
                     "expected at least one operator",
@@ -313,14 +314,14 @@ impl Parser {
             }
             let mut seen: Vec<&str> = Vec::with_capacity(OPERATORS.len());
             for (operator, value) in &members {
-                if self.is_at_its_end() {
+                if self.is_full() {
                     break;
                 }
                 let at = pointer_to(pointer, operator);
                 if seen.contains(&operator.as_str()) {
                     let message = format!("the operator {} occurs more than once", quoted(operator));
                     let hint = "keep one of them; to compare twice, put each into an object of `$and`";
-                    self.fault(Reason::DuplicateField, &at, message, hint);
+                    self.refuse(Reason::DuplicateField, &at, message, hint);
                     continue;
                 }
                 seen.push(operator);
@@ -328,9 +329,13 @@ impl Parser {
                     self.condition(&at, name, *found, *value, false, parts);
                 } else {
                     let message = format!("there is no operator {}", quoted(operator));
-                    let fault =
-                        Fault::new(Reason::UnknownOperator, &at, message, "use one of the operators allowed");
-                    self.push(fault.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
+                    let error = ValidationError::new(
+                        Reason::UnknownOperator,
+                        &at,
+                        message,
+                        "use one of the operators allowed",
+                    );
+                    self.push(error.with_names(operator, OPERATORS.iter().map(|(name, _)| *name)));
                     parts.push(unread(&at, name, false));
                 }
             }
@@ -381,7 +386,7 @@ impl Parser {
                         Some(items) => format!("expected {wanted}, found {}", grouped(items.len() as u64)),
                     };
                     let hint = format!("`{}` takes {wanted}", operator.name());
-                    self.fault(Reason::WrongType, pointer, message, hint);
+                    self.refuse(Reason::WrongType, pointer, message, hint);
                     return None;
                 }
                 let step = |number: usize| move || pointer_to(pointer, &number.to_string());
@@ -403,7 +408,7 @@ impl Parser {
             Json::Null if null => return Some(Scalar::Null),
             Json::Null => {
                 let hint = "null equals nothing; use {\"isNull\": true}, if need be inside `$or`";
-                self.fault(Reason::WrongType, &pointer(), "expected a value, found null", hint);
+                self.refuse(Reason::WrongType, &pointer(), "expected a value, found null", hint);
                 return None;
             }
             Json::Bool(value) => return Some(Scalar::Bool(value)),
@@ -416,18 +421,18 @@ impl Parser {
             Json::Array(_) | Json::Object(_) => (),
         }
         let message = format!("expected a literal, found {}", value.type_name());
-        self.fault(Reason::WrongType, &pointer(), message, "send a string, a number or a boolean");
+        self.refuse(Reason::WrongType, &pointer(), message, "send a string, a number or a boolean");
         None
     }
 
-    fn fault(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
-        self.push(Fault::new(reason, pointer, message, hint));
+    fn refuse(&mut self, reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.push(ValidationError::new(reason, pointer, message, hint));
     }
 
-    /// Keeps a fault; the first ones say enough.
-    fn push(&mut self, fault: Fault) {
-        if self.faults.len() < FAULTS_MAX {
-            self.faults.push(fault);
+    /// Adds an error, up to the limit.
+    fn push(&mut self, error: ValidationError) {
+        if self.errors.len() < VALIDATION_ERRORS_MAX {
+            self.errors.push(error);
         }
     }
 }

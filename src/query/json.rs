@@ -1,9 +1,9 @@
-//! A request body taken apart lazily, one level at a time: numbers keep their text, and repeated names are seen.
+//! Lazy JSON parsing, one level at a time: keeps the text of numbers and sees repeated names.
 
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON value that is looked into one level at a time.
+/// A JSON value, parsed one level at a time.
 #[derive(Debug, Clone, Copy)]
 pub enum Json<'a> {
     /// `null`.
@@ -20,7 +20,7 @@ pub enum Json<'a> {
     Object(&'a RawValue),
 }
 
-/// Gathers the first members of an object, in order and with repeated names; the others are only checked.
+/// Collects the first members of an object, in order and with repeated names; only validates the others.
 struct FirstMembers {
     most: usize,
 }
@@ -44,10 +44,10 @@ impl<'de> Visitor<'de> for FirstMembers {
 }
 
 impl<'a> Json<'a> {
-    /// Reads a whole text.
+    /// Parses a whole text.
     ///
     /// # Errors
-    /// What `serde_json` says of the first mistake, with line and column.
+    /// The first syntax error with line and column.
     pub fn parse(text: &'a [u8]) -> Result<Json<'a>, serde_json::Error> {
         serde_json::from_slice::<&RawValue>(text).map(Json::of)
     }
@@ -87,7 +87,7 @@ impl<'a> Json<'a> {
         serde_json::from_str(raw.get()).ok()
     }
 
-    /// The type in words, for whoever sent something else than what was expected.
+    /// The type name for messages.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_members_are_given_with_repeated_names_and_the_others_are_left() {
+    fn returns_first_members_with_repeated_names() {
         let json = Json::parse(br#"{"a": 1, "a": [2], "b": {"c": 3}}"#).unwrap();
         let names =
             |most: usize| json.members(most).unwrap().into_iter().map(|(name, _)| name).collect::<Vec<_>>();

@@ -7,13 +7,13 @@ pub struct KeySet {
 }
 
 impl KeySet {
-    /// The set of no key.
+    /// The empty set.
     #[must_use]
     pub fn empty() -> KeySet {
         KeySet::default()
     }
 
-    /// All keys from `low` to `high`, both included; no key when they are the wrong way round.
+    /// All keys from `low` to `high`, inclusive; empty when `low` is above `high`.
     #[must_use]
     pub fn range(low: u128, high: u128) -> KeySet {
         KeySet { ranges: if low <= high { vec![(low, high)] } else { Vec::new() } }
@@ -40,19 +40,19 @@ impl KeySet {
         &self.ranges
     }
 
-    /// Whether there is no key.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Keys of both.
+    /// Keys in either set.
     #[must_use]
     pub fn union(&self, other: &KeySet) -> KeySet {
         KeySet::of_ranges(self.ranges.iter().chain(&other.ranges).copied().collect())
     }
 
-    /// Keys of each.
+    /// Keys in both sets.
     #[must_use]
     pub fn intersection(&self, other: &KeySet) -> KeySet {
         let mut ranges = Vec::new();
@@ -85,7 +85,7 @@ impl KeySet {
         KeySet::of_ranges(ranges)
     }
 
-    /// Whether the set has a key.
+    /// Whether the set contains a key.
     #[inline]
     #[must_use]
     pub fn contains(&self, key: u128) -> bool {
@@ -96,7 +96,7 @@ impl KeySet {
         self.ranges.get(at).is_some_and(|(low, _)| *low <= key)
     }
 
-    /// Whether all keys from `low` to `high` are in the set, none is, or some may be.
+    /// Whether the set covers all, some or none of the keys from `low` to `high`.
     #[must_use]
     pub fn covers(&self, low: u128, high: u128) -> Coverage {
         let at = self.ranges.partition_point(|(_, end)| *end < low);
@@ -108,14 +108,14 @@ impl KeySet {
     }
 }
 
-/// How much of something is in a set.
+/// The coverage of a range by a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coverage {
-    /// Nothing.
+    /// None.
     None,
-    /// Perhaps something.
+    /// Possibly some.
     Some,
-    /// Everything.
+    /// All.
     All,
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_key_space_do_not_overflow() {
+    fn key_space_bounds_do_not_overflow() {
         let all = KeySet::range(0, u128::MAX);
         assert!(all.complement(u128::MAX).is_empty());
         assert_eq!(KeySet::empty().complement(u128::MAX), all);

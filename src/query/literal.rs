@@ -1,5 +1,6 @@
-//! Literals of filters and cursors, exactly: numbers as digits and exponent, datetimes as nanoseconds.
-//! Knows no column; what a literal means for a column is said in `bounds`.
+//! Exact literals of filters and cursors: numbers as digits and exponent, datetimes as nanoseconds.
+//!
+//! Does not depend on columns; `bounds` converts literals for a column.
 
 use std::str::FromStr;
 
@@ -21,25 +22,25 @@ pub struct Decimal {
 pub struct Floor {
     /// The integer.
     pub floor: i128,
-    /// Whether nothing was cut off.
+    /// Whether the floor is exact.
     pub exact: bool,
 }
 
-/// Digits of the fraction of a second that are read: nanoseconds.
+/// Fraction digits of a second: nanoseconds.
 const FRACTION_DIGITS_MAX: usize = 9;
-/// Digits of an expanded year, at least (ISO 8601, and what is printed) and at most: more than any column can hold.
+/// Minimum and maximum digits of an expanded year (ISO 8601): more than any column can hold.
 const YEAR_DIGITS: std::ops::RangeInclusive<usize> = 6..=18;
-/// Years after which the calendar repeats, weekdays too.
+/// Cycle of the calendar in years.
 const CYCLE_YEARS: i64 = 400;
-/// Nanoseconds of these years.
+/// Nanoseconds of a cycle.
 const CYCLE_NANOSECONDS: i128 = 146_097 * 86_400 * 1_000_000_000;
-/// Digits of a literal, at most. The widest exact column has 76.
+/// Limit of digits in a literal. The widest exact column has 76.
 const DIGITS_MAX: usize = 400;
 
 impl FromStr for Decimal {
     type Err = ();
 
-    /// Reads a JSON number; a leading `+` or spaces are not taken.
+    /// Parses a JSON number; refuses a leading `+` and spaces.
     fn from_str(text: &str) -> Result<Decimal, ()> {
         let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
         let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
@@ -95,9 +96,9 @@ fn magnitude(point: i64) -> usize {
     usize::try_from(point.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-/// Reads RFC 3339, a date, or a date and time without a zone (then UTC); nanoseconds since 1970-01-01T00:00:00Z. The last
-/// days of the year 9999 are read too, which are beyond the range of `jiff::Timestamp`, and every year in the expanded
-/// form of ISO 8601 (`+012345-01-31`), in which years outside 0000 to 9999 are printed.
+/// Parses RFC 3339, a date, or a date and time without a zone (then UTC) into nanoseconds since 1970-01-01T00:00:00Z.
+/// Also accepts the last days of 9999, which `jiff::Timestamp` cannot hold, and expanded years of ISO 8601
+/// (`+012345-01-31`), which rows contain outside 0000 to 9999.
 #[must_use]
 pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
     match text.as_bytes().first()? {
@@ -107,7 +108,7 @@ pub fn datetime_nanoseconds(text: &str) -> Option<i128> {
     }
 }
 
-/// Reads the date in a year of the same shape from 2000 to 2399, and adds the cycles between.
+/// Parses the date in the equivalent year from 2000 to 2399, and adds the cycles between.
 fn nanoseconds_of_expanded(text: &str) -> Option<i128> {
     let (sign, rest) = text.split_at_checked(1)?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -133,7 +134,7 @@ fn nanoseconds_of_four_digits(text: &str) -> Option<i128> {
     Some(local.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_nanos() - offset * 1_000_000_000)
 }
 
-/// Whether a text would be a datetime if its fraction of a second had no more digits than nanoseconds have.
+/// Whether a text is a datetime apart from a fraction finer than nanoseconds.
 #[must_use]
 pub fn is_datetime_too_fine(text: &str) -> bool {
     let Some((whole, rest)) = text.split_once('.') else { return false };
@@ -181,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back_in_every_year(
+        fn round_trips_every_year(
             value in any::<i64>().prop_flat_map(|value| (0u32..63).prop_map(move |bits| value >> bits)),
         ) {
             let mut text = Vec::new();
@@ -199,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_number_is_refused() {
+    fn rejects_invalid_json_numbers() {
         for text in ["", "-", "1.", ".5", "+1", " 1", "1e", "0x10", "NaN", "1_000"] {
             assert!(text.parse::<Decimal>().is_err(), "{text}");
         }
     }
 
     #[test]
-    fn a_fraction_finer_than_nanoseconds_is_known_as_such() {
+    fn recognises_fractions_finer_than_nanoseconds() {
         assert!(is_datetime_too_fine("2024-01-31T08:00:00.1234567891Z"));
         assert!(is_datetime_too_fine("2024-01-31T08:00:00.0000000000+01:00"));
         for other in ["2024-01-31T08:00:00.123456789Z", "2024-01-31", "x.1234567891", "1.1234567891", ".", ""]
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn datetimes_are_read_with_and_without_zone() {
+    fn parses_datetimes_with_and_without_zone() {
         let second = 1_000_000_000;
         assert_eq!(datetime_nanoseconds("1970-01-02"), Some(86_400 * second));
         assert_eq!(datetime_nanoseconds("1970-01-01T00:00:01Z"), Some(second));

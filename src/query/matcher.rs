@@ -1,4 +1,4 @@
-//! A filter made ready to run on a table: each test with its column, its ranks, and what it costs.
+//! A filter compiled for a table: each test with its column, ranks and cost.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use mercato_format::{ColumnData, FormatError, Table};
 use crate::query::key_set::KeySet;
 use crate::query::predicate::{Filter, Leaf, Test, highest_key, nan_key};
 
-/// Entries of a dictionary for which a test becomes a table look-up.
+/// Dictionary entries up to which a test becomes a lookup table.
 const LOOKUP_ENTRIES_MAX: u32 = 1 << 20;
 
 /// A filter on a table.
@@ -33,12 +33,12 @@ pub(crate) struct LeafMatcher<'t> {
     pub(crate) ranks: Option<Vec<Range<u32>>>,
     /// Whether the test passes NaN, which zone maps only count.
     pub(crate) takes_nan: bool,
-    /// Matching rows, where the file says.
+    /// Matching rows, if the indexes give the count.
     count: Option<u64>,
 }
 
 impl<'t> Node<'t> {
-    /// Looks the filter's tests up in the indexes.
+    /// Compiles a filter: looks up its tests in the indexes.
     pub(crate) fn new(table: &'t Table, filter: &Filter) -> Result<Node<'t>, FormatError> {
         let parts = |parts: &[Filter]| -> Result<Vec<Node<'t>>, FormatError> {
             let mut nodes: Vec<Node<'t>> =
@@ -55,7 +55,7 @@ impl<'t> Node<'t> {
         })
     }
 
-    /// What is evaluated first in a conjunction: cheap tests, then tests that few rows pass.
+    /// The evaluation order in a conjunction: cheap tests first, then selective ones.
     fn cost(&self) -> (u32, u64) {
         match self {
             Node::All | Node::Nothing => (0, 0),
@@ -68,7 +68,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The leaves that every match passes.
+    /// The leaves of the conjunction, which every match passes.
     pub(crate) fn conjuncts(&self) -> impl Iterator<Item = &LeafMatcher<'t>> {
         let parts = match self {
             Node::And(parts) => parts.as_slice(),
@@ -82,7 +82,7 @@ impl<'t> Node<'t> {
         if let Node::Leaf(leaf) = self { Some(leaf) } else { None }
     }
 
-    /// Tests in all.
+    /// The number of tests.
     pub(crate) fn leaf_count(&self) -> u64 {
         match self {
             Node::All | Node::Nothing => 0,
@@ -91,8 +91,8 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// The share of rows that may match: exact for one indexed test, a product or a sum for more, one half where nothing
-    /// is known.
+    /// The estimated share of matching rows: exact for one indexed test, a product or a sum for several, one half if
+    /// unknown.
     pub(crate) fn density(&self) -> f64 {
         match self {
             Node::All => 1.0,
@@ -114,7 +114,7 @@ impl<'t> LeafMatcher<'t> {
             ranks_of(table, leaf.column, &data, &leaf.test).ok_or_else(|| table.damaged(leaf.column))?;
         let count =
             ranks.as_ref().map(|ranks| ranks.iter().map(|range| u64::from(range.end - range.start)).sum());
-        // Without a sort index the ranks still count, but lead to no row.
+        // Without a sort index, ranks give counts but no rows.
         let ranks = ranks.filter(|_| data.order().is_known());
         let lookup = match (&data, &leaf.test) {
             (ColumnData::Dictionary(column), Test::Keys(keys)) if keys.ranges().len() > 1 => (column.entries
@@ -130,7 +130,7 @@ impl<'t> LeafMatcher<'t> {
         Ok(LeafMatcher { table, column: leaf.column, data, test, lookup, ranks, takes_nan, count })
     }
 
-    /// Matching rows, where the file says without a look at rows.
+    /// The number of matching rows, if the indexes give it.
     pub(crate) fn count(&self) -> Option<u64> {
         self.count
     }
@@ -140,7 +140,7 @@ impl<'t> LeafMatcher<'t> {
     }
 }
 
-/// The ranks of the rows that pass; the inner `None` where there is no index, the outer one when the file is damaged.
+/// The ranks of the matching rows. The inner `None` means no index, the outer one a damaged file.
 #[expect(clippy::option_option, reason = "damage and absence of an index are different things")]
 fn ranks_of(
     table: &Table,
@@ -151,7 +151,7 @@ fn ranks_of(
     let meta = table.columns().get(column)?;
     let rows = table.row_count();
     let valid = rows.checked_sub(u32::try_from(meta.null_count).ok()?)?;
-    // The runs of a dictionary and the numbers of nulls and NaNs are known without a sort index too.
+    // The runs of a dictionary and the counts of nulls and NaNs need no sort index.
     let counted = matches!(data, ColumnData::Dictionary(_)) || matches!(test, Test::IsNull | Test::NotNull);
     if !data.order().is_known() && !counted {
         let nan_start = valid.checked_sub(u32::try_from(meta.nan_count).ok()?)?;
@@ -171,7 +171,7 @@ fn ranks_of(
     ))
 }
 
-/// The ranks of all NaNs, or of all other values, where a test asks for just these.
+/// The ranks of all NaNs, or of all other values, if the test is exactly that.
 fn ranks_by_nan(data: &ColumnData<'_>, test: &Test, nan_start: u32, valid: u32) -> Option<Range<u32>> {
     let (Test::Keys(keys), Some(nan)) = (test, nan_key(data)) else { return None };
     match keys.ranges() {

@@ -1,10 +1,9 @@
-//! From a request and a schema to a plan: all that a client can do wrong is refused here, at once.
+//! Plans a request against a schema, and returns all validation errors at once.
 
 use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::query::cursor::{Binding, Cursor, invalid};
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::Expression;
 use crate::query::matcher::Node;
 use crate::query::position::Position;
@@ -12,23 +11,24 @@ use crate::query::predicate::Filter;
 use crate::query::request::{QueryRequest, SortDirection};
 use crate::query::resolve::{ResolveError, column_named, resolve};
 use crate::query::sort_support::SortSupport;
+use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::quoted;
 
-/// Rows that are sorted in memory for one page, at most: a column without sort index cannot be paged deeper by offset.
+/// Limit of rows sorted in memory for one page. A column without sort index cannot be paged deeper by offset.
 pub const SORTED_ROWS_MAX: u64 = 1_000_000;
 
-/// Why there is no plan.
+/// Why planning failed.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// The request is at fault.
-    #[error("the request does not fit the dataset: {}", .0.first().map_or("", |fault| fault.message.as_str()))]
-    Faults(Vec<Fault>),
-    /// The store file is.
+    /// The request is invalid.
+    #[error("the request does not fit the dataset: {}", .0.first().map_or("", |error| error.message.as_str()))]
+    Invalid(Vec<ValidationError>),
+    /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
 
-/// How the answer's rows were counted off.
+/// The pagination mode of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaginationMode {
     /// By `offset`, which may be 0.
@@ -38,7 +38,7 @@ pub enum PaginationMode {
 }
 
 impl PaginationMode {
-    /// The word in answers.
+    /// The word in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,18 +48,18 @@ impl PaginationMode {
     }
 }
 
-/// Where the page begins.
+/// The start of a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Start {
-    /// So many rows from the beginning.
+    /// After a number of rows.
     Offset(u64),
-    /// Behind a row, in file order.
+    /// After a row, in file order.
     Row(u32),
-    /// Behind a position in the order of the sort column.
+    /// After a position in the sort order.
     Position(Position),
 }
 
-/// A request that fits the table.
+/// A validated request for a table.
 #[derive(Debug)]
 pub struct Plan<'t> {
     pub(crate) table: &'t Table,
@@ -77,28 +77,28 @@ pub struct Plan<'t> {
 /// Plans a request. `identity` names the dataset and its version; cursors are bound to it.
 ///
 /// # Errors
-/// [`QueryError::Faults`] with the first [`FAULTS_MAX`] faults of the request, or [`QueryError::Format`] when the file is damaged.
+/// [`QueryError::Invalid`] with the first [`VALIDATION_ERRORS_MAX`] errors of the request, or [`QueryError::Format`] when the file is damaged.
 pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Result<Plan<'t>, QueryError> {
-    let mut faults = Vec::new();
-    let columns = keep(named_columns(request, table), &mut faults);
-    let sort = keep(sort_column(request, table).map_err(|fault| vec![fault]), &mut faults);
+    let mut errors = Vec::new();
+    let columns = keep(named_columns(request, table), &mut errors);
+    let sort = keep(sort_column(request, table).map_err(|error| vec![error]), &mut errors);
     let filter = match request.filters.as_ref().map(|filters| resolve(table, filters)) {
         None => Filter::All,
         Some(Ok(filter)) => filter,
         Some(Err(ResolveError::Format(error))) => return Err(error.into()),
-        Some(Err(ResolveError::Faults(mut found))) => {
-            faults.append(&mut found);
+        Some(Err(ResolveError::Invalid(mut found))) => {
+            errors.append(&mut found);
             Filter::Nothing
         }
     };
-    if !faults.is_empty() {
-        faults.truncate(FAULTS_MAX);
-        return Err(QueryError::Faults(faults));
+    if !errors.is_empty() {
+        errors.truncate(VALIDATION_ERRORS_MAX);
+        return Err(QueryError::Invalid(errors));
     }
     let filter_text = request.filters.as_ref().map_or_else(String::new, Expression::canonical);
     let sort = sort.flatten();
     let query_hash = hash(identity, &filter_text, request, nan_moved(request, table, sort));
-    let start = start(request, table, sort, query_hash).map_err(|fault| QueryError::Faults(vec![fault]))?;
+    let start = start(request, table, sort, query_hash).map_err(|error| QueryError::Invalid(vec![error]))?;
     Ok(Plan {
         table,
         filter: Node::new(table, &filter)?,
@@ -113,25 +113,25 @@ pub fn plan<'t>(request: &QueryRequest, table: &'t Table, identity: &str) -> Res
     })
 }
 
-fn keep<T>(result: Result<T, Vec<Fault>>, faults: &mut Vec<Fault>) -> Option<T> {
-    result.map_err(|mut found| faults.append(&mut found)).ok()
+fn keep<T>(result: Result<T, Vec<ValidationError>>, errors: &mut Vec<ValidationError>) -> Option<T> {
+    result.map_err(|mut found| errors.append(&mut found)).ok()
 }
 
-/// The columns asked for, in their order; all of them when none is named.
-fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Vec<Fault>> {
+/// The requested columns in order; all columns by default.
+fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Vec<ValidationError>> {
     if request.columns.is_empty() {
         return Ok((0..table.columns().len()).collect());
     }
     let mut seen = vec![false; table.columns().len()];
     let mut columns = Vec::with_capacity(request.columns.len());
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (number, name) in request.columns.iter().enumerate() {
-        if faults.len() >= FAULTS_MAX {
+        if errors.len() >= VALIDATION_ERRORS_MAX {
             break;
         }
         let pointer = pointer_to("/columns", &number.to_string());
         match column_named(table, name, &pointer) {
-            Err(fault) => faults.push(fault),
+            Err(error) => errors.push(error),
             Ok(column) => match seen.get_mut(column) {
                 Some(seen) if !*seen => {
                     *seen = true;
@@ -139,7 +139,7 @@ fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Ve
                 }
                 _ => {
                     let message = format!("column {} is asked for more than once", quoted(name));
-                    faults.push(Fault::new(
+                    errors.push(ValidationError::new(
                         Reason::DuplicateColumn,
                         &pointer,
                         message,
@@ -149,10 +149,10 @@ fn named_columns(request: &QueryRequest, table: &Table) -> Result<Vec<usize>, Ve
             },
         }
     }
-    if faults.is_empty() { Ok(columns) } else { Err(faults) }
+    if errors.is_empty() { Ok(columns) } else { Err(errors) }
 }
 
-fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, Fault> {
+fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, ValidationError> {
     let Some(name) = &request.sort_by else { return Ok(None) };
     let column = column_named(table, name, "/sortBy")?;
     let support = SortSupport::of(table, column).map_err(|_| invalid("the store file is damaged"))?;
@@ -160,20 +160,20 @@ fn sort_column(request: &QueryRequest, table: &Table) -> Result<Option<usize>, F
     if !support.sortable || (!support.indexed && depth > SORTED_ROWS_MAX) {
         let message = format!("column {} was published without a sort index", quoted(name));
         let hint = "sort by another column, or leave the sorting out";
-        return Err(Fault::new(Reason::SortNotIndexed, "/sortBy", message, hint));
+        return Err(ValidationError::new(Reason::SortNotIndexed, "/sortBy", message, hint));
     }
     Ok(Some(column))
 }
 
-/// Whether NaN stands elsewhere in this order than it did in former releases, which began with it.
+/// Whether the position of NaN in this sort order differs from former releases, which put it first.
 fn nan_moved(request: &QueryRequest, table: &Table, sort: Option<usize>) -> bool {
     let holds_nan =
         sort.and_then(|column| table.columns().get(column)).is_some_and(|meta| meta.nan_count > 0);
     holds_nan && request.direction == SortDirection::Descending
 }
 
-/// Binds cursors to dataset, version, filter and order; `limit` and `columns` may change between pages. A cursor of a
-/// former release would leave out rows or repeat them where NaN has moved, so there it belongs to another order.
+/// Binds cursors to dataset, version, filter and sort order; `limit` and `columns` may change between pages. The hash
+/// differs from former releases where NaN has moved, because their cursors would skip or repeat rows.
 fn hash(identity: &str, filter: &str, request: &QueryRequest, nan_moved: bool) -> u64 {
     let order = if nan_moved { "\nNaN last" } else { "" };
     let text = format!("{identity}\n{filter}\n{:?}\n{:?}{order}", request.sort_by, request.direction);
@@ -185,16 +185,16 @@ fn start(
     table: &Table,
     sort: Option<usize>,
     query_hash: u64,
-) -> Result<Start, Fault> {
+) -> Result<Start, ValidationError> {
     let Some(cursor) = &request.cursor else { return Ok(Start::Offset(request.offset)) };
     if let Some(binding) = cursor.binding() {
         if binding.query != query_hash {
             let message = "it belongs to another dataset, filter or order";
             let hint = "repeat the filters, sortBy and sortDirection of the first page, or begin again without a cursor";
-            return Err(Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint));
+            return Err(ValidationError::new(Reason::CursorQueryMismatch, "/cursor", message, hint));
         }
         if binding.fingerprint != table.fingerprint() {
-            return Err(Fault::cursor_expired());
+            return Err(ValidationError::cursor_expired());
         }
     }
     if cursor.row >= table.row_count() {
@@ -216,7 +216,7 @@ impl<'t> Plan<'t> {
         self.table
     }
 
-    /// Numbers of the columns asked for, in their order.
+    /// Numbers of the requested columns, in order.
     #[must_use]
     pub fn columns(&self) -> &[usize] {
         &self.columns
@@ -228,13 +228,13 @@ impl<'t> Plan<'t> {
         self.limit
     }
 
-    /// How the rows are counted off.
+    /// The pagination mode.
     #[must_use]
     pub fn mode(&self) -> PaginationMode {
         if matches!(self.start, Start::Offset(_)) { PaginationMode::Offset } else { PaginationMode::Cursor }
     }
 
-    /// Rows that match in all, where an index knows it without looking at rows. Depends on schema and query only.
+    /// The total of matching rows, if the indexes give it. Depends on schema and query only.
     #[must_use]
     pub fn total_rows(&self) -> Option<u64> {
         match &self.filter {
@@ -244,7 +244,7 @@ impl<'t> Plan<'t> {
         }
     }
 
-    /// The cursor of the page that begins behind `row`.
+    /// The cursor of the page after `row`.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the row's sort value cannot be read.

@@ -1,30 +1,30 @@
-//! Where a page begins: after the row that a cursor names, in the order of the sort column.
+//! Positions in a sort order, from rows and cursors.
 
 use mercato_format::{ColumnData, Table};
 
 use crate::query::bounds::{Bound, bound_of, keys_of};
 use crate::query::cursor::{Cursor, invalid};
-use crate::query::fault::Fault;
 use crate::query::filter::{Operator, Scalar};
 use crate::query::predicate::{highest_key, nan_key};
+use crate::query::validation_error::ValidationError;
 
 /// The position of a row in the order of the sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The row.
     pub(crate) row: u32,
-    /// Where rows with its value stand.
+    /// The place of its value.
     pub(crate) place: Place<KeyPlace>,
 }
 
-/// Where rows stand in an order. Values go up or down; NaN and rows without a value follow them in both directions.
+/// A place in a sort order. NaN and nulls follow the values in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place<K> {
     /// Among the values.
     Value(K),
-    /// Behind all other values.
+    /// After all other values.
     Nan,
-    /// Behind everything.
+    /// After everything.
     Null,
 }
 
@@ -40,7 +40,7 @@ impl Place<u128> {
     }
 }
 
-/// A value's place among the keys of a column. It need not be the value of any row.
+/// A value's place among the keys of a column; no row needs to have the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyPlace {
     /// Keys below this are smaller than the value.
@@ -68,7 +68,7 @@ impl KeyPlace {
 }
 
 impl Position {
-    /// The place of a row by its own value; `None` when the file is damaged.
+    /// The position of a row; `None` when the file is damaged.
     pub(crate) fn of_row(data: &ColumnData<'_>, row: u32) -> Option<Position> {
         let place = match Place::of_key(row_key(data, row)?, nan_key(data)) {
             Place::Value(key) => Place::Value(KeyPlace::of_key(key)),
@@ -78,9 +78,13 @@ impl Position {
         Some(Position { row, place })
     }
 
-    /// The place that a cursor names. A cursor of this service names a row, and the row its value; one with a bare row
-    /// number brings the value along.
-    pub(crate) fn of_cursor(table: &Table, column: usize, cursor: &Cursor) -> Result<Position, Fault> {
+    /// The position of a cursor. Cursors of this service name a row; cursors with a bare row number also contain the
+    /// value.
+    pub(crate) fn of_cursor(
+        table: &Table,
+        column: usize,
+        cursor: &Cursor,
+    ) -> Result<Position, ValidationError> {
         let damaged = || invalid("the store file is damaged");
         let data = table.column(column).map_err(|_| damaged())?;
         if cursor.binding().is_some() {
@@ -93,7 +97,7 @@ impl Position {
             value => {
                 let value = infinite(value);
                 let bound = bound_of(meta, value.as_ref().unwrap_or(&cursor.value), "/cursor");
-                let bound = bound.map_err(|fault| invalid(fault.message))?;
+                let bound = bound.map_err(|error| invalid(error.message))?;
                 Place::Value(place_of(&data, bound).ok_or_else(damaged)?)
             }
         };
@@ -118,7 +122,7 @@ fn place_of(data: &ColumnData<'_>, bound: Bound) -> Option<KeyPlace> {
     };
     let (below, up_to) = (end(Operator::Lt)?, end(Operator::Lte)?);
     Some(match infinite {
-        // `< Infinity` takes in all finite values, and the next key is infinity itself.
+        // `< Infinity` includes all finite values, and the next key is infinity itself.
         Some(value) if value > 0.0 => {
             KeyPlace { smaller_before: below, larger_from: highest_key(data)?.checked_add(1) }
         }
@@ -127,8 +131,8 @@ fn place_of(data: &ColumnData<'_>, bound: Bound) -> Option<KeyPlace> {
     })
 }
 
-/// The key of a row; the inner `None` for a row without a value, the outer one when the file is damaged. For a text
-/// column without sort index there is no key, so it is never asked for one.
+/// The key of a row. The inner `None` means null, the outer one a damaged file. Never called for a text column without
+/// sort index, which has no keys.
 #[expect(clippy::option_option, reason = "damage and absence of a value are different things")]
 #[inline]
 pub(crate) fn row_key(data: &ColumnData<'_>, row: u32) -> Option<Option<u128>> {

@@ -1,5 +1,4 @@
-//! Predicates on columns, as sets of keys wherever the storage has keys. Nulls match none of them, and NaN only those
-//! whose keys have its own.
+//! Predicates on columns, as key sets where the storage has keys. Nulls match none; NaN matches only its own key.
 
 use std::borrow::Cow;
 
@@ -9,7 +8,7 @@ use mercato_format::{ColumnData, Texts};
 
 use crate::query::key_set::KeySet;
 
-/// A filter whose columns are numbers and whose negations stand at the leaves.
+/// A resolved filter: columns by number, negations at the leaves.
 #[derive(Debug, Clone)]
 pub enum Filter {
     /// Every row.
@@ -33,16 +32,16 @@ pub struct Leaf {
     pub test: Test,
 }
 
-/// What is asked of a value.
+/// The test of a value.
 #[derive(Debug, Clone)]
 pub enum Test {
     /// The key is in the set.
     Keys(KeySet),
-    /// There is no value.
+    /// The value is null.
     IsNull,
-    /// There is a value, be it NaN.
+    /// The value is not null.
     NotNull,
-    /// The text matches; for texts, where keys do not say.
+    /// The text matches, for texts without keys.
     Text(Box<TextTest>),
 }
 
@@ -51,14 +50,14 @@ pub enum Test {
 pub struct TextTest {
     /// The pattern.
     pub pattern: TextPattern,
-    /// Matches are what does not fit the pattern.
+    /// Whether the pattern is negated.
     pub negated: bool,
 }
 
-/// What a text is compared with, by bytes.
+/// A pattern over the bytes of a text.
 #[derive(Debug, Clone)]
 pub enum TextPattern {
-    /// Has it inside.
+    /// Contains.
     Contains(Box<Finder<'static>>),
     /// Begins with it.
     StartsWith(Vec<u8>),
@@ -71,7 +70,7 @@ pub enum TextPattern {
 }
 
 impl TextPattern {
-    /// Whether a text fits.
+    /// Whether a text matches.
     #[must_use]
     pub fn fits(&self, text: &[u8]) -> bool {
         match self {
@@ -93,7 +92,7 @@ impl TextPattern {
 }
 
 impl TextTest {
-    /// Whether the row's text passes; a row without one never does.
+    /// Whether the row's text passes; null never does.
     #[must_use]
     pub fn passes(&self, texts: &Texts<'_>, row: u32) -> Option<bool> {
         let text: Option<Cow<'_, [u8]>> = json_string_text(texts.json(row)?);
@@ -102,7 +101,7 @@ impl TextTest {
 }
 
 impl Filter {
-    /// All of the filters, with tests of one column put together.
+    /// A conjunction that merges tests of one column.
     #[must_use]
     pub fn all_of(parts: Vec<Filter>) -> Filter {
         let mut merged: Vec<Filter> = Vec::with_capacity(parts.len());
@@ -126,7 +125,7 @@ impl Filter {
         }
     }
 
-    /// Any of the filters, with tests of one column put together.
+    /// A disjunction that merges tests of one column.
     #[must_use]
     pub fn any_of(parts: Vec<Filter>) -> Filter {
         let mut merged: Vec<Filter> = Vec::with_capacity(parts.len());
@@ -187,7 +186,7 @@ pub fn highest_key(data: &ColumnData<'_>) -> Option<u128> {
     }
 }
 
-/// The key of NaN, where the column can hold it.
+/// The key of NaN, if the column can hold it.
 #[must_use]
 pub fn nan_key(data: &ColumnData<'_>) -> Option<u128> {
     match data {

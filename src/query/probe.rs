@@ -1,4 +1,4 @@
-//! Tests single rows, in any order: the other way to evaluate a filter, for rows that an index has found.
+//! Tests single rows in any order, for rows found by an index.
 
 use mercato_format::{ColumnData, FormatError};
 

@@ -1,29 +1,29 @@
-//! What a client asks for, as far as it can be read without a schema. The faults of a body are found at once.
+//! Parses query requests without a schema, and returns all validation errors at once.
 
 use mercato_format::Fingerprint;
 
 use crate::query::cursor::Cursor;
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::{Expression, parse_filters};
 use crate::query::json::Json;
+use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, quoted, whole_number};
 
-/// Rows of a page where the request does not say.
+/// Default page size.
 pub const LIMIT_DEFAULT: u64 = 100;
-/// Columns that one request may name.
+/// Limit of columns in a request.
 pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
-/// Members of a body that are read: each but the first of every field is a fault, so one with more is refused for these.
-const MEMBERS_MAX: usize = 2 * FAULTS_MAX;
+/// Limit of members in a body. Every member but the first of each field is an error, and errors have a lower limit.
+const MEMBERS_MAX: usize = 2 * VALIDATION_ERRORS_MAX;
 
 const FIELDS: [&str; 9] =
     ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor", "version", "count"];
-/// The field of an estimate that says what is estimated.
+/// The field of an estimate with its purpose.
 const PURPOSE: &str = "for";
-/// The only field that may stand beside the purpose `download`.
+/// The only field allowed beside the purpose `download`.
 const VERSION: &str = "version";
 
-/// Which end of the order comes first.
+/// The sort direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SortDirection {
     /// Smallest first.
@@ -33,7 +33,7 @@ pub enum SortDirection {
     Descending,
 }
 
-/// What an estimate is asked for.
+/// The purpose of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Purpose {
     /// A page.
@@ -64,101 +64,106 @@ impl QueryRequest {
     /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
     ///
     /// # Errors
-    /// The faults of the body that can be found without a schema, the first [`FAULTS_MAX`] of them.
-    pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
-        sound(QueryRequest::read_json(body, limit_max))
+    /// The errors that need no schema, the first [`VALIDATION_ERRORS_MAX`].
+    pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<ValidationError>> {
+        into_result(QueryRequest::read_json(body, limit_max))
     }
 
-    /// What is sound in a JSON body, and its faults, the first [`FAULTS_MAX`] of them. If there are any, the
-    /// request is without its cursor, and a plan of it finds those that need a schema, so that all can be told at once.
+    /// The valid part of a JSON body and its errors, the first [`VALIDATION_ERRORS_MAX`]. With errors, the request has
+    /// no cursor; planning it finds the errors that need a schema, so that all are reported at once.
     #[must_use]
-    pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
+    pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<ValidationError>) {
         Reader::new(limit_max).read_body(body)
     }
 
-    /// As [`QueryRequest::read_json`] for an estimate, whose field `for` says what is to be estimated: a page or a stream,
-    /// each with its own limit, or a download, beside which no other field may stand.
+    /// As [`QueryRequest::read_json`] for an estimate. Its field `for` is `page` or `stream`, each with its own limit,
+    /// or `download`, which allows no other field but the version.
     #[must_use]
     pub fn read_estimate(
         body: &[u8],
         page_limit_max: u64,
         stream_limit_max: u64,
-    ) -> (QueryRequest, Vec<Fault>) {
+    ) -> (QueryRequest, Vec<ValidationError>) {
         Reader { stream_limit_max: Some(stream_limit_max), ..Reader::new(page_limit_max) }.read_body(body)
     }
 
-    /// Reads the fields from query parameters that are already percent-decoded: `filters` as JSON text, `columns` as a
-    /// JSON list or as names separated by commas.
+    /// Parses percent-decoded query parameters: `filters` as JSON text, `columns` as a JSON list or comma-separated
+    /// names.
     ///
     /// # Errors
     /// As [`QueryRequest::from_json`]; pointers are parameter names.
-    pub fn from_pairs(pairs: &[(String, String)], limit_max: u64) -> Result<QueryRequest, Vec<Fault>> {
-        sound(QueryRequest::read_pairs(pairs, limit_max))
+    pub fn from_pairs(
+        pairs: &[(String, String)],
+        limit_max: u64,
+    ) -> Result<QueryRequest, Vec<ValidationError>> {
+        into_result(QueryRequest::read_pairs(pairs, limit_max))
     }
 
     /// As [`QueryRequest::read_json`] for query parameters.
     #[must_use]
-    pub fn read_pairs(pairs: &[(String, String)], limit_max: u64) -> (QueryRequest, Vec<Fault>) {
+    pub fn read_pairs(pairs: &[(String, String)], limit_max: u64) -> (QueryRequest, Vec<ValidationError>) {
         let texts = json_texts(pairs);
         let mut reader = Reader::new(limit_max);
         let mut members = Vec::with_capacity(texts.len());
         for (name, text) in &texts {
             match Json::parse(text.as_bytes()) {
                 Ok(json) => members.push((name.clone(), json)),
-                Err(error) => reader.faults.push(malformed(&pointer_to("", name), &error)),
+                Err(error) => reader.errors.push(malformed(&pointer_to("", name), &error)),
             }
         }
         reader.read(members);
-        let (request, faults) = reader.end();
-        (request, faults.into_iter().map(parameter_fault).collect())
+        let (request, errors) = reader.end();
+        (request, errors.into_iter().map(for_parameter).collect())
     }
 
-    /// Rows asked for.
+    /// The requested number of rows.
     #[must_use]
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// The version to read, as written; absent for the current one.
+    /// The requested version as written; `None` for the current one.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// The same from the first row on.
+    /// The same request without its cursor.
     #[must_use]
     pub fn without_cursor(self) -> QueryRequest {
         QueryRequest { cursor: None, ..self }
     }
 
-    /// What an estimate is asked for; a page in other requests.
+    /// The purpose of an estimate; a page for other requests.
     #[must_use]
     pub fn purpose(&self) -> Purpose {
         self.purpose
     }
 
-    /// Replaces the cursor, for a stream that is resumed by its last event.
+    /// Replaces the cursor to resume a stream after its last event.
     ///
     /// # Errors
-    /// A fault with reason `CURSOR_INVALID`.
-    pub fn resume_at(&mut self, cursor: &str) -> Result<(), Fault> {
+    /// An error with reason `CURSOR_INVALID`.
+    pub fn resume_at(&mut self, cursor: &str) -> Result<(), ValidationError> {
         self.cursor = Some(Cursor::decode(cursor)?);
         Ok(())
     }
 
-    /// The version that the cursor began on, where it says so.
+    /// The version of the cursor, if it names one.
     #[must_use]
     pub fn cursor_fingerprint(&self) -> Option<Fingerprint> {
         self.cursor.as_ref()?.binding().map(|binding| binding.fingerprint)
     }
 }
 
-/// A request that is sound as a whole, or everything that is wrong with it.
-fn sound((request, faults): (QueryRequest, Vec<Fault>)) -> Result<QueryRequest, Vec<Fault>> {
-    if faults.is_empty() { Ok(request) } else { Err(faults) }
+/// The request if it is valid, else its errors.
+fn into_result(
+    (request, errors): (QueryRequest, Vec<ValidationError>),
+) -> Result<QueryRequest, Vec<ValidationError>> {
+    if errors.is_empty() { Ok(request) } else { Err(errors) }
 }
 
-/// The JSON text that each parameter stands for.
+/// The parameters as JSON texts.
 fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
     let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
     let json_text = |name: &str, value: &str| match name {
@@ -174,34 +179,34 @@ fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| (name.clone(), json_text(name, value))).collect()
 }
 
-fn malformed(pointer: &str, error: &serde_json::Error) -> Fault {
+fn malformed(pointer: &str, error: &serde_json::Error) -> ValidationError {
     let message = format!("this is no JSON: {error}");
-    Fault::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
+    ValidationError::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
 }
 
-/// A top-level pointer is a parameter's name; one into `filters` stays a pointer.
-fn parameter_fault(mut fault: Fault) -> Fault {
-    if let Some(name) = fault.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
-        fault.pointer = name.into();
+/// Turns a top-level pointer into a parameter name; keeps pointers into `filters`.
+fn for_parameter(mut error: ValidationError) -> ValidationError {
+    if let Some(name) = error.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
+        error.pointer = name.into();
     }
-    fault
+    error
 }
 
 struct Reader {
     limit_max: u64,
-    /// Rows of a stream at most; only of an estimate.
+    /// Row limit of a stream, for estimates only.
     stream_limit_max: Option<u64>,
     request: QueryRequest,
-    faults: Vec<Fault>,
+    errors: Vec<ValidationError>,
 }
 
 impl Reader {
     fn new(limit_max: u64) -> Reader {
         let request = QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() };
-        Reader { limit_max, stream_limit_max: None, request, faults: Vec::new() }
+        Reader { limit_max, stream_limit_max: None, request, errors: Vec::new() }
     }
 
-    fn read_body(mut self, body: &[u8]) -> (QueryRequest, Vec<Fault>) {
+    fn read_body(mut self, body: &[u8]) -> (QueryRequest, Vec<ValidationError>) {
         if body.iter().all(u8::is_ascii_whitespace) {
             return self.end();
         }
@@ -213,15 +218,15 @@ impl Reader {
                 } else {
                     let message = format!("expected a JSON object, found {}", json.type_name());
                     let hint = "send an object such as {\"limit\": 100}";
-                    self.faults.push(Fault::new(Reason::MalformedJson, "", message, hint));
+                    self.errors.push(ValidationError::new(Reason::MalformedJson, "", message, hint));
                 }
             }
-            Err(error) => self.faults.push(malformed("", &error)),
+            Err(error) => self.errors.push(malformed("", &error)),
         }
         self.end()
     }
 
-    /// The purpose comes before all other fields, because it says how many rows these may ask for.
+    /// Reads the purpose first, because it sets the row limit.
     fn read_purpose(&mut self, members: &[(String, Json<'_>)]) {
         let Some(stream_limit_max) = self.stream_limit_max else { return };
         let found = members.iter().find(|(name, _)| name == PURPOSE).map(|(_, value)| *value);
@@ -229,7 +234,7 @@ impl Reader {
         let words = [("page", Purpose::Page), ("stream", Purpose::Stream), ("download", Purpose::Download)];
         match one_of(&pointer_to("", PURPOSE), value, &words) {
             Ok(purpose) => self.request.purpose = purpose,
-            Err(fault) => self.faults.push(fault),
+            Err(error) => self.errors.push(error),
         }
         if self.request.purpose == Purpose::Stream {
             self.limit_max = stream_limit_max;
@@ -239,48 +244,54 @@ impl Reader {
     fn read(&mut self, members: Vec<(String, Json<'_>)>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in members {
-            if self.faults.len() >= FAULTS_MAX {
+            if self.errors.len() >= VALIDATION_ERRORS_MAX {
                 break;
             }
             let pointer = pointer_to("", &name);
             if seen.contains(&name) {
                 let message = "the field occurs more than once";
-                self.faults.push(Fault::new(Reason::DuplicateField, &pointer, message, "send it once"));
+                self.errors.push(ValidationError::new(
+                    Reason::DuplicateField,
+                    &pointer,
+                    message,
+                    "send it once",
+                ));
             } else if name == PURPOSE && self.stream_limit_max.is_some() {
-                // It was read before.
+                // Already read.
             } else if !FIELDS.contains(&name.as_str()) {
-                let fault = Fault::new(Reason::UnknownField, &pointer, NAME_UNKNOWN, "leave it out");
-                self.faults.push(fault.with_names(&name, FIELDS.into_iter()));
+                let error =
+                    ValidationError::new(Reason::UnknownField, &pointer, NAME_UNKNOWN, "leave it out");
+                self.errors.push(error.with_names(&name, FIELDS.into_iter()));
             } else if self.request.purpose == Purpose::Download
                 && name != VERSION
                 && !matches!(value, Json::Null)
             {
                 let message = "a download is the whole version, so nothing narrows it down";
                 let hint = "leave the field out, or estimate a stream: {\"for\": \"stream\"}";
-                self.faults.push(Fault::new(Reason::FieldNotApplicable, &pointer, message, hint));
+                self.errors.push(ValidationError::new(Reason::FieldNotApplicable, &pointer, message, hint));
             } else if !matches!(value, Json::Null)
-                && let Err(mut faults) = self.field(&name, &pointer, value)
+                && let Err(mut errors) = self.field(&name, &pointer, value)
             {
-                self.faults.append(&mut faults);
+                self.errors.append(&mut errors);
             }
             seen.push(name);
         }
     }
 
-    fn end(mut self) -> (QueryRequest, Vec<Fault>) {
-        self.request.cursor = self.request.cursor.filter(|_| self.faults.is_empty());
-        self.faults.truncate(FAULTS_MAX);
-        (self.request, self.faults)
+    fn end(mut self) -> (QueryRequest, Vec<ValidationError>) {
+        self.request.cursor = self.request.cursor.filter(|_| self.errors.is_empty());
+        self.errors.truncate(VALIDATION_ERRORS_MAX);
+        (self.request, self.errors)
     }
 
-    fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<Fault>> {
-        let one = |fault: Fault| vec![fault];
+    fn field(&mut self, name: &str, pointer: &str, value: Json<'_>) -> Result<(), Vec<ValidationError>> {
+        let one = |error: ValidationError| vec![error];
         match name {
             "filters" => {
-                let (filters, faults) = parse_filters(pointer, value);
+                let (filters, errors) = parse_filters(pointer, value);
                 self.request.filters = filters;
-                if !faults.is_empty() {
-                    return Err(faults);
+                if !errors.is_empty() {
+                    return Err(errors);
                 }
             }
             "columns" => self.request.columns = column_names(pointer, value)?,
@@ -309,10 +320,10 @@ impl Reader {
     }
 }
 
-fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, Fault> {
+fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, ValidationError> {
     let refuse = |reason: Reason, found: &str| {
         let message = format!("expected {}, found {found}", whole_number(min, max));
-        Fault::new(reason, pointer, message, format!("send {}", whole_number(min, max)))
+        ValidationError::new(reason, pointer, message, format!("send {}", whole_number(min, max)))
     };
     match value {
         Json::Number(number) => {
@@ -326,46 +337,51 @@ fn integer(pointer: &str, value: Json<'_>, min: u64, max: u64) -> Result<u64, Fa
     }
 }
 
-fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, Fault> {
+fn text(pointer: &str, value: Json<'_>, what: &str) -> Result<String, ValidationError> {
     value.text().ok_or_else(|| {
         let message = format!("expected a string, found {}", value.type_name());
-        Fault::new(Reason::WrongType, pointer, message, format!("send {what} as a string"))
+        ValidationError::new(Reason::WrongType, pointer, message, format!("send {what} as a string"))
     })
 }
 
-/// One of a few words.
-fn one_of<T: Copy>(pointer: &str, value: Json<'_>, words: &[(&'static str, T)]) -> Result<T, Fault> {
+/// Parses one of a few words.
+fn one_of<T: Copy>(
+    pointer: &str,
+    value: Json<'_>,
+    words: &[(&'static str, T)],
+) -> Result<T, ValidationError> {
     let names = || words.iter().map(|(word, _)| *word);
     let typed = text(pointer, value, &any_of(names()))?;
     words.iter().find(|(word, _)| *word == typed).map(|(_, meant)| *meant).ok_or_else(|| {
         let message = format!("expected {}, found {}", any_of(names()), quoted(&typed));
-        let fault = Fault::new(Reason::UnknownWord, pointer, message, format!("send {}", any_of(names())));
-        fault.with_names(&typed, names())
+        let error =
+            ValidationError::new(Reason::UnknownWord, pointer, message, format!("send {}", any_of(names())));
+        error.with_names(&typed, names())
     })
 }
 
-fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault>> {
+fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<ValidationError>> {
     let hint = "send a list of column names such as [\"id\", \"price\"]; leave it out for all columns";
     let Some(items) = value.items() else {
         let message = format!("expected a list, found {}", value.type_name());
-        return Err(vec![Fault::new(Reason::WrongType, pointer, message, hint)]);
+        return Err(vec![ValidationError::new(Reason::WrongType, pointer, message, hint)]);
     };
     if items.len() > COLUMNS_NAMED_MAX {
         let (most, found) = (grouped(COLUMNS_NAMED_MAX as u64), grouped(items.len() as u64));
         let message = format!("expected at most {most} names, found {found}");
-        return Err(vec![Fault::new(Reason::OutOfRange, pointer, message, hint)]);
+        return Err(vec![ValidationError::new(Reason::OutOfRange, pointer, message, hint)]);
     }
     let mut names = Vec::with_capacity(items.len());
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
-        if faults.len() >= FAULTS_MAX {
+        if errors.len() >= VALIDATION_ERRORS_MAX {
             break;
         }
         match item.text() {
             Some(name) => names.push(name),
             None => {
                 let message = format!("expected a string, found {}", item.type_name());
-                faults.push(Fault::new(
+                errors.push(ValidationError::new(
                     Reason::WrongType,
                     &pointer_to(pointer, &number.to_string()),
                     message,
@@ -374,5 +390,5 @@ fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Fault
             }
         }
     }
-    if faults.is_empty() { Ok(names) } else { Err(faults) }
+    if errors.is_empty() { Ok(names) } else { Err(errors) }
 }

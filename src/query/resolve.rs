@@ -1,23 +1,24 @@
-//! From names and literals to columns and keys: the filter of a request against the schema of a table.
-//! Negations move to the leaves (De Morgan), where a null stays unmatched: the logic of SQL with three values.
+//! Resolves the filter of a request against a schema: names to columns, literals to keys.
+//!
+//! Moves negations to the leaves (De Morgan). Nulls never match, as in SQL's three-valued logic.
 
 use memchr::memmem::Finder;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
 
 use crate::query::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
-use crate::query::fault::{FAULTS_MAX, Fault, Reason, pointer_to};
 use crate::query::filter::{Condition, Expression, Operator, Scalar};
 use crate::query::key_set::KeySet;
 use crate::query::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
+use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::quoted;
 
 /// Why a filter could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    /// The request is at fault.
+    /// The request is invalid.
     #[error("the filter does not fit the schema")]
-    Faults(Vec<Fault>),
-    /// The file is.
+    Invalid(Vec<ValidationError>),
+    /// The store file is damaged.
     #[error(transparent)]
     Format(#[from] FormatError),
 }
@@ -25,30 +26,30 @@ pub enum ResolveError {
 /// Resolves a filter.
 ///
 /// # Errors
-/// The faults of the filter, the first [`FAULTS_MAX`] of them, or the damage of the file.
+/// The errors of the filter, the first [`VALIDATION_ERRORS_MAX`], or the damage of the file.
 pub fn resolve(table: &Table, expression: &Expression) -> Result<Filter, ResolveError> {
-    let mut resolver = Resolver { table, faults: Vec::new() };
+    let mut resolver = Resolver { table, errors: Vec::new() };
     let filter = resolver.expression(expression, false)?;
-    resolver.faults.truncate(FAULTS_MAX);
-    if resolver.faults.is_empty() { Ok(filter) } else { Err(ResolveError::Faults(resolver.faults)) }
+    resolver.errors.truncate(VALIDATION_ERRORS_MAX);
+    if resolver.errors.is_empty() { Ok(filter) } else { Err(ResolveError::Invalid(resolver.errors)) }
 }
 
-/// Finds a column, or says which name is nearest.
+/// Finds a column by name, or suggests the nearest name.
 ///
 /// # Errors
-/// A fault with reason `UNKNOWN_COLUMN`.
-pub fn column_named(table: &Table, name: &str, pointer: &str) -> Result<usize, Fault> {
+/// An error with reason `UNKNOWN_COLUMN`.
+pub fn column_named(table: &Table, name: &str, pointer: &str) -> Result<usize, ValidationError> {
     table.column_index(name).ok_or_else(|| {
         let message = format!("there is no column {}", quoted(name));
         let hint = "the schema endpoint lists the columns";
         let names = table.columns().iter().map(|column| column.name.as_str());
-        Fault::new(Reason::UnknownColumn, pointer, message, hint).with_names(name, names)
+        ValidationError::new(Reason::UnknownColumn, pointer, message, hint).with_names(name, names)
     })
 }
 
 struct Resolver<'t> {
     table: &'t Table,
-    faults: Vec<Fault>,
+    errors: Vec<ValidationError>,
 }
 
 impl Resolver<'_> {
@@ -70,15 +71,15 @@ impl Resolver<'_> {
     }
 
     fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Filter, FormatError> {
-        if self.faults.len() >= FAULTS_MAX {
+        if self.errors.len() >= VALIDATION_ERRORS_MAX {
             return Ok(Filter::Nothing);
         }
         let (name, operator) = self.target(condition);
         match column_named(self.table, name, condition.key_pointer()) {
-            Err(fault) => {
-                // One key may carry several operators.
-                if self.faults.last().is_none_or(|last| last.pointer != fault.pointer) {
-                    self.faults.push(fault.or_connective(name));
+            Err(error) => {
+                // One key may have several operators.
+                if self.errors.last().is_none_or(|last| last.pointer != error.pointer) {
+                    self.errors.push(error.or_connective(name));
                 }
                 Ok(Filter::Nothing)
             }
@@ -104,7 +105,7 @@ impl Resolver<'_> {
         (name, condition.operator)
     }
 
-    /// The test, or `None` after a fault.
+    /// The test, or `None` after an error.
     fn test(
         &mut self,
         column: usize,
@@ -126,7 +127,7 @@ impl Resolver<'_> {
                 );
                 let hint =
                     "leave it out: every value of this column is a finite one; `isNull` finds rows without";
-                self.fault(Reason::OperatorNotApplicable, condition, message, hint);
+                self.refuse(Reason::OperatorNotApplicable, condition, message, hint);
                 return Ok(None);
             }
             (Operator::IsNan | Operator::IsFinite, Some(Scalar::Bool(flag))) => {
@@ -137,14 +138,14 @@ impl Resolver<'_> {
             (Operator::IsNull | Operator::IsNan | Operator::IsFinite, _) => {
                 let name = operator.name();
                 let hint = format!("send {{\"{name}\": true}} or {{\"{name}\": false}}");
-                self.fault(Reason::TypeMismatch, condition, format!("`{name}` takes true or false"), &hint);
+                self.refuse(Reason::TypeMismatch, condition, format!("`{name}` takes true or false"), &hint);
                 return Ok(None);
             }
             (Operator::Eq, Some(Scalar::Null)) => return Ok(Some(null_test(!negated))),
             (Operator::Ne, Some(Scalar::Null)) => return Ok(Some(null_test(negated))),
             (_, Some(Scalar::Null)) => {
                 let hint = "null has no order; use {\"isNull\": true}";
-                self.fault(Reason::TypeMismatch, condition, "expected a value, found null", hint);
+                self.refuse(Reason::TypeMismatch, condition, "expected a value, found null", hint);
                 return Ok(None);
             }
             _ => (),
@@ -153,7 +154,7 @@ impl Resolver<'_> {
         if textual && meta.kind != ColumnKind::Text {
             let message =
                 format!("`{}` works on strings, column {} holds none", operator.name(), quoted(&meta.name));
-            self.fault(
+            self.refuse(
                 Reason::OperatorNotApplicable,
                 condition,
                 message,
@@ -163,8 +164,8 @@ impl Resolver<'_> {
         }
         match bounds_of(meta, operator, condition) {
             Ok(bounds) => self.compare(column, operator, &bounds, negated).map(Some),
-            Err(mut faults) => {
-                self.faults.append(&mut faults);
+            Err(mut errors) => {
+                self.errors.append(&mut errors);
                 Ok(None)
             }
         }
@@ -207,8 +208,8 @@ impl Resolver<'_> {
         Ok(Test::Keys(complement_if(&data, keys, negated)))
     }
 
-    fn fault(&mut self, reason: Reason, condition: &Condition, message: impl Into<String>, hint: &str) {
-        self.faults.push(Fault::new(reason, &condition.pointer, message, hint));
+    fn refuse(&mut self, reason: Reason, condition: &Condition, message: impl Into<String>, hint: &str) {
+        self.errors.push(ValidationError::new(reason, &condition.pointer, message, hint));
     }
 }
 
@@ -223,26 +224,30 @@ fn complement_if(data: &ColumnData<'_>, keys: KeySet, negated: bool) -> KeySet {
     }
 }
 
-/// The literals of a condition; a fault of a list points at its element.
-fn bounds_of(meta: &ColumnMeta, operator: Operator, condition: &Condition) -> Result<Vec<Bound>, Vec<Fault>> {
+/// The literals of a condition; an error of a list points at its element.
+fn bounds_of(
+    meta: &ColumnMeta,
+    operator: Operator,
+    condition: &Condition,
+) -> Result<Vec<Bound>, Vec<ValidationError>> {
     let list = matches!(operator, Operator::In | Operator::Nin | Operator::Between);
     let mut bounds = Vec::with_capacity(condition.values.len());
-    let mut faults = Vec::new();
+    let mut errors = Vec::new();
     for (number, value) in condition.values.iter().enumerate() {
         match bound_of(meta, value, &condition.pointer) {
             Ok(bound) => bounds.push(bound),
-            Err(mut fault) => {
+            Err(mut error) => {
                 if list {
-                    fault.pointer = pointer_to(&condition.pointer, &number.to_string());
+                    error.pointer = pointer_to(&condition.pointer, &number.to_string());
                 }
-                faults.push(fault);
+                errors.push(error);
             }
         }
-        if faults.len() >= FAULTS_MAX {
+        if errors.len() >= VALIDATION_ERRORS_MAX {
             break;
         }
     }
-    if faults.is_empty() { Ok(bounds) } else { Err(faults) }
+    if errors.is_empty() { Ok(bounds) } else { Err(errors) }
 }
 
 /// The comparison as a pattern over the bytes of texts.

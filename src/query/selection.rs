@@ -1,5 +1,5 @@
-//! The complete set of rows that a filter selects: a list of row numbers while they are few, else a bitmap with the
-//! number of matches before each zone, so that any match can be found by its number.
+//! Complete selections: the rows of a filter as a list while they are few, else as a bitmap with match counts before
+//! each zone, so that any match is found by its number.
 
 use mercato_format::column::ZONE_ROWS;
 use mercato_format::{FormatError, Table};
@@ -8,10 +8,10 @@ use rayon::prelude::*;
 use crate::query::key_set::Coverage;
 use crate::query::matcher::Node;
 
-/// A list is kept while a row in so many matches or fewer do.
+/// A list is used while at most one row in this many matches.
 pub(crate) const LIST_SHARE: u64 = 32;
 const ZONE_WORDS: usize = ZONE_ROWS / 64;
-/// Zones that one thread evaluates at a time.
+/// Zones of one parallel task.
 const ZONES_PER_TASK: usize = 16;
 
 /// Selected rows in row order.
@@ -58,7 +58,7 @@ impl Selection {
         Selection { rows: Rows::List(list) }
     }
 
-    /// Matching rows in all.
+    /// The number of matching rows.
     #[must_use]
     pub fn count(&self) -> u64 {
         match &self.rows {
@@ -67,7 +67,7 @@ impl Selection {
         }
     }
 
-    /// Memory that the selection takes.
+    /// Memory of the selection in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         match &self.rows {
@@ -88,7 +88,7 @@ impl Selection {
         }
     }
 
-    /// Matches in rows before `row`.
+    /// The number of matches before `row`.
     fn number_before(&self, row: u32) -> u64 {
         match &self.rows {
             Rows::List(rows) => rows.partition_point(|found| *found < row) as u64,
@@ -107,7 +107,7 @@ impl Selection {
         }
     }
 
-    /// Appends up to `max` matches in row order, after row `after`, leaving out the first `skip` of them.
+    /// Appends up to `max` matches in row order after row `after`, skipping the first `skip`.
     pub fn take_after(&self, after: Option<u32>, skip: u64, max: usize, out: &mut Vec<u32>) {
         let first =
             after.map_or(0, |after| after.checked_add(1).map_or(self.count(), |row| self.number_before(row)));
@@ -115,7 +115,7 @@ impl Selection {
         self.take_numbers(first, max, out);
     }
 
-    /// Appends up to `max` matches in reverse row order, before row `before`, leaving out the first `skip` of them.
+    /// Appends up to `max` matches in reverse row order before row `before`, skipping the first `skip`.
     pub fn take_before(&self, before: Option<u32>, skip: u64, max: usize, out: &mut Vec<u32>) {
         let end = before.map_or(self.count(), |before| self.number_before(before)).saturating_sub(skip);
         let start = end.saturating_sub(max as u64);
@@ -156,7 +156,7 @@ impl Selection {
     }
 }
 
-/// The rows of a word of a bitmap.
+/// The rows of one bitmap word.
 fn bits(mut word: u64, base: u32) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let bit = (word != 0).then(|| word.trailing_zeros())?;
@@ -193,7 +193,7 @@ fn pack(marks: &[u8]) -> u64 {
     word
 }
 
-/// The matches by way of the test that the fewest rows pass, if those are few.
+/// The matches found by the most selective index, if they are few.
 fn list_by_index(table: &Table, filter: &Node<'_>) -> Result<Option<Vec<u32>>, FormatError> {
     let Some(driver) = filter.conjuncts().filter(|leaf| leaf.ranks.is_some()).min_by_key(|leaf| leaf.count())
     else {
@@ -224,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn matches_are_found_by_number_from_both_ends(
+        fn finds_matches_by_number_from_both_ends(
             rows in prop::collection::btree_set(0u32..30_000, 0..3_000),
             edge in prop::option::of(0u32..30_001),
             skip in 0u64..50,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn packing_keeps_every_bit_in_place() {
+    fn packs_bits_in_place() {
         for bit in 0..64 {
             let mut marks = [0u8; 64];
             marks[bit] = 1;

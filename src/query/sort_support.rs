@@ -1,18 +1,18 @@
-//! How far a column can order rows, told before anybody asks.
+//! The sort support of a column, for schemas.
 
 use mercato_format::{ColumnData, FormatError, Table};
 
-/// What a column can do for an order.
+/// The sort support of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SortSupport {
-    /// It carries a sort index: order and filters by it cost no look at every row.
+    /// Whether it has a sort index: sorting and filtering by it need no full scan.
     pub indexed: bool,
-    /// Rows can be sorted by it: also without an index, down to a bounded depth, unless it is text.
+    /// Whether rows can be sorted by it: with an index, or without one to a bounded depth unless it is text.
     pub sortable: bool,
 }
 
 impl SortSupport {
-    /// Of a column, by its number.
+    /// The support of a column, by number.
     ///
     /// # Errors
     /// When the store file is damaged there.

@@ -42,7 +42,7 @@ pub(crate) fn sort_value(table: &Table, column: usize, row: u32) -> Result<Scala
     scalar.ok_or_else(damaged)
 }
 
-/// A long text is cut: the row number alone tells the position to this service.
+/// Truncates a long text: the row number alone gives the position.
 fn text_scalar(json: &[u8]) -> Scalar {
     let Some(text) = json_string_text(json) else { return Scalar::Null };
     let mut text = String::from_utf8_lossy(&text).into_owned();

@@ -1,21 +1,21 @@
-//! The rows of a plan in batches, for answers of any length: nothing is kept but a position.
+//! Streams the rows of a plan in batches. Keeps only a position, whatever the length.
 
 use mercato_format::FormatError;
 
-use crate::query::execute::{NoSelections, execute, file_walk, rank_walk};
+use crate::query::execute::{NoSelections, execute, file_scan, index_scan};
+use crate::query::file_scan::FileScan;
+use crate::query::index_scan::IndexScan;
 use crate::query::matcher::Node;
-use crate::query::natural::FileWalk;
 use crate::query::plan::{Plan, Start};
-use crate::query::walk::RankWalk;
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;
-/// Zones that one call looks through in file order: some milliseconds of work.
+/// Zones that one call scans in file order: some milliseconds of work.
 const ZONES_PER_CALL: usize = 256;
 /// Rows that one call visits in the order of a column.
 const CANDIDATES_PER_CALL: usize = 65_536;
 
-/// A walk over the rows of a plan that is continued batch by batch.
+/// A resumable stream of the rows of a plan.
 pub struct RowStream<'p, 't> {
     plan: &'p Plan<'t>,
     source: Source<'t>,
@@ -24,17 +24,17 @@ pub struct RowStream<'p, 't> {
 }
 
 enum Source<'t> {
-    File(FileWalk),
+    File(FileScan),
     Ranks {
-        walk: Box<RankWalk<'t>>,
+        scan: Box<IndexScan<'t>>,
         test: bool,
     },
-    /// Sorted by a column without sort index: at most the rows of the limit, sorted in memory.
+    /// Rows sorted in memory, for a column without sort index; at most the limit.
     Sorted(std::vec::IntoIter<u32>),
 }
 
 impl<'p, 't> RowStream<'p, 't> {
-    /// Begins where the plan does.
+    /// Starts the stream of a plan.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -42,18 +42,18 @@ impl<'p, 't> RowStream<'p, 't> {
         let mut skip = if let Start::Offset(offset) = plan.start { offset } else { 0 };
         let source = match plan.sort {
             None => {
-                let mut walk = file_walk(plan);
+                let mut scan = file_scan(plan);
                 if matches!(plan.filter, Node::All) {
-                    walk.skip_rows(std::mem::take(&mut skip));
+                    scan.skip_rows(std::mem::take(&mut skip));
                 }
-                Source::File(walk)
+                Source::File(scan)
             }
             Some(column) if plan.table.column(column)?.order().is_known() => {
-                let (mut walk, left) = rank_walk(plan, column)?;
+                let (mut scan, left) = index_scan(plan, column)?;
                 if left == 0.0 {
-                    walk.skip(std::mem::take(&mut skip))?;
+                    scan.skip(std::mem::take(&mut skip))?;
                 }
-                Source::Ranks { walk: Box::new(walk), test: left > 0.0 }
+                Source::Ranks { scan: Box::new(scan), test: left > 0.0 }
             }
             Some(_) => {
                 skip = 0;
@@ -63,7 +63,7 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(RowStream { plan, source, left: plan.limit, skip })
     }
 
-    /// Whether [`RowStream::new`] does all the work of the plan: it is sorted by a column without a sort index.
+    /// Whether [`RowStream::new`] does all the work, because the sort column has no sort index.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -72,8 +72,8 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(!plan.table.column(column)?.order().is_known())
     }
 
-    /// Puts the next rows into `rows`, at most `max` and no more than the limit leaves, and says whether further ones may
-    /// come. A call takes a bounded time, so it may find nothing although there is more to come.
+    /// Fills `rows` with the next rows: at most `max`, within the limit. Returns whether more may follow. A call takes
+    /// bounded time, so it may find no row although more follow.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -95,8 +95,8 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(more && self.left > 0)
     }
 
-    /// Whether a further row exists behind those handed out, limit or not; nothing while that is not known, then ask
-    /// again. A call takes a bounded time.
+    /// Whether a row follows the returned ones, also beyond the limit. `None` while unknown: ask again. A call takes
+    /// bounded time.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -109,37 +109,37 @@ impl<'p, 't> RowStream<'p, 't> {
         Ok(if rows.is_empty() && more { None } else { Some(!rows.is_empty()) })
     }
 
-    /// Appends up to `max` matching rows and says whether any row is ahead.
+    /// Appends up to `max` matching rows and returns whether the scan continues.
     fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<bool, FormatError> {
         match &mut self.source {
             Source::Sorted(sorted) => {
                 rows.extend(sorted.take(max));
                 Ok(sorted.len() > 0)
             }
-            Source::File(walk) => {
+            Source::File(scan) => {
                 if matches!(self.plan.filter, Node::All) {
-                    walk.fill_all(max, rows);
+                    scan.fill_all(max, rows);
                 } else {
-                    walk.fill(&self.plan.filter, max, ZONES_PER_CALL, rows)?;
+                    scan.fill(&self.plan.filter, max, ZONES_PER_CALL, rows)?;
                 }
-                Ok(!walk.is_over())
+                Ok(!scan.is_over())
             }
-            Source::Ranks { walk, test: false } => {
-                walk.fill(max, rows)?;
-                Ok(!walk.is_over())
+            Source::Ranks { scan, test: false } => {
+                scan.fill(max, rows)?;
+                Ok(!scan.is_over())
             }
-            Source::Ranks { walk, test: true } => {
+            Source::Ranks { scan, test: true } => {
                 let wanted = rows.len().saturating_add(max);
                 let mut candidates = Vec::with_capacity(max.min(CANDIDATES_PER_CALL));
                 let mut left = CANDIDATES_PER_CALL;
-                while rows.len() < wanted && left > 0 && !walk.is_over() {
+                while rows.len() < wanted && left > 0 && !scan.is_over() {
                     candidates.clear();
-                    walk.fill((wanted - rows.len()).min(left), &mut candidates)?;
+                    scan.fill((wanted - rows.len()).min(left), &mut candidates)?;
                     left -= candidates.len();
                     self.plan.filter.retain(&mut candidates)?;
                     rows.extend_from_slice(&candidates);
                 }
-                Ok(!walk.is_over())
+                Ok(!scan.is_over())
             }
         }
     }

@@ -1,6 +1,6 @@
-//! What other services call our fields and operators, for suggestions. Knows names only, not what they do.
+//! Names of fields and operators in other services, for suggestions.
 
-/// Our name, and what stands for it elsewhere: in small letters, without hyphens and underscores.
+/// Our name and its synonyms: lower case, without hyphens and underscores.
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("filters", &["filter", "where", "query", "q", "conditions", "predicate"]),
     ("columns", &["column", "cols", "select", "fields", "projection", "include"]),
@@ -49,8 +49,8 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("$not", &["not", "!", "nor", "$nor", "mustnot"]),
 ];
 
-/// The one of `names` that goes by `found` elsewhere, or is spelled so with other capitals, hyphens or underscores.
-pub(super) fn meant<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+/// The one of `names` with the synonym `found`, or with the same spelling up to case, hyphens and underscores.
+pub(super) fn suggest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = plain(found);
     let goes_by = |name: &str| {
         let others = SYNONYMS.iter().find(|(own, _)| *own == name).map_or(&[][..], |(_, others)| others);
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_another_service_leads_to_ours() {
+    fn suggests_our_name_for_synonyms() {
         let fields = ["filters", "columns", "limit", "offset", "sortBy", "sortDirection", "cursor"];
         for (found, expected) in [
             ("sort", "sortBy"),
@@ -80,7 +80,7 @@ mod tests {
             ("skip", "offset"),
             ("nextCursor", "cursor"),
         ] {
-            assert_eq!(meant(found, &fields), Some(expected), "{found}");
+            assert_eq!(suggest(found, &fields), Some(expected), "{found}");
         }
         let operators =
             ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "startsWith", "isNull"];
@@ -93,9 +93,9 @@ mod tests {
             ("starts_with", "startsWith"),
             ("is_null", "isNull"),
         ] {
-            assert_eq!(meant(found, &operators), Some(expected), "{found}");
+            assert_eq!(suggest(found, &operators), Some(expected), "{found}");
         }
-        assert_eq!(meant("colour", &fields), None);
-        assert_eq!(meant("like", &fields), None, "only what may stand in that place is suggested");
+        assert_eq!(suggest("colour", &fields), None);
+        assert_eq!(suggest("like", &fields), None, "only what may stand in that place is suggested");
     }
 }

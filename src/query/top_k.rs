@@ -1,6 +1,5 @@
-//! The first rows of an order among rows that come in any order: a buffer of twice the wanted size that is halved by
-//! selection whenever it is full, and a threshold that only better rows pass (the buffer of Lucene's and tantivy's
-//! top-k collectors).
+//! Top-k selection: a buffer of twice the wanted size, halved by selection when full, and a threshold for new items (as
+//! in the top-k collectors of Lucene and tantivy).
 
 use mercato_format::order::NAN_KEY;
 use mercato_format::{ColumnData, FormatError, Table};
@@ -16,7 +15,7 @@ struct TopBuffer<T> {
     threshold: Option<T>,
 }
 
-/// Room that a buffer begins with.
+/// Initial capacity of a buffer.
 const BUFFER_START: usize = 1024;
 
 impl<T: Ord + Copy> TopBuffer<T> {
@@ -54,7 +53,7 @@ impl<T: Ord + Copy> TopBuffer<T> {
     }
 }
 
-/// Finds the first rows of an order.
+/// Finds the top rows in a sort order.
 pub(crate) struct TopRows<'t> {
     table: &'t Table,
     column: usize,
@@ -65,18 +64,18 @@ pub(crate) struct TopRows<'t> {
     buffer: Buffer,
 }
 
-/// Items compare as the rows stand in the order: NaN behind all other values, then rows without a value, ties by row.
+/// Items compare in sort order: values, NaN, nulls; ties by row.
 enum Buffer {
-    /// Code or rank, then row, in one word.
+    /// Code or rank, then row, in 64 bits.
     Narrow(TopBuffer<u64>),
-    /// Order key, or what stands behind all keys, then row, in one word.
+    /// Order key or NaN or null, then row, in 128 bits.
     Wide(TopBuffer<u128>),
-    /// The same for order keys of 128 bits.
+    /// For 128-bit order keys.
     Widest(TopBuffer<(bool, u128, u32)>),
 }
 
 impl<'t> TopRows<'t> {
-    /// Will find the first `wanted` rows behind `position`.
+    /// Creates a search for the first `wanted` rows after `position`.
     pub(crate) fn new(
         table: &'t Table,
         column: usize,
@@ -93,7 +92,7 @@ impl<'t> TopRows<'t> {
         Ok(TopRows { table, column, data, nan: nan_key(&data), direction, position, buffer })
     }
 
-    /// Looks at rows, in any order.
+    /// Offers rows, in any order.
     pub(crate) fn offer(&mut self, rows: &[u32]) -> Result<(), FormatError> {
         let descending = self.direction == SortDirection::Descending;
         for row in rows {
@@ -114,7 +113,7 @@ impl<'t> TopRows<'t> {
         Ok(())
     }
 
-    /// The rows found, in order, without the first `skip`.
+    /// The top rows in order, without the first `skip`.
     pub(crate) fn into_rows(self, skip: usize) -> Vec<u32> {
         #[expect(clippy::cast_possible_truncation, reason = "the row is the low 32 bits of an item")]
         match self.buffer {
@@ -131,7 +130,7 @@ impl<'t> TopRows<'t> {
     }
 }
 
-/// Codes and ranks are below the row limit, so the two largest words are free for NaN and for rows without a value.
+/// Codes and ranks are below the row limit, so the two largest values are free for NaN and null.
 #[inline]
 fn narrow_item(place: Place<u128>, row: u32, descending: bool) -> u64 {
     let word = match place {
@@ -145,7 +144,7 @@ fn narrow_item(place: Place<u128>, row: u32, descending: bool) -> u64 {
     u64::from(word) << 32 | u64::from(row)
 }
 
-/// The key of NaN is above all others, also when these are turned round.
+/// The key of NaN is above all others, also in a descending order.
 #[inline]
 fn wide_item(place: Place<u128>, row: u32, descending: bool) -> u128 {
     let directed = match place {
@@ -157,7 +156,7 @@ fn wide_item(place: Place<u128>, row: u32, descending: bool) -> u128 {
     directed << 32 | u128::from(row)
 }
 
-/// Whether a row stands behind a position.
+/// Whether a row comes after a position.
 fn is_behind(position: &Position, place: Place<u128>, row: u32, descending: bool) -> bool {
     match (position.place, place) {
         (Place::Value(_), Place::Nan | Place::Null) | (Place::Nan, Place::Null) => true,

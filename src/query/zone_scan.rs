@@ -1,5 +1,5 @@
-//! Evaluates a filter over one zone of 8,192 rows: first against the zone map, then value by value into a mask of
-//! bytes that are 0 or 1. The loops are plain, over slices, one per width.
+//! Evaluates a filter over one zone of 8,192 rows: first by the zone map, then value by value into a byte mask. One
+//! plain loop over slices for each width.
 
 use mercato_format::array::UintArray;
 use mercato_format::column::ZONE_ROWS;
@@ -9,11 +9,11 @@ use crate::query::key_set::{Coverage, KeySet};
 use crate::query::matcher::{LeafMatcher, Node};
 use crate::query::predicate::Test;
 
-/// One byte a row: 1 where it matches.
+/// One byte per row: 1 for a match.
 pub(crate) type Mask = [u8];
 
 impl Node<'_> {
-    /// Which rows of a zone match: none, all, or those marked in `mask`, which has one byte a row of the zone.
+    /// Returns whether none, all or some rows of a zone match; `mask` marks some. It has one byte per row.
     pub(crate) fn zone(&self, zone: usize, mask: &mut Mask) -> Result<Coverage, FormatError> {
         match self {
             Node::All => Ok(Coverage::All),
@@ -25,7 +25,7 @@ impl Node<'_> {
     }
 }
 
-/// Evaluates parts until one decides the zone; the parts that decide nothing are folded into the mask.
+/// Evaluates parts until one decides the zone, and combines the masks of the others.
 fn combine(
     parts: &[Node<'_>],
     zone: usize,
@@ -76,7 +76,7 @@ impl LeafMatcher<'_> {
         .ok_or_else(|| self.damaged())
     }
 
-    /// What the zone map alone says.
+    /// The coverage according to the zone map alone.
     fn classify(&self, facts: &Zone, rows: usize) -> Coverage {
         let nulls = facts.null_count as usize;
         match &self.test {
@@ -139,7 +139,7 @@ impl LeafMatcher<'_> {
     }
 }
 
-/// Marks codes that are in the set; the code of null is above all of them.
+/// Marks codes in the set; the code of null is the largest.
 fn codes_mask(
     codes: &UintArray<'_>,
     keys: &KeySet,
@@ -206,7 +206,7 @@ fn each_code(raw: &[u8], width: usize, mask: &mut Mask, test: impl Fn(u32) -> u8
     }
 }
 
-/// Marks numbers whose key is in the set. Packed integers are compared as deltas, without unpacking them.
+/// Marks numbers with a key in the set. Packed integers are compared as deltas, without unpacking.
 fn numbers_mask(column: &Numbers<'_>, keys: &KeySet, start: usize, mask: &mut Mask) -> Option<()> {
     let (chunk, raw) = column.values.deltas(start, mask.len())?;
     if let (false, 8, 1..=4, [(low, high)]) = (column.is_float(), column.width, chunk.width, keys.ranges()) {

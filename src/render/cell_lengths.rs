@@ -1,4 +1,4 @@
-//! The lengths of the cells of one column, counted without printing them wherever that can be told from the value.
+//! Lengths of the cells of one column, computed from the values without encoding where possible.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::render::row_writer::CellText;
 const NULL_IN_JSON: u64 = 4;
 const JSON_QUOTES: u64 = 2;
 
-/// Counts the cells of a column.
+/// Computes the cell lengths of a column.
 pub(crate) struct ColumnLengths<'t> {
     table: &'t Table,
     column: usize,
@@ -19,11 +19,11 @@ pub(crate) struct ColumnLengths<'t> {
     width: FloatWidth,
     text: CellText,
     data: ColumnData<'t>,
-    /// The length of every entry of a dictionary, with that of null.
+    /// The length of every dictionary entry and of null.
     entries: Vec<u32>,
 }
 
-/// Memory that is used again from chunk to chunk.
+/// Buffers reused between chunks.
 #[derive(Default)]
 pub(crate) struct Scratch {
     codes: Vec<u32>,
@@ -53,7 +53,7 @@ impl<'t> ColumnLengths<'t> {
         Scratch::default()
     }
 
-    /// Bytes of the cells of a stretch of rows.
+    /// Bytes of the cells of a range of rows.
     pub(crate) fn bytes_of(&self, rows: Range<u32>, scratch: &mut Scratch) -> Result<u64, FormatError> {
         let counted = match &self.data {
             ColumnData::Dictionary(column) => self.dictionary_bytes(column, rows, scratch),
@@ -92,7 +92,7 @@ impl<'t> ColumnLengths<'t> {
         Some(self.present_bytes(&scratch.values, &mut scratch.text) + nulls * self.null_len())
     }
 
-    /// Bytes of numbers that are there. One loop a kind, so that each stays small.
+    /// Bytes of the numbers that are not null. Each kind has its own small loop.
     fn present_bytes(&self, values: &[i64], text: &mut Vec<u8>) -> u64 {
         let quotes = if self.text == CellText::Json { JSON_QUOTES * values.len() as u64 } else { 0 };
         match self.kind {
@@ -109,7 +109,7 @@ impl<'t> ColumnLengths<'t> {
         }
     }
 
-    /// Nobody knows the length of a double without its digits.
+    /// The length of a float needs its digits.
     fn float_len(&self, value: i64, text: &mut Vec<u8>) -> u64 {
         let value = f64::from_bits(value.cast_unsigned());
         text.clear();
@@ -133,7 +133,7 @@ impl<'t> ColumnLengths<'t> {
         .sum()
     }
 
-    /// Texts lie one after the other, so the bytes of a stretch of them are a difference.
+    /// Texts are contiguous, so the bytes of a range are a difference of offsets.
     fn text_bytes(&self, column: &Texts<'_>, mut rows: Range<u32>) -> Option<u64> {
         let plain = column.csv_plain && column.null_count == 0;
         if self.text == CellText::Csv && !plain {

@@ -1,15 +1,15 @@
-//! The cells of one column for a batch of rows: gathered first, printed later. Where a printed form lies in the file,
-//! a cell is a span of it; numbers of packed columns are printed while they are gathered, one column after the other.
+//! The cells of one column for a batch of rows. A cell whose encoded form is stored in the file is a span of the file;
+//! numbers of packed columns are encoded while they are gathered.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::text::{json_string_text, push_csv_field};
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Table, Texts};
 
-use crate::render::numbers::{gather_numbers, print_numbers, print_wide};
+use crate::render::numbers::{encode_numbers, encode_wide, gather_numbers};
 use crate::render::row_writer::CellText;
 
-/// Gathers the cells of a column.
-pub(crate) struct Printer<'t> {
+/// Gathers and encodes the cells of a column.
+pub(crate) struct CellEncoder<'t> {
     table: &'t Table,
     column: usize,
     kind: ColumnKind,
@@ -18,26 +18,30 @@ pub(crate) struct Printer<'t> {
     data: ColumnData<'t>,
 }
 
-/// Gathered cells: where in some bytes the printed form of each lies.
+/// Gathered cells: spans of encoded bytes.
 pub(crate) enum Cells<'t> {
-    /// Forms that lie in the file, and their bytes in all.
+    /// Spans of the file, and their total length.
     Stored { bytes: &'t [u8], codes: Vec<u32>, spans: Spans, total: usize },
-    /// Forms that lie in the file or, when one of them had to be made, all of them in `made`.
+    /// Spans of the file or, as soon as one cell needs another form, spans of `made`.
     Mixed { bytes: &'t [u8], made: Vec<u8>, spans: Spans },
-    /// Numbers, printed now.
-    Printed { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
-    /// Cells of several columns, put together.
+    /// Numbers, encoded while gathered.
+    Encoded { values: Vec<i64>, valid: Vec<bool>, made: Vec<u8>, spans: Spans },
+    /// Cells of joined columns.
     Joined { bytes: &'t [u8], codes: Vec<u32>, scratch: Vec<u32>, spans: Spans, total: usize },
 }
 
 /// Start and end of each cell.
 pub(crate) type Spans = Vec<(usize, usize)>;
 
-impl<'t> Printer<'t> {
-    pub(crate) fn new(table: &'t Table, column: usize, text: CellText) -> Result<Printer<'t>, FormatError> {
+impl<'t> CellEncoder<'t> {
+    pub(crate) fn new(
+        table: &'t Table,
+        column: usize,
+        text: CellText,
+    ) -> Result<CellEncoder<'t>, FormatError> {
         let data = table.column(column)?;
         let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
-        Ok(Printer { table, column, kind: meta.kind, width: meta.float_width(), text, data })
+        Ok(CellEncoder { table, column, kind: meta.kind, width: meta.float_width(), text, data })
     }
 
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
@@ -54,12 +58,12 @@ impl<'t> Printer<'t> {
                 Cells::Stored { bytes: column.padded_bytes(), codes: Vec::new(), spans: Vec::new(), total: 0 }
             }
             ColumnData::Numbers(_) => {
-                Cells::Printed { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
+                Cells::Encoded { values: Vec::new(), valid: Vec::new(), made: Vec::new(), spans: Vec::new() }
             }
         }
     }
 
-    /// Replaces `cells` by those of `rows`; gives the number of NaNs and infinities that will show as null.
+    /// Replaces `cells` by the cells of `rows`. Returns the number of NaNs and infinities shown as null.
     pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
         self.gather_cells(rows, cells).ok_or_else(|| self.table.damaged(self.column))
     }
@@ -91,21 +95,21 @@ impl<'t> Printer<'t> {
                 fetch_far(bytes, spans, rows);
                 csv_forms(bytes, is_contiguous(rows).is_some(), spans, made)
             }
-            (ColumnData::Numbers(column), Cells::Printed { values, valid, made, spans }) => {
+            (ColumnData::Numbers(column), Cells::Encoded { values, valid, made, spans }) => {
                 spans.clear();
                 if column.width == 16 {
                     made.clear();
-                    return print_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
+                    return encode_wide(column, self.kind, self.text, rows, made, spans).map(|()| 0);
                 }
                 gather_numbers(column, rows, values, valid)?;
-                print_numbers(self.kind, self.width, self.text, values, valid, made, spans);
+                encode_numbers(self.kind, self.width, self.text, values, valid, made, spans);
                 Some(self.non_finite(values, valid))
             }
             _ => None,
         }
     }
 
-    /// NaNs and infinities among doubles, for JSON.
+    /// The number of NaNs and infinities among floats, for JSON.
     fn non_finite(&self, values: &[i64], valid: &[bool]) -> u64 {
         if self.kind != ColumnKind::Float || self.text != CellText::Json {
             return 0;
@@ -116,14 +120,13 @@ impl<'t> Printer<'t> {
     }
 }
 
-/// Whether every cell lies in the bytes of its section, without the padding.
+/// Whether every cell lies within its section, without the padding.
 fn inside(bytes: &[u8], spans: &[(usize, usize)]) -> bool {
     let end_max = bytes.len().saturating_sub(TEXT_PADDING);
     spans.iter().all(|(start, end)| start <= end && *end <= end_max)
 }
 
-/// Touches texts that lie far apart, so that their cache misses overlap instead of coming one by one while they are
-/// printed.
+/// Prefetches texts that lie far apart, so that their cache misses overlap.
 fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
     if is_contiguous(rows).is_none() {
         let touched = spans.iter().fold(0u8, |sum, (start, _)| sum ^ bytes.get(*start).copied().unwrap_or(0));
@@ -131,23 +134,23 @@ fn fetch_far(bytes: &[u8], spans: &[(usize, usize)], rows: &[u32]) {
     }
 }
 
-/// Whether rows follow one another, so that a range can be copied instead of gathered.
+/// The first row if rows are consecutive; then a range can be copied.
 pub(crate) fn is_contiguous(rows: &[u32]) -> Option<usize> {
     let first = *rows.first()?;
     let ascending = rows.iter().zip(first..).all(|(row, expected)| *row == expected);
     ascending.then_some(first as usize)
 }
 
-/// What is known of spans when all of them are found.
+/// Facts about a batch of spans.
 #[derive(Default)]
 pub(crate) struct Found {
-    /// Bytes in all.
+    /// Total length.
     pub(crate) total: usize,
-    /// The end that lies farthest.
+    /// The farthest end.
     end: usize,
-    /// Whether one of them ends before it begins, or was not found.
+    /// Whether a span is inverted or missing.
     is_crooked: bool,
-    /// NaNs and infinities that show as null.
+    /// NaNs and infinities shown as null.
     hidden: u64,
 }
 
@@ -160,16 +163,16 @@ impl Found {
         (start, end)
     }
 
-    /// Whether every span lies in the bytes of its section, without the padding.
+    /// Whether every span lies within its section, without the padding.
     pub(crate) fn lies_in(&self, bytes: &[u8]) -> bool {
         !self.is_crooked && self.end <= bytes.len().saturating_sub(TEXT_PADDING)
     }
 }
 
-/// A span that no sound file has.
+/// A span that no intact file has.
 pub(crate) const CROOKED: (usize, usize) = (1, 0);
 
-/// Codes of rows; `None` when one is missing.
+/// The codes of rows; `None` when one is missing.
 pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<u32>) -> Option<()> {
     codes.clear();
     let complete = match is_contiguous(rows) {
@@ -179,7 +182,7 @@ pub(crate) fn find_codes(column: &Dictionary<'_>, rows: &[u32], codes: &mut Vec<
     complete.then_some(())
 }
 
-/// Spans of printed entries; `None` when a code is missing.
+/// The spans of encoded entries; `None` when a code is missing.
 fn dictionary_spans(
     column: &Dictionary<'_>,
     kind: ColumnKind,
@@ -211,7 +214,7 @@ fn total_of(spans: &[(usize, usize)]) -> usize {
     spans.iter().map(|(start, end)| end.saturating_sub(*start)).sum()
 }
 
-/// Where the printed form of an entry, or of null, lies in its table.
+/// The span of an encoded entry, or of null.
 #[inline]
 pub(crate) fn entry_span(
     column: &Dictionary<'_>,
@@ -246,7 +249,7 @@ fn text_spans(column: &Texts<'_>, rows: &[u32], spans: &mut Spans) -> Option<()>
     Some(())
 }
 
-/// Takes the quotes off texts that need none in CSV; null becomes nothing.
+/// Strips the quotes of texts that need none in CSV; null becomes empty.
 fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
     for (start, end) in spans {
         if nulls && bytes.get(*start) != Some(&b'"') {
@@ -260,8 +263,8 @@ fn strip_quotes(bytes: &[u8], nulls: bool, spans: &mut Spans) -> Option<u64> {
     Some(0)
 }
 
-/// The CSV forms of texts. A text without escapes is its own CSV form, if need be with the quotes that it has already;
-/// as soon as another form has to be made, those of the whole batch are put together.
+/// The CSV forms of texts. A text without JSON escapes is its own CSV form, with or without its quotes. If one text
+/// needs another form, all texts of the batch are copied.
 fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u8>) -> Option<u64> {
     made.clear();
     let marks = if contiguous { marks_of_stretch(bytes, spans)? } else { marks_of_each(bytes, spans)? };
@@ -291,7 +294,7 @@ fn csv_forms(bytes: &[u8], contiguous: bool, spans: &mut Spans, made: &mut Vec<u
     Some(0)
 }
 
-/// What a JSON text holds that matters in CSV. Quotes and line ends are escapes in JSON.
+/// Characters of a JSON text that matter in CSV. Quotes and line ends are escapes in JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Clean,
@@ -299,7 +302,7 @@ enum Mark {
     Escape,
 }
 
-/// One search through texts that lie one after the other.
+/// One search over contiguous texts.
 fn marks_of_stretch(bytes: &[u8], spans: &[(usize, usize)]) -> Option<Vec<Mark>> {
     let mut marks = vec![Mark::Clean; spans.len()];
     let (Some((first, _)), Some((_, last))) = (spans.first(), spans.last()) else { return Some(marks) };
@@ -333,20 +336,19 @@ fn mark_of(json: &[u8]) -> Mark {
 }
 
 impl Cells<'_> {
-    /// The bytes in which the cells lie, with [`TEXT_PADDING`] bytes behind them; where each of them lies; and how many
-    /// bytes they are in all.
+    /// The bytes that hold the cells, padded by [`TEXT_PADDING`] bytes; the span of each cell; their total length.
     pub(crate) fn forms(&self) -> (&[u8], &[(usize, usize)], usize) {
         match self {
             Cells::Mixed { made, spans, .. } if !made.is_empty() => (made, spans, total_of(spans)),
             Cells::Mixed { bytes, spans, .. } => (bytes, spans, total_of(spans)),
             Cells::Stored { bytes, spans, total, .. } => (bytes, spans, *total),
-            Cells::Printed { made, spans, .. } => (made, spans, total_of(spans)),
+            Cells::Encoded { made, spans, .. } => (made, spans, total_of(spans)),
             Cells::Joined { bytes, spans, total, .. } => (bytes, spans, *total),
         }
     }
 }
 
-/// Bytes of a text in CSV, from its JSON form; `plain` texts need neither quotes nor escapes.
+/// The length of a text in CSV, from its JSON form; `plain` texts need neither quotes nor escapes.
 pub(crate) fn csv_text_len(json: &[u8], plain: bool) -> Option<u64> {
     if plain {
         let stripped = if json.first() == Some(&b'"') { json.len().checked_sub(2)? } else { 0 };

@@ -1,19 +1,22 @@
-//! A whole table in one format, cut into units whose place in the text is known: a byte range is printed without what
-//! lies before it. Knows no socket.
+//! A whole table in one format, split into units at known offsets, so that a byte range is encoded without the bytes
+//! before it. Does not depend on sockets.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use mercato_format::{FormatError, Table};
 
-use crate::limits::render::{FIRST_UNIT_BYTES, UNIT_BYTES, UNIT_BYTES_MAX};
-use crate::render::press::{Progress, Unit};
+use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
+use crate::render::parallel_encoder::{Progress, Unit};
 use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
 
-/// Rows that are printed before the length of the text is looked at.
+/// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
+const FIRST_UNIT_BYTES: u64 = 32 * 1024;
+
+/// Rows encoded before the length of the output is checked.
 const STEP_ROWS_MAX: usize = 512;
 
-/// The text of a table: its format and where each stretch of rows begins.
+/// The encoded table: its format and the offset of every chunk of rows.
 pub struct Document<'t> {
     table: &'t Table,
     format: Format,
@@ -22,7 +25,7 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// The table in a format; `lengths` are those of the same table and format.
+    /// A table in a format; `lengths` belong to the same table and format.
     #[must_use]
     pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
         Document { table, format, lengths, combinations: Arc::default() }
@@ -40,14 +43,14 @@ impl<'t> Document<'t> {
         self.format
     }
 
-    /// Bytes of the text.
+    /// The length in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.lengths.total_bytes()
     }
 
-    /// The units that hold the bytes of a range. The first one begins at or before the range, the last one ends at or
-    /// behind it; an empty range has none.
+    /// The units that cover a byte range. The first begins at or before the range, the last ends at or behind it. An
+    /// empty range has none.
     #[must_use]
     pub fn units(&self, bytes: Range<u64>) -> Units<'_, 't> {
         let last = self.lengths.chunk_count().saturating_sub(1);
@@ -61,7 +64,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Where a chunk begins. What stands before all rows belongs to the first one, what stands after all to the last.
+    /// The offset of a chunk. The header belongs to the first chunk, the footer to the last.
     fn boundary(&self, chunk: u32) -> u64 {
         match chunk {
             0 => 0,
@@ -71,8 +74,8 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Units one after the other: as many chunks as fit, at least one. The first ones are small, so that the first byte
-/// comes soon; each may be twice as long as the one before, until it has `UNIT_BYTES`.
+/// Units in order, each of as many chunks as fit and at least one. The first units are small, so that the first byte is
+/// sent soon; each may be twice as long as the one before, up to `UNIT_BYTES`.
 pub struct Units<'d, 't> {
     document: &'d Document<'t>,
     chunk: u32,
@@ -85,7 +88,7 @@ impl<'t> Iterator for Units<'_, 't> {
 
     fn next(&mut self) -> Option<DocumentUnit<'t>> {
         let (document, first) = (self.document, self.chunk);
-        // A table without rows is one unit all the same: what stands before and after them.
+        // A table without rows is one unit: the header and the footer.
         let count = document.lengths.chunk_count().max(1);
         let start = document.boundary(first);
         if first >= count || start >= self.end {
@@ -112,7 +115,7 @@ impl<'t> Iterator for Units<'_, 't> {
     }
 }
 
-/// A stretch of the text.
+/// A range of the document.
 #[derive(Debug)]
 pub struct DocumentUnit<'t> {
     table: &'t Table,
@@ -125,7 +128,7 @@ pub struct DocumentUnit<'t> {
 }
 
 impl DocumentUnit<'_> {
-    /// Where it stands in the text.
+    /// Its bytes in the document.
     #[must_use]
     pub fn bytes(&self) -> Range<u64> {
         self.bytes.clone()
@@ -137,13 +140,13 @@ impl DocumentUnit<'_> {
         self.rows.clone()
     }
 
-    /// Whether it is the last one of the text.
+    /// Whether it is the last unit.
     #[must_use]
     pub fn ends(&self) -> bool {
         self.ends
     }
 
-    /// The error of a unit that was printed with another length than it should have.
+    /// The error of a unit whose encoded length is wrong.
     #[must_use]
     pub fn mismatch(&self) -> FormatError {
         self.table.damaged(0)
@@ -151,7 +154,7 @@ impl DocumentUnit<'_> {
 }
 
 impl Unit for DocumentUnit<'_> {
-    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+    fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
         let columns: Vec<usize> = (0..self.table.columns().len()).collect();
         let mut writer =
             RowWriter::for_unit(self.format, self.table, &columns, self.rows.len(), &self.combinations)?;
@@ -165,30 +168,34 @@ impl Unit for DocumentUnit<'_> {
         let length = self.bytes.end.saturating_sub(self.bytes.start);
         out.reserve(usize::try_from(length).unwrap_or(UNIT_BYTES_MAX).min(UNIT_BYTES_MAX));
         let rows: Vec<u32> = (start..self.rows.end).collect();
-        let printed = print_some(&mut writer, &rows, out)?;
-        let complete = printed == rows.len();
+        let encoded = encode_some(&mut writer, &rows, out)?;
+        let complete = encoded == rows.len();
         if complete && self.ends {
             writer.end(out);
         }
-        Ok(Progress { rows: done.saturating_add(printed), complete })
+        Ok(Progress { rows: done.saturating_add(encoded), complete })
     }
 }
 
-/// Prints rows until `out` is longer than `UNIT_BYTES_MAX`; gives how many were printed, at least one.
+/// Encodes rows until `out` is longer than `UNIT_BYTES_MAX`. Returns the number of encoded rows, at least one.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
-pub fn print_some(writer: &mut RowWriter<'_>, rows: &[u32], out: &mut Vec<u8>) -> Result<usize, FormatError> {
+pub fn encode_some(
+    writer: &mut RowWriter<'_>,
+    rows: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<usize, FormatError> {
     let before = out.len();
     let mut done = 0;
-    // Few at first, because nothing is known of their length.
+    // Start small: the length of the rows is unknown.
     let mut step = 16;
     while done < rows.len() && (out.len() < UNIT_BYTES_MAX || done == 0) {
         let end = done.saturating_add(step).min(rows.len());
         writer.rows(rows.get(done..end).unwrap_or_default(), out)?;
         done = end;
         let each = out.len().saturating_sub(before).checked_div(done).unwrap_or(0).saturating_add(1);
-        // Half of what would fit, and never many more than before, because rows may become longer.
+        // Half of what would fit, and at most twice as many as before: rows may become longer.
         let room = UNIT_BYTES_MAX.saturating_sub(out.len()) / 2;
         step = room.checked_div(each).unwrap_or(0).min(step.saturating_mul(2)).clamp(1, STEP_ROWS_MAX);
     }
@@ -216,8 +223,8 @@ mod tests {
         (Table::open(&path).unwrap(), folder)
     }
 
-    /// What the units of a range print, and the most bytes that came in one piece.
-    fn printed(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
+    /// The output of the units of a range, and the largest piece.
+    fn encoded(document: &Document<'_>, range: Range<u64>) -> (u64, Vec<u8>, usize) {
         let (mut all, mut start, mut largest) = (Vec::new(), None, 0);
         for unit in document.units(range) {
             let first = *start.get_or_insert(unit.bytes().start);
@@ -225,7 +232,7 @@ mod tests {
             let mut progress = Progress { rows: 0, complete: false };
             while !progress.complete {
                 let mut piece = Vec::new();
-                progress = unit.print(progress.rows, &mut piece).unwrap();
+                progress = unit.encode(progress.rows, &mut piece).unwrap();
                 largest = largest.max(piece.len());
                 all.extend_from_slice(&piece);
             }
@@ -241,7 +248,7 @@ mod tests {
         let document = Document::new(table, format, count_lengths(table, format).unwrap());
         let length = whole.len() as u64;
         assert_eq!(document.bytes(), length);
-        let (start, all, largest) = printed(&document, 0..length);
+        let (start, all, largest) = encoded(&document, 0..length);
         assert!(start == 0 && all == whole, "{format:?}");
         assert!(largest < UNIT_BYTES_MAX * 3 / 2, "{largest}");
         let chunks =
@@ -250,7 +257,7 @@ mod tests {
         for step in 1..20 {
             let first = length * step / 20;
             let range = first..(first + length / 50 + step).min(length);
-            let (start, bytes, _) = printed(&document, range.clone());
+            let (start, bytes, _) = encoded(&document, range.clone());
             let end = start + bytes.len() as u64;
             if !range.is_empty() {
                 assert!(start <= range.start && end >= range.end, "{range:?}: {start}..{end}");
@@ -261,11 +268,11 @@ mod tests {
             }
             assert_eq!(bytes, whole[start as usize..end as usize]);
         }
-        assert!(printed(&document, 5..5).1.is_empty());
+        assert!(encoded(&document, 5..5).1.is_empty());
     }
 
     #[test]
-    fn units_of_a_range_are_that_part_of_the_text() {
+    fn range_units_match_whole_document() {
         let (small, _folder) = table(5_000, |row| format!("text {row}"));
         let (one, _folder_of_one) = table(1, |_| String::new());
         let (none, _folder_of_none) = table(0, |_| String::new());
@@ -277,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn long_rows_come_in_pieces() {
+    fn splits_units_of_long_rows() {
         let (wide, _folder) = table(1_500, |row| "long ".repeat(1 + (row as usize * 37) % 4_000));
         for format in [Format::Csv, Format::Json, Format::Ndjson] {
             check(&wide, format);

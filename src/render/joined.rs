@@ -1,45 +1,52 @@
-//! Neighbouring columns that have few values, printed as one: all combinations of their cells, with what stands between
-//! them, are put together once, and a row's cells are then a single copy.
+//! Neighbouring columns with few values, encoded as one column: every combination of their cells is precomputed, so a
+//! row's cells are a single copy.
 //!
-//! It is worth it for many rows. Knows dictionaries and layouts, and no socket.
+//! Pays off for many rows. Does not depend on sockets.
 
 use std::sync::OnceLock;
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FormatError, Table};
 
-use crate::limits::render::{JOINED_BYTES_MAX, JOINED_CELLS_MAX};
 use crate::render::cells::{CROOKED, Cells, Found, Spans, entry_span, find_codes};
 use crate::render::row_writer::{CellText, Layout};
 
-/// The joined columns of a text, made when they are first needed.
+/// Limit of combinations of joined columns.
+const JOINED_CELLS_MAX: u32 = 1024;
+/// Limit of bytes of the combinations.
+const JOINED_BYTES_MAX: usize = 128 * 1024;
+/// Fewest rows of a unit for which joining pays off.
+pub(crate) const JOINED_ROWS_MIN: usize = 1024;
+
+/// The joined columns of a document, computed on first use.
 #[derive(Debug, Default)]
 pub struct Combinations {
-    made: OnceLock<Vec<Joined>>,
+    made: OnceLock<Vec<JoinedColumns>>,
 }
 
-/// Columns that are printed as one.
+/// Columns that are encoded as one.
 #[derive(Debug)]
-pub(crate) struct Joined {
-    /// Place of the first one among the columns that are printed.
+pub(crate) struct JoinedColumns {
+    /// The position of the first of them among the encoded columns.
     pub(crate) first: usize,
-    /// Columns of the table.
+    /// Their columns in the table.
     pub(crate) columns: Vec<usize>,
-    /// Cells of a column, null included.
+    /// The number of distinct cells of a column, null included.
     sizes: Vec<u32>,
     padded: Vec<u8>,
     spans: Spans,
 }
 
 impl Combinations {
-    /// Joins what can be joined among columns that are printed with a layout. The first call decides for all.
-    pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[Joined] {
+    /// Joins suitable columns of a layout. The first call decides for all.
+    pub(crate) fn of(&self, table: &Table, columns: &[usize], layout: &Layout) -> &[JoinedColumns] {
         self.made.get_or_init(|| groups(table, columns, layout))
     }
 }
 
-/// Neighbours as long as their combinations are few. Columns of a damaged dictionary stay alone, and say so themselves.
-fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<Joined> {
+/// Groups neighbours while their combinations are few. Columns with a damaged dictionary stay alone and report the
+/// damage.
+fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<JoinedColumns> {
     let mut found = Vec::new();
     let mut from = 0;
     while from < columns.len() {
@@ -53,7 +60,7 @@ fn groups(table: &Table, columns: &[usize], layout: &Layout) -> Vec<Joined> {
         let count = rest.iter().take_while(fits).count();
         let group = rest.get(..count).unwrap_or_default();
         if count > 1 {
-            found.extend(Joined::of(table, from, group, layout));
+            found.extend(JoinedColumns::of(table, from, group, layout));
         }
         from += count.max(1);
     }
@@ -64,7 +71,7 @@ fn size_of(dictionary: &Dictionary<'_>) -> u32 {
     dictionary.entries.saturating_add(1)
 }
 
-/// A column that may be joined. Doubles in JSON stay alone: those that show as null are counted.
+/// The dictionary of a column that may be joined. Floats in JSON stay alone, because non-finite ones are counted.
 fn dictionary(table: &Table, column: usize, text: CellText) -> Option<(Dictionary<'_>, ColumnKind)> {
     let kind = table.columns().get(column)?.kind;
     match table.column(column) {
@@ -75,8 +82,8 @@ fn dictionary(table: &Table, column: usize, text: CellText) -> Option<(Dictionar
     }
 }
 
-impl Joined {
-    fn of(table: &Table, first: usize, columns: &[usize], layout: &Layout) -> Option<Joined> {
+impl JoinedColumns {
+    fn of(table: &Table, first: usize, columns: &[usize], layout: &Layout) -> Option<JoinedColumns> {
         let text = layout.text;
         let parts: Vec<(Dictionary<'_>, ColumnKind)> =
             columns.iter().map(|column| dictionary(table, *column, text)).collect::<Option<_>>()?;
@@ -101,28 +108,28 @@ impl Joined {
             }
         }
         padded.extend_from_slice(&[0; TEXT_PADDING]);
-        Some(Joined { first, columns: columns.to_vec(), sizes, padded, spans })
+        Some(JoinedColumns { first, columns: columns.to_vec(), sizes, padded, spans })
     }
 
-    /// What gathers them from the table.
-    pub(crate) fn printer<'t>(&'t self, table: &'t Table) -> Result<JoinedPrinter<'t>, FormatError> {
+    /// The encoder of the joined columns.
+    pub(crate) fn encoder<'t>(&'t self, table: &'t Table) -> Result<JoinedEncoder<'t>, FormatError> {
         let found = self.columns.iter().map(|column| match table.column(*column)? {
             ColumnData::Dictionary(dictionary) => Ok(dictionary),
             _ => Err(table.damaged(*column)),
         });
-        Ok(JoinedPrinter { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
+        Ok(JoinedEncoder { table, joined: self, dictionaries: found.collect::<Result<_, _>>()? })
     }
 }
 
-/// Gathers the cells of joined columns.
-pub(crate) struct JoinedPrinter<'t> {
+/// Gathers and encodes the cells of joined columns.
+pub(crate) struct JoinedEncoder<'t> {
     table: &'t Table,
-    joined: &'t Joined,
+    joined: &'t JoinedColumns,
     dictionaries: Vec<Dictionary<'t>>,
 }
 
-impl<'t> JoinedPrinter<'t> {
-    /// Room for gathered cells.
+impl<'t> JoinedEncoder<'t> {
+    /// Empty buffers for gathered cells.
     pub(crate) fn empty_cells(&self) -> Cells<'t> {
         Cells::Joined {
             bytes: &self.joined.padded,
@@ -133,13 +140,13 @@ impl<'t> JoinedPrinter<'t> {
         }
     }
 
-    /// Replaces `cells` by those of `rows`.
+    /// Replaces `cells` by the cells of `rows`.
     pub(crate) fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<(), FormatError> {
         let damaged = || self.table.damaged(self.joined.columns.first().copied().unwrap_or_default());
         self.gather_cells(rows, cells).ok_or_else(damaged)
     }
 
-    /// `None` when a code is missing, or none of its column's.
+    /// `None` when a code is missing or out of range.
     fn gather_cells(&self, rows: &[u32], cells: &mut Cells<'t>) -> Option<()> {
         let Cells::Joined { codes, scratch, spans, total, .. } = cells else { return None };
         let joined = self.joined;
@@ -168,12 +175,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::limits::render::JOINED_ROWS_MIN;
     use crate::render::{Format, RowWriter};
 
     const FORMATS: [Format; 4] = [Format::Csv, Format::Json, Format::Ndjson, Format::Sse];
 
-    /// Columns of few values, some of them null, with numbers of many values among them.
+    /// Columns with few values, some null, and numbers with many values among them.
     fn table(folder: &std::path::Path, seeds: &[u8]) -> Table {
         let texts = ["plain", "", "a, b", "\"quoted\"", "line\nend", "null", "città"];
         let of = |number: usize, seed: &u8| usize::from(*seed).wrapping_mul(number + 7) / 3;
@@ -214,9 +220,9 @@ mod tests {
     }
 
     proptest! {
-        /// Joined or one by one: the same text, for any columns in any order and any rows.
+        /// Joined and single columns give the same text, for any columns in any order and any rows.
         #[test]
-        fn joined_columns_print_as_they_do_alone(
+        fn joined_columns_match_single_columns(
             seeds in prop::collection::vec(any::<u8>(), 1_200..1_400),
             columns in prop::collection::vec(0_usize..7, 1..10),
             picked in prop::collection::vec(any::<prop::sample::Index>(), 0..600),
@@ -238,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_with_few_values_are_joined_and_others_are_not() {
+    fn joins_only_neighbours_with_few_values() {
         let folder = tempfile::tempdir().unwrap();
         let seeds: Vec<u8> = (0..2_000).map(|row| (row * 31 % 251) as u8).collect();
         let table = table(folder.path(), &seeds);
@@ -250,11 +256,11 @@ mod tests {
         };
         let all = [0, 1, 2, 3, 4, 5, 6];
         assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (4, vec![4, 5, 6])]);
-        // Doubles are counted in JSON, so they stay alone there.
+        // Non-finite floats are counted in JSON, so floats stay alone.
         assert_eq!(joined(Format::Json, &all, JOINED_ROWS_MIN), [(0, vec![0, 1, 2]), (5, vec![5, 6])]);
         assert_eq!(joined(Format::Csv, &all, JOINED_ROWS_MIN - 1), []);
         assert_eq!(joined(Format::Csv, &[3, 0, 3, 1], JOINED_ROWS_MIN), []);
-        // Nine columns of 3 cells are more combinations than may be: they become groups.
+        // Nine columns of 3 cells exceed the limit, so they become several groups.
         let groups = joined(Format::Csv, &[1; 9], JOINED_ROWS_MIN);
         assert_eq!(groups, [(0, vec![1; 6]), (6, vec![1; 3])]);
     }

@@ -4,7 +4,7 @@ use mercato_format::text::push_json_string;
 
 use crate::render::row_writer::{CellText, Layout};
 
-/// Bytes of a key beside its name, unless the name needs escapes.
+/// Bytes of a key beside its name, if the name needs no escapes.
 const KEY_MARKS: usize = 3;
 
 pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
@@ -18,13 +18,13 @@ pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
     }
 }
 
-/// `{"first":`, `,"second":` and so on; the first with what opens a row.
+/// `{"first":`, `,"second":` and so on; the first includes the opening of a row.
 pub(crate) fn keys<'n>(open: &[u8], names: impl Iterator<Item = &'n str>) -> Vec<Vec<u8>> {
     names
         .enumerate()
         .map(|(number, name)| {
             let before: &[u8] = if number == 0 { open } else { b"," };
-            // Made whole at once: short answers are mostly this.
+            // Allocated in one piece: short responses consist mostly of keys.
             let mut key = Vec::with_capacity(before.len() + name.len() + KEY_MARKS);
             key.extend_from_slice(before);
             push_json_string(&mut key, name.as_bytes());

@@ -1,5 +1,5 @@
-//! How many bytes the whole table has in a format, counted without printing it: the sum of the lengths of its cells,
-//! column by column, and of what stands around them. Its twin in the tests is the printer itself.
+//! The encoded length of a table in a format, computed without encoding it: cell lengths, column by column, and
+//! separators. The tests compare it with the encoder.
 
 use mercato_format::rendered_lengths::{ExportFormat, RenderedLengths};
 use mercato_format::{ColumnMeta, FormatError, Table, TableWriter};
@@ -9,32 +9,32 @@ use crate::render::Format;
 use crate::render::cell_lengths::ColumnLengths;
 use crate::render::row_writer::{CellText, Layout};
 
-/// The first way of printing. Tables without narrow floats have not changed since.
+/// The first encoding. The bytes of tables without narrow floats have not changed since.
 const FIRST_VERSION: u32 = 1;
-/// Before it, narrow floats were printed as doubles.
+/// Narrow floats are encoded at their own width since this version.
 const NARROW_FLOATS_VERSION: u32 = 2;
 
-/// The version in which the bytes of this table last changed. Lengths that a store file keeps for another one are not
-/// used, and the tags of downloads carry it. It grows for a table whenever any byte that this folder prints for it changes.
+/// The encoding version of this table. Lengths stored for another version are not used, and download tags contain it.
+/// Raise it for a table whenever a byte of its encoding changes.
 #[must_use]
 pub fn renderer_version(table: &Table) -> u32 {
     let narrow = table.columns().iter().any(ColumnMeta::is_narrow_float);
     if narrow { NARROW_FLOATS_VERSION } else { FIRST_VERSION }
 }
 
-/// Rows whose bytes are counted together: about 400 KB of JSON for sixteen columns.
+/// Rows of one chunk: about 400 KB of JSON for sixteen columns.
 pub const RENDER_CHUNK_ROWS: u32 = 1_024;
-/// Chunks that one task counts.
+/// Chunks of one task.
 const CHUNKS_PER_TASK: u32 = 64;
 
-/// The lengths that the store file keeps, if they are those of this printer.
+/// The lengths stored in the file, if this encoding version wrote them.
 #[must_use]
 pub fn stored_lengths(table: &Table, format: Format) -> Option<RenderedLengths<'_>> {
     let lengths = table.rendered_lengths(export_format(format)?)?;
     (lengths.renderer_version() == renderer_version(table)).then_some(lengths)
 }
 
-/// Counts the lengths of the table in a format, on all cores.
+/// Computes the lengths of the table in a format, on all cores.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -43,7 +43,7 @@ pub fn count_lengths(table: &Table, format: Format) -> Result<RenderedLengths<'s
     assemble(table, format, &cells)
 }
 
-/// Counts the lengths in every export format and adds them to a store file whose columns are written.
+/// Computes the lengths in every export format and appends them to a store file whose columns are written.
 ///
 /// # Errors
 /// As [`count_lengths`], and when the file cannot be written.
@@ -68,7 +68,7 @@ fn export_format(format: Format) -> Option<ExportFormat> {
     }
 }
 
-/// Bytes of the cells of each chunk, without what stands around them.
+/// The cell bytes of each chunk, without separators.
 fn cell_bytes(table: &Table, text: CellText) -> Result<Vec<u64>, FormatError> {
     let columns: Vec<ColumnLengths<'_>> = (0..table.columns().len())
         .into_par_iter()
@@ -103,7 +103,7 @@ fn count_task(
     Ok(sums)
 }
 
-/// Adds what stands around the cells.
+/// Adds the separators.
 fn assemble(table: &Table, format: Format, cells: &[u64]) -> Result<RenderedLengths<'static>, FormatError> {
     let layout = Layout::of(format, table.columns().iter().map(|meta| meta.name.as_str()));
     let rows = table.row_count();
@@ -115,7 +115,7 @@ fn assemble(table: &Table, format: Format, cells: &[u64]) -> Result<RenderedLeng
     for (chunk, cells) in (0u32..).zip(cells) {
         let start = chunk.saturating_mul(RENDER_CHUNK_ROWS);
         let count = u64::from(RENDER_CHUNK_ROWS.min(rows - start));
-        // Nothing stands between the first row and what is before it.
+        // The first row has no separator before it.
         let separators = if chunk == 0 { count - 1 } else { count };
         offset = offset.saturating_add(*cells + count * around as u64 + separators * between);
         offsets.push(offset);

@@ -1,17 +1,17 @@
-//! From rows to bytes: JSON, CSV, NDJSON and server-sent events behind one row writer. Values are gathered column by
-//! column for a batch of rows, then printed row by row. Knows no status code and no socket.
+//! Encodes rows as JSON, CSV, NDJSON and server-sent events behind one row writer. A batch of rows is gathered column
+//! by column and written row by row. Does not depend on status codes or sockets.
 
+mod cell_copy;
 mod cell_lengths;
 mod cells;
 mod csv;
 mod document;
 mod joined;
 mod json;
-mod lane;
 mod lengths;
 mod ndjson;
 mod numbers;
-mod press;
+mod parallel_encoder;
 mod row_writer;
 mod sse;
 mod statistics;
@@ -19,26 +19,26 @@ mod years;
 
 use mercato_format::{FormatError, Table};
 
-pub use document::{Document, DocumentUnit, Units, print_some};
+pub use document::{Document, DocumentUnit, Units, encode_some};
 pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
-/// Lengths of a whole table in a format, stored or counted.
+/// The lengths of a table in a format, stored or computed.
 pub use mercato_format::RenderedLengths;
-pub use press::{Next, Press, Progress, Unit, Work};
+pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
 pub use statistics::write_statistics;
 pub use years::has_expanded_years;
 
-/// How rows are written.
+/// The encoding of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// One JSON array of objects.
     Json,
     /// RFC 4180 with a header row.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
-    /// One JSON object a `data:` event.
+    /// One JSON object per `data:` event.
     Sse,
 }
 

@@ -1,4 +1,4 @@
-//! One JSON object a line.
+//! NDJSON: one JSON object per line.
 
 use crate::render::json::keys;
 use crate::render::row_writer::{CellText, Layout};

@@ -1,6 +1,7 @@
-//! Numbers of packed columns: gathered for a batch of rows and printed at once, one loop for each kind.
+//! Encodes numbers of packed columns: one gather for a batch of rows, then one loop for each kind.
 //!
-//! Integers and decimals are printed each at the end of a slot of fixed size. Knows no format but its text of a cell.
+//! Integers and decimals are right-aligned in slots of fixed size. Does not depend on formats beyond the text of a
+//! cell.
 
 use mercato_format::column::TEXT_PADDING;
 use mercato_format::print::{
@@ -12,7 +13,7 @@ use mercato_format::{ColumnKind, FloatWidth, Numbers};
 use crate::render::cells::{Spans, is_contiguous};
 use crate::render::row_writer::CellText;
 
-/// Replaces `values` by those of `rows`, and `valid` by whether they have one; `None` when one is missing.
+/// Replaces `values` and `valid` by the values and validity of `rows`; `None` when a value is missing.
 pub(crate) fn gather_numbers(
     column: &Numbers<'_>,
     rows: &[u32],
@@ -32,8 +33,8 @@ pub(crate) fn gather_numbers(
     complete.then_some(())
 }
 
-/// Prints numbers of a kind, one loop each.
-pub(crate) fn print_numbers(
+/// Encodes numbers, with one loop for each kind.
+pub(crate) fn encode_numbers(
     kind: ColumnKind,
     width: FloatWidth,
     text: CellText,
@@ -43,7 +44,7 @@ pub(crate) fn print_numbers(
     spans: &mut Spans,
 ) {
     let quote: &[u8] = if text == CellText::Json { b"\"" } else { b"" };
-    let mut cells = Printing { text, values, valid, made, spans };
+    let mut cells = NumberEncoder { text, values, valid, made, spans };
     match kind {
         ColumnKind::Integer | ColumnKind::Text => cells.each_in_slot(integer_at_end),
         ColumnKind::Decimal { scale, .. } if scale <= SLOT_SCALE_MAX => {
@@ -54,7 +55,7 @@ pub(crate) fn print_numbers(
             cells.each(|out, value| out.extend_from_slice(if value == 0 { b"false" } else { b"true" }));
         }
         ColumnKind::Float => {
-            cells.each(|out, value| print_float(width, text, f64::from_bits(value.cast_unsigned()), out))
+            cells.each(|out, value| encode_float(width, text, f64::from_bits(value.cast_unsigned()), out))
         }
         ColumnKind::Date => cells.each(|out, value| {
             out.extend_from_slice(quote);
@@ -69,7 +70,7 @@ pub(crate) fn print_numbers(
     }
 }
 
-struct Printing<'a> {
+struct NumberEncoder<'a> {
     text: CellText,
     values: &'a [i64],
     valid: &'a [bool],
@@ -77,30 +78,30 @@ struct Printing<'a> {
     spans: &'a mut Spans,
 }
 
-impl Printing<'_> {
+impl NumberEncoder<'_> {
     #[inline]
-    fn each(&mut self, print: impl Fn(&mut Vec<u8>, i64)) {
+    fn each(&mut self, encode: impl Fn(&mut Vec<u8>, i64)) {
         self.made.clear();
         for (value, valid) in self.values.iter().zip(self.valid) {
             let start = self.made.len();
             if *valid {
-                print(self.made, *value);
+                encode(self.made, *value);
             } else {
-                print_null(self.text, self.made);
+                encode_null(self.text, self.made);
             }
             self.spans.push((start, self.made.len()));
         }
         self.made.extend_from_slice(&[0; TEXT_PADDING]);
     }
 
-    /// For numbers that are never longer than a slot: each is printed at the end of its own.
+    /// For numbers that fit a slot: each is right-aligned in its own slot.
     #[inline]
-    fn each_in_slot(&mut self, print: impl Fn(&mut [u8; SLOT_BYTES], i64) -> usize) {
+    fn each_in_slot(&mut self, encode: impl Fn(&mut [u8; SLOT_BYTES], i64) -> usize) {
         self.made.resize(self.values.len() * SLOT_BYTES + TEXT_PADDING, 0);
         let (slots, _) = self.made.as_chunks_mut::<SLOT_BYTES>();
         let cells = self.values.iter().zip(self.valid).zip(slots).zip(1..);
         self.spans.extend(cells.map(|(((value, valid), slot), number)| {
-            let length = if *valid { print(slot, *value) } else { null_at_end(self.text, slot) };
+            let length = if *valid { encode(slot, *value) } else { null_at_end(self.text, slot) };
             let end = number * SLOT_BYTES;
             (end - length, end)
         }));
@@ -117,8 +118,8 @@ fn null_at_end(text: CellText, slot: &mut [u8; SLOT_BYTES]) -> usize {
     }
 }
 
-/// Prints numbers of 128 bits; `None` when one is missing.
-pub(crate) fn print_wide(
+/// Encodes 128-bit numbers; `None` when a value is missing.
+pub(crate) fn encode_wide(
     column: &Numbers<'_>,
     kind: ColumnKind,
     text: CellText,
@@ -130,7 +131,7 @@ pub(crate) fn print_wide(
         let start = made.len();
         let value = column.values.get_wide(*row as usize)?;
         match kind {
-            _ if !column.is_valid(*row) => print_null(text, made),
+            _ if !column.is_valid(*row) => encode_null(text, made),
             ColumnKind::Decimal { scale, .. } => push_decimal(made, value, scale),
             _ => push_wide(made, value),
         }
@@ -140,7 +141,7 @@ pub(crate) fn print_wide(
     Some(())
 }
 
-fn print_float(width: FloatWidth, text: CellText, value: f64, out: &mut Vec<u8>) {
+fn encode_float(width: FloatWidth, text: CellText, value: f64, out: &mut Vec<u8>) {
     match text {
         CellText::Csv => width.push_csv(out, value),
         CellText::Json => {
@@ -151,7 +152,7 @@ fn print_float(width: FloatWidth, text: CellText, value: f64, out: &mut Vec<u8>)
     }
 }
 
-fn print_null(text: CellText, out: &mut Vec<u8>) {
+fn encode_null(text: CellText, out: &mut Vec<u8>) {
     if text == CellText::Json {
         out.extend_from_slice(b"null");
     }

@@ -1,41 +1,41 @@
-//! Writes rows in one of the formats. A format is the bytes around the cells; the cells are the same for all.
+//! The row writer. Formats differ in the separators around the cells; JSON and CSV differ in the text of the cells.
 
 use mercato_format::{FormatError, Table};
 
-use crate::limits::render::JOINED_ROWS_MIN;
-use crate::render::cells::{Cells, Printer};
-use crate::render::joined::{Combinations, Joined, JoinedPrinter};
-use crate::render::lane::{Lane, Piece, ROOM_BEYOND};
+use crate::render::cell_copy::{CellColumn, PADDING_BYTES, Piece};
+use crate::render::cells::{CellEncoder, Cells};
+use crate::render::joined::JOINED_ROWS_MIN;
+use crate::render::joined::{Combinations, JoinedColumns, JoinedEncoder};
 use crate::render::{Format, csv, json, ndjson, sse};
 
-/// Rows gathered at a time: enough to overlap the cache misses of a gather, few enough to stay in the first caches.
+/// Rows of a batch: enough to overlap the cache misses of a gather, few enough for the L1 cache.
 const BATCH_ROWS: usize = 256;
 
-/// Which text a cell has.
+/// The text form of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CellText {
     Json,
     Csv,
 }
 
-/// The bytes around the cells.
+/// The separators of a format.
 pub(crate) struct Layout {
-    /// Which text the cells have.
+    /// The text form of the cells.
     pub(crate) text: CellText,
-    /// Before everything.
+    /// Header of the document.
     pub(crate) begin: Vec<u8>,
-    /// Before each cell of a row, one a column.
+    /// Before each cell of a row, one for each column.
     pub(crate) before_cell: Vec<Vec<u8>>,
     /// After the last cell of a row.
     pub(crate) row_end: &'static [u8],
     /// Between two rows.
     pub(crate) between_rows: &'static [u8],
-    /// After everything.
+    /// Footer of the document.
     pub(crate) end: &'static [u8],
 }
 
 impl Layout {
-    /// What stands around the cells of columns with these names.
+    /// The separators for columns with these names.
     pub(crate) fn of<'n>(format: Format, names: impl Iterator<Item = &'n str>) -> Layout {
         match format {
             Format::Json => json::layout(names),
@@ -46,10 +46,10 @@ impl Layout {
     }
 }
 
-/// What a client should know of the rows written.
+/// Notes for the client on the written rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RenderNotes {
-    /// NaN and infinities that JSON shows as null.
+    /// NaNs and infinities shown as null in JSON.
     pub non_finite: u64,
 }
 
@@ -73,8 +73,8 @@ impl<'t> RowWriter<'t> {
         Self::from_parts(table, columns, layout_of(format, table, columns), &[])
     }
 
-    /// The same for a unit of so many rows; when they are many, neighbouring columns with few values are printed as
-    /// one. `combinations` are those of the same format, table and columns, or new ones.
+    /// A writer for a unit of `rows` rows. It joins neighbouring columns with few values when the rows are many.
+    /// `combinations` belong to the same format, table and columns, or are new.
     ///
     /// # Errors
     /// As [`RowWriter::new`].
@@ -95,7 +95,7 @@ impl<'t> RowWriter<'t> {
         table: &'t Table,
         columns: &[usize],
         layout: Layout,
-        joined: &'t [Joined],
+        joined: &'t [JoinedColumns],
     ) -> Result<RowWriter<'t>, FormatError> {
         let (mut sources, mut before_cell) = (Vec::new(), Vec::new());
         let mut joined = joined.iter().peekable();
@@ -103,8 +103,8 @@ impl<'t> RowWriter<'t> {
         while let Some(column) = columns.get(place) {
             before_cell.push(Piece::of(layout.before_cell.get(place).map_or(&[], Vec::as_slice)));
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
-                Some(joined) => (Source::Joined(joined.printer(table)?), joined.columns.len()),
-                None => (Source::Column(Printer::new(table, *column, layout.text)?), 1),
+                Some(joined) => (Source::Joined(joined.encoder(table)?), joined.columns.len()),
+                None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
             };
             sources.push(source);
             place += width;
@@ -118,12 +118,12 @@ impl<'t> RowWriter<'t> {
         Ok(RowWriter { table, layout, pieces, sources, cells, written: false, notes: RenderNotes::default() })
     }
 
-    /// Appends what stands before all rows.
+    /// Appends the header.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.layout.begin);
     }
 
-    /// Says that rows stand before those that come next, which another writer has written.
+    /// Continues after rows of another writer.
     pub fn go_on(&mut self) {
         self.written = true;
     }
@@ -131,41 +131,41 @@ impl<'t> RowWriter<'t> {
     /// Appends rows.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged; what was appended by then
-    /// is of no use.
+    /// [`FormatError::Corrupt`] or [`FormatError::LostPage`] when the store file is damaged. Then discard the appended
+    /// bytes.
     pub fn rows(&mut self, rows: &[u32], out: &mut Vec<u8>) -> Result<(), FormatError> {
         for batch in rows.chunks(BATCH_ROWS) {
             for (source, cells) in self.sources.iter().zip(&mut self.cells) {
                 self.notes.non_finite += source.gather(batch, cells)?;
             }
-            self.print(batch.len(), out);
+            self.encode(batch.len(), out);
         }
-        // Asked last, because rows that were found in lost pages are wrong as well.
+        // Check last: rows gathered from lost pages are wrong too.
         self.table.check_intact()
     }
 
-    /// Appends what stands after all rows.
+    /// Appends the footer.
     pub fn end(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.layout.end);
     }
 
-    /// What a client should know of the rows so far.
+    /// Notes on the rows so far.
     #[must_use]
     pub fn notes(&self) -> RenderNotes {
         self.notes
     }
 
-    /// Writes into room that is made for the whole batch, so that nothing has to grow in between.
-    fn print(&mut self, count: usize, out: &mut Vec<u8>) {
+    /// Resizes the output once for the whole batch.
+    fn encode(&mut self, count: usize, out: &mut Vec<u8>) {
         let Pieces { before_cell, row_end, between_rows } = &self.pieces;
-        let lanes: Vec<Lane<'_>> = before_cell
+        let columns: Vec<CellColumn<'_>> = before_cell
             .iter()
             .zip(&self.cells)
-            .map(|(before, cells)| Lane::new(before, cells.forms()))
+            .map(|(before, cells)| CellColumn::new(before, cells.forms()))
             .collect();
-        let bytes: usize = lanes.iter().map(|lane| lane.total_len(count)).sum();
+        let bytes: usize = columns.iter().map(|column| column.total_len(count)).sum();
         let start = out.len();
-        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + ROOM_BEYOND, 0);
+        out.resize(start + bytes + count * (row_end.len() + between_rows.len()) + PADDING_BYTES, 0);
         let target = out.get_mut(start..).unwrap_or_default();
         let mut at = 0;
         for number in 0..count {
@@ -173,8 +173,8 @@ impl<'t> RowWriter<'t> {
                 at = between_rows.put(target, at);
             }
             self.written = true;
-            for lane in &lanes {
-                at = lane.put(number, target, at);
+            for column in &columns {
+                at = column.put(number, target, at);
             }
             at = row_end.put(target, at);
         }
@@ -182,31 +182,31 @@ impl<'t> RowWriter<'t> {
     }
 }
 
-/// What stands around the cells.
+/// The separators as pieces.
 struct Pieces {
     before_cell: Vec<Piece>,
     row_end: Piece,
     between_rows: Piece,
 }
 
-/// Where the cells of a lane come from.
+/// The source of a column of cells.
 enum Source<'t> {
-    Column(Printer<'t>),
-    Joined(JoinedPrinter<'t>),
+    Column(CellEncoder<'t>),
+    Joined(JoinedEncoder<'t>),
 }
 
 impl<'t> Source<'t> {
     fn empty_cells(&self) -> Cells<'t> {
         match self {
-            Source::Column(printer) => printer.empty_cells(),
-            Source::Joined(printer) => printer.empty_cells(),
+            Source::Column(encoder) => encoder.empty_cells(),
+            Source::Joined(encoder) => encoder.empty_cells(),
         }
     }
 
     fn gather(&self, rows: &[u32], cells: &mut Cells<'t>) -> Result<u64, FormatError> {
         match self {
-            Source::Column(printer) => printer.gather(rows, cells),
-            Source::Joined(printer) => printer.gather(rows, cells).map(|()| 0),
+            Source::Column(encoder) => encoder.gather(rows, cells),
+            Source::Joined(encoder) => encoder.gather(rows, cells).map(|()| 0),
         }
     }
 }

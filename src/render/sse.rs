@@ -1,4 +1,4 @@
-//! One JSON object a `data:` event (WHATWG HTML, "Server-sent events").
+//! Server-sent events: one JSON object per `data:` event (WHATWG HTML).
 
 use crate::render::json::keys;
 use crate::render::row_writer::{CellText, Layout};

@@ -1,13 +1,14 @@
-//! The statistics of the columns as JSON, every value printed as the rows print it. Knows no dataset.
+//! Column statistics as JSON, with values encoded as in rows. Does not depend on datasets.
 
 use mercato_format::print::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FloatWidth, FormatError, Table};
 
-use crate::limits::render::STATISTICS_TEXT_CHARACTERS_MAX;
+/// Longest text in column statistics, in characters; longer texts are truncated.
+const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 
-/// Appends an array with one object a column; true when the file has the statistics of all of them.
+/// Appends an array with one object for each column. Returns whether the file has the statistics of all columns.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -31,14 +32,14 @@ pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, Format
     Ok(all_complete)
 }
 
-/// How the numbers of a column are printed.
+/// The encoding of the numbers of a column.
 #[derive(Clone, Copy)]
 struct Form {
     kind: ColumnKind,
     width: FloatWidth,
 }
 
-/// How lengths of texts are printed.
+/// The encoding of text lengths.
 const WHOLE: Form = Form { kind: ColumnKind::Integer, width: FloatWidth::Double };
 
 struct ColumnWriter<'a> {
@@ -129,7 +130,7 @@ impl ColumnWriter<'_> {
         Ok(())
     }
 
-    /// The text that a reference leads to, cut when it is long.
+    /// Appends the referenced text, truncated when long.
     fn push_text(&self, out: &mut Vec<u8>, reference: u32) -> Result<(), FormatError> {
         let json = match self.table.column(self.column)? {
             ColumnData::Dictionary(data) => data.json.get(reference),
@@ -162,7 +163,7 @@ impl ColumnWriter<'_> {
         out.push(b'}');
     }
 
-    /// The mean of numbers, as a double; of dates and times, the nearest that the column could hold.
+    /// Appends the mean: a float for numbers, the nearest storable value for dates and times.
     fn push_mean(&self, out: &mut Vec<u8>, numbers: &NumberSummary) {
         let Some(sum) = numbers.sum else { return out.extend_from_slice(b"null") };
         let count = i128::from(self.statistics.summarised).max(1);
@@ -216,7 +217,8 @@ fn push_histogram(out: &mut Vec<u8>, form: Form, lengths: bool, numbers: Option<
     });
 }
 
-/// A bound of a bin. Between narrow floats it is the next of them, so that read as one it leaves every value in its bin.
+/// Appends a bound of a bin. A bound between narrow floats is rounded up to the next one, so that every value stays in
+/// its bin.
 fn push_bound(out: &mut Vec<u8>, form: Form, bound: i128) {
     match float_of(bound).filter(|_| form.kind == ColumnKind::Float) {
         Some(value) => push_float(out, form.width, form.width.at_least(value)),
@@ -224,7 +226,7 @@ fn push_bound(out: &mut Vec<u8>, form: Form, bound: i128) {
     }
 }
 
-/// A stored number as the rows print it in JSON.
+/// Appends a stored number as in JSON rows.
 fn push_number(out: &mut Vec<u8>, form: Form, number: i128) {
     let narrow = i64::try_from(number).unwrap_or(i64::MAX);
     match form.kind {
@@ -247,9 +249,9 @@ fn push_flag(out: &mut Vec<u8>, flag: bool) {
     out.extend_from_slice(if flag { b"true" } else { b"false" });
 }
 
-fn quoted(out: &mut Vec<u8>, print: impl FnOnce(&mut Vec<u8>)) {
+fn quoted(out: &mut Vec<u8>, encode: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
-    print(out);
+    encode(out);
     out.push(b'"');
 }
 
@@ -259,14 +261,14 @@ fn key(out: &mut Vec<u8>, name: &str) {
     out.push(b':');
 }
 
-fn member(out: &mut Vec<u8>, name: &str, print: impl FnOnce(&mut Vec<u8>)) {
+fn member(out: &mut Vec<u8>, name: &str, encode: impl FnOnce(&mut Vec<u8>)) {
     key(out, name);
-    print(out);
+    encode(out);
 }
 
-fn or_null<T>(out: &mut Vec<u8>, value: Option<T>, print: impl FnOnce(&mut Vec<u8>, T)) {
+fn or_null<T>(out: &mut Vec<u8>, value: Option<T>, encode: impl FnOnce(&mut Vec<u8>, T)) {
     match value {
-        Some(value) => print(out, value),
+        Some(value) => encode(out, value),
         None => out.extend_from_slice(b"null"),
     }
 }

@@ -1,4 +1,4 @@
-//! Which columns of dates and timestamps print years of more than four digits. Knows no value but the extremes.
+//! Detects date and timestamp columns with years of more than four digits, from their extremes alone.
 
 use mercato_format::order::integer_of;
 use mercato_format::print::is_four_digit_year;
@@ -6,8 +6,8 @@ use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
 
 const SECONDS_OF_DAY: i64 = 86_400;
 
-/// Whether a column of dates or timestamps has a year outside 0000 to 9999, which prints in the expanded form of ISO 8601
-/// (`+012345-01-31`) and is no RFC 3339. False for columns of other kinds.
+/// Whether a column of dates or timestamps has a year outside 0000 to 9999. Such a year is encoded in the expanded form
+/// of ISO 8601 (`+012345-01-31`), which is not RFC 3339. False for other kinds.
 ///
 /// # Errors
 /// [`FormatError::Corrupt`] when the store file is damaged.
@@ -21,7 +21,7 @@ pub fn has_expanded_years(table: &Table, column: usize) -> Result<bool, FormatEr
     Ok([low, high].iter().any(|value| !is_four_digit_year(value.div_euclid(units_of_day))))
 }
 
-/// The smallest and the largest number of a column of 64 bits, 0 and 0 without any; `None` when the file is damaged.
+/// The smallest and largest number of a 64-bit column, 0 and 0 without values; `None` when the file is damaged.
 fn extremes(data: &ColumnData<'_>) -> Option<(i64, i64)> {
     match data {
         ColumnData::Dictionary(column) => {

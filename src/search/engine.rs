@@ -1,10 +1,10 @@
-//! Answers questions over a catalog that changes, with whatever models are at hand.
+//! The search engine: answers questions over the current catalog with the available models.
 //!
-//! Words first, then vectors where there is an embedding model, then a cross-encoder over the best. What is missing or
-//! busy is left out, and the answer says so. Knows no route and no envelope.
+//! Ranks by words, then by vectors of an embedding model, then by a cross-encoder over the best results. A missing or
+//! busy model is skipped, and the result says so. Does not depend on routes or response formats.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::indexer::{CatalogIndex, Indexer};
 use super::lexical::{DocumentText, Field, Reading};
@@ -14,18 +14,24 @@ use super::question::Question;
 use super::ranking::{Candidate, Choice, Meaning, Ranked, rank, reorder};
 use super::snippet::{self, Snippet};
 use crate::catalog::{Catalog, Dataset, Entry, Language, Snapshot};
-use crate::limits::search::{RERANK_WAIT, RERANKED_MAX, VECTOR_WAIT};
 
-/// Further candidates that stand in for datasets which were taken down since the index was made.
+/// Best datasets that a cross-encoder re-ranks.
+pub(super) const RERANKED_MAX: usize = 20;
+/// How long a question waits for its vector.
+const VECTOR_WAIT: Duration = Duration::from_millis(100);
+/// How long a cross-encoder may take for one question.
+const RERANK_WAIT: Duration = Duration::from_millis(400);
+
+/// Extra candidates to replace datasets unpublished since the index was built.
 const SPARE_CANDIDATES: usize = 16;
-/// What `matchedOn` says of a dataset that was found by its meaning.
+/// The value of `matchedOn` for a dataset found by its vector.
 const MEANING: &str = "meaning";
 const VECTOR_MISSING: &str =
     "the embedding model was busy or not ready; this answer was ranked by words alone";
 const RERANK_MISSING: &str =
     "the cross-encoder was busy or not ready; this answer keeps the order of the first ranking";
 
-/// What made the order of an answer.
+/// The ranking method of a result page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankedBy {
     /// A cross-encoder, over the best of one of the others.
@@ -74,7 +80,7 @@ pub struct Page<'p> {
 /// An answer.
 #[derive(Clone)]
 pub struct Found {
-    /// What made the order.
+    /// The ranking method.
     pub ranked_by: RankedBy,
     /// The language that was asked for, or the one the question was read in.
     pub language: Option<Language>,
@@ -82,7 +88,7 @@ pub struct Found {
     pub total: usize,
     /// Those of the page, best first.
     pub hits: Vec<Hit>,
-    /// What was left out, in sentences.
+    /// Warnings on skipped models.
     pub warnings: Vec<&'static str>,
 }
 
@@ -99,8 +105,8 @@ pub struct Search {
     passages: Arc<Passages>,
 }
 
-/// What one question needs while it is answered.
-struct Asking<'a> {
+/// The state of one search.
+struct SearchRequest<'a> {
     question: &'a Question,
     language: Option<Language>,
     index: &'a CatalogIndex,
@@ -145,59 +151,59 @@ impl Search {
     ) -> Result<Found, NotReady> {
         let index = self.indexer.index().ok_or(NotReady)?;
         let reading = index.lexical.read(question, language);
-        let mut asking = Asking { question, language, index: &index, reading, warnings: Vec::new() };
-        let vector = self.vector(&mut asking, now);
+        let mut request = SearchRequest { question, language, index: &index, reading, warnings: Vec::new() };
+        let vector = self.vector(&mut request, now);
         let vectors = self.neural.vectors();
         let meaning = vector.as_deref().map(|question| Meaning { vectors: &vectors, question });
         let mut ranked_by = if meaning.is_some() { RankedBy::Embedding } else { RankedBy::Lexical };
         let count = page.offset.saturating_add(page.limit).max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
         let has_tags = |document: u32| {
-            let tags = asking.dataset(document).map(|dataset| &dataset.manifest.tags);
+            let tags = request.dataset(document).map(|dataset| &dataset.manifest.tags);
             tags.is_some_and(|own| page.tags.iter().all(|tag| own.iter().any(|own| own == tag)))
         };
         let choice: Choice<'_> = if page.tags.is_empty() { None } else { Some(&has_tags) };
-        let mut ranked = rank(&index.lexical, question, &asking.reading, meaning, choice, count);
-        if self.rerank(&mut asking, &mut ranked) {
+        let mut ranked = rank(&index.lexical, question, &request.reading, meaning, choice, count);
+        if self.rerank(&mut request, &mut ranked) {
             ranked_by = RankedBy::CrossEncoder;
         }
         let total = ranked.total;
         let snapshot = self.catalog.snapshot();
-        let hits = ranked.candidates.iter().filter_map(|candidate| asking.hit(candidate, &snapshot));
+        let hits = ranked.candidates.iter().filter_map(|candidate| request.hit(candidate, &snapshot));
         let hits: Vec<Hit> = hits.skip(page.offset).take(page.limit).collect();
-        Ok(Found { ranked_by, language: asking.answered_in(), total, hits, warnings: asking.warnings })
+        Ok(Found { ranked_by, language: request.answered_in(), total, hits, warnings: request.warnings })
     }
 
     /// The vector of the question: of its words, and for a model that reads English only of its gloss, too.
-    fn vector(&self, asking: &mut Asking<'_>, now: Instant) -> Option<Arc<[f32]>> {
+    fn vector(&self, request: &mut SearchRequest<'_>, now: Instant) -> Option<Arc<[f32]>> {
         let embedder = self.neural.embedder()?;
-        let text = asking.question.text();
-        let gloss = if embedder.is_multilingual() { None } else { self.gloss(asking) };
+        let text = request.question.text();
+        let gloss = if embedder.is_multilingual() { None } else { self.gloss(request) };
         let wordings: Vec<&str> = std::iter::once(text).chain(gloss.as_deref()).collect();
         let vector = self.neural.query_vector(&wordings, now + VECTOR_WAIT);
         if vector.is_none() {
-            asking.warnings.push(VECTOR_MISSING);
+            request.warnings.push(VECTOR_MISSING);
         }
         vector
     }
 
-    fn gloss(&self, asking: &Asking<'_>) -> Option<String> {
-        match asking.language {
+    fn gloss(&self, request: &SearchRequest<'_>) -> Option<String> {
+        match request.language {
             Some(Language::English) => None,
-            _ => self.passages.gloss(asking.question.text()).filter(|gloss| !gloss.is_empty()),
+            _ => self.passages.gloss(request.question.text()).filter(|gloss| !gloss.is_empty()),
         }
     }
 
     /// Lets the cross-encoder order the best candidates. Says whether it did.
-    fn rerank(&self, asking: &mut Asking<'_>, ranked: &mut Ranked) -> bool {
+    fn rerank(&self, request: &mut SearchRequest<'_>, ranked: &mut Ranked) -> bool {
         let Some(reranker) = self.neural.reranker() else { return false };
         let multilingual = reranker.is_multilingual();
-        let question = if multilingual { None } else { self.gloss(asking) };
-        let question = question.as_deref().unwrap_or(asking.question.text());
-        let side = asking.answered_in();
+        let question = if multilingual { None } else { self.gloss(request) };
+        let question = question.as_deref().unwrap_or(request.question.text());
+        let side = request.answered_in();
         let unnamed = ranked.candidates.iter().filter(|candidate| !candidate.named && !candidate.aside);
         let passages: Vec<String> = unnamed
             .take(RERANKED_MAX)
-            .filter_map(|candidate| asking.dataset(candidate.document))
+            .filter_map(|candidate| request.dataset(candidate.document))
             .map(|dataset| self.passages.short(&DocumentText::from(dataset.as_ref()), side, multilingual))
             .collect();
         if passages.is_empty() {
@@ -210,14 +216,14 @@ impl Search {
                 true
             }
             _ => {
-                asking.warnings.push(RERANK_MISSING);
+                request.warnings.push(RERANK_MISSING);
                 false
             }
         }
     }
 }
 
-impl Asking<'_> {
+impl SearchRequest<'_> {
     fn dataset(&self, document: u32) -> Option<&Arc<Dataset>> {
         self.index.datasets.get(usize::try_from(document).ok()?)
     }
@@ -241,8 +247,7 @@ impl Asking<'_> {
         Some(Hit { dataset: Arc::clone(dataset), score: candidate.score, matched_on, snippet })
     }
 
-    /// From the description in the language of the answer; where that is not known, from the description that shows most.
-    /// A dataset without a description shows a piece of its methodology in that language, else its title.
+    /// A snippet of the description in the language of the results; if unknown, of the best description.
     fn snippet(&self, text: &DocumentText<'_>) -> String {
         let vocabulary = self.index.lexical.vocabulary();
         let cut = |text: &str| snippet::cut(text, &self.reading, vocabulary);

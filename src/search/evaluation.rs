@@ -1,6 +1,6 @@
-//! How good a ranking is: questions with the datasets that answer them, and what of these comes first.
+//! Evaluates rankings: questions, their relevant datasets and the metrics of the results.
 //!
-//! Knows rankings and models; knows no catalog and no file.
+//! Does not depend on the catalog or on files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::lexical::{Analyst, DocumentText, LexicalIndex, Vocabulary};
+use super::engine::RERANKED_MAX;
+use super::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use super::models::{Embedder, Reranker};
 use super::passages::Passages;
-use super::question::{Question, QuestionFault};
+use super::question::{Question, QuestionError};
 use super::ranking::{Meaning, rank, reorder};
 use super::vectors::{VectorIndex, normalise};
 use crate::catalog::{Language, LocalizedText};
-use crate::limits::search::RERANKED_MAX;
 
 /// Results whose order is judged.
 const JUDGED_MAX: usize = 10;
@@ -31,9 +31,9 @@ const PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationSet {
-    /// What can be found.
+    /// The datasets.
     pub datasets: Vec<EvaluationDataset>,
-    /// What is asked.
+    /// The questions.
     pub queries: Vec<EvaluationQuery>,
 }
 
@@ -64,14 +64,14 @@ pub struct EvaluationDataset {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvaluationQuery {
-    /// What is typed.
+    /// The typed question.
     pub q: String,
-    /// `en` or `it`, where the question says it.
+    /// `en` or `it`, if known.
     #[serde(default)]
     pub lang: Option<String>,
-    /// What the question tries, such as `typo`.
+    /// The kind of question, such as `typo`.
     pub kind: String,
-    /// Slugs of the datasets that answer it. None says that nothing in the catalog does.
+    /// Slugs of the relevant datasets; empty when the catalog has none.
     pub relevant: Vec<String>,
 }
 
@@ -79,12 +79,12 @@ pub struct EvaluationQuery {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvaluationError {
     /// A question that the API would refuse.
-    #[error("query `{q}`: {fault}")]
+    #[error("query `{q}`: {error}")]
     Question {
         /// The question.
         q: String,
         /// What is wrong.
-        fault: QuestionFault,
+        error: QuestionError,
     },
     /// A dataset that is named but not there.
     #[error("query `{q}`: no dataset is named `{slug}`")]
@@ -94,7 +94,7 @@ pub enum EvaluationError {
         /// The name.
         slug: String,
     },
-    /// A language that search does not know.
+    /// An unknown language.
     #[error("query `{q}`: `lang` is `{lang}`, expected `en` or `it`")]
     UnknownLanguage {
         /// The question.
@@ -107,7 +107,7 @@ pub enum EvaluationError {
     Model {
         /// Its name.
         model: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
 }
@@ -142,7 +142,7 @@ pub struct Report {
     pub missed: Vec<String>,
 }
 
-/// What ranks besides words.
+/// The models beside words.
 #[derive(Default, Clone, Copy)]
 pub struct Models<'m> {
     /// Makes vectors.
@@ -157,10 +157,10 @@ pub fn evaluate(
     lexicon: &Arc<Lexicon>,
     models: Models<'_>,
 ) -> Result<Report, EvaluationError> {
-    let bench = Bench::new(set, lexicon, models)?;
+    let run = EvaluationRun::new(set, lexicon, models)?;
     let mut all = Vec::with_capacity(set.queries.len());
     for query in &set.queries {
-        let (order, found) = bench.ask(query)?;
+        let (order, found) = run.ask(query)?;
         all.push((query, judge(&order, found, &query.relevant)));
     }
     let of_kind =
@@ -173,7 +173,7 @@ pub fn evaluate(
     })
 }
 
-struct Bench<'s> {
+struct EvaluationRun<'s> {
     set: &'s EvaluationSet,
     models: Models<'s>,
     passages: Passages,
@@ -181,27 +181,27 @@ struct Bench<'s> {
     vectors: VectorIndex,
 }
 
-impl<'s> Bench<'s> {
+impl<'s> EvaluationRun<'s> {
     fn new(
         set: &'s EvaluationSet,
         lexicon: &Arc<Lexicon>,
         models: Models<'s>,
     ) -> Result<Self, EvaluationError> {
         let mut vocabulary = Vocabulary::new(Arc::clone(lexicon));
-        let mut analyst = Analyst::new(&mut vocabulary);
-        let documents = set.datasets.iter().map(|dataset| Arc::new(analyst.read(&text(dataset)))).collect();
+        let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
+        let documents = set.datasets.iter().map(|dataset| Arc::new(analyzer.read(&text(dataset)))).collect();
         let index = LexicalIndex::new(Arc::new(vocabulary), documents);
         let passages = Passages::new(Arc::clone(lexicon));
-        let mut bench = Self { set, models, passages, index, vectors: VectorIndex::default() };
+        let mut run = Self { set, models, passages, index, vectors: VectorIndex::default() };
         if let Some(embedder) = models.embedder {
             let mut vectors = Vec::with_capacity(set.datasets.len());
             for dataset in &set.datasets {
-                let passages = bench.passages.of(&text(dataset), embedder.is_multilingual());
+                let passages = run.passages.of(&text(dataset), embedder.is_multilingual());
                 vectors.push((dataset.slug.clone(), sum(&passages, embedder, true)?));
             }
-            bench.vectors = VectorIndex::new(embedder.dimensions(), vectors);
+            run.vectors = VectorIndex::new(embedder.dimensions(), vectors);
         }
-        Ok(bench)
+        Ok(run)
     }
 
     /// Slugs in the order of the answer, and how many datasets were found in all.
@@ -210,8 +210,8 @@ impl<'s> Bench<'s> {
         if let Some(slug) = unknown {
             return Err(EvaluationError::UnknownDataset { q: query.q.clone(), slug: slug.clone() });
         }
-        let fault = |fault| EvaluationError::Question { q: query.q.clone(), fault };
-        let question = Question::parse(&query.q).map_err(fault)?;
+        let error = |error| EvaluationError::Question { q: query.q.clone(), error };
+        let question = Question::parse(&query.q).map_err(error)?;
         let language = language(query)?;
         let reading = self.index.read(&question, language);
         let gloss =
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_set_is_wide() {
+    fn evaluation_set_is_wide() {
         let set = set();
         assert!(set.datasets.len() >= 60 && set.queries.len() >= 60);
         let kinds: std::collections::BTreeSet<&str> =
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn ranking_by_words_is_as_good_as_it_was() {
+    fn lexical_ranking_keeps_its_quality() {
         let report = lexical(&Lexicon::builtin());
         let Metrics { ndcg, mrr, recall, .. } = report.all;
         assert!(ndcg >= 0.91 && mrr >= 0.89 && recall >= 0.95, "{report:#?}");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_lexicon_it_is_worse_and_still_of_use() {
+    fn lexicon_improves_ranking() {
         let without = |percent: u64| {
             let mut keep = |term: &str| xxh3_64_with_seed(term.as_bytes(), 7) % 100 >= percent;
             Arc::new(parse(SOURCES, &mut keep).0)
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_those_of_the_textbook() {
+    fn metrics_match_definitions() {
         let relevant = ["a".to_owned(), "b".to_owned()];
         let perfect = judge(&["a", "b", "x"], 3, &relevant);
         assert_eq!((perfect.ndcg, perfect.mrr, perfect.recall), (1.0, 1.0, 1.0));
@@ -395,14 +395,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_answers_finding_nothing_is_right() {
+    fn empty_result_is_right_without_relevant_datasets() {
         let (right, wrong) = (judge(&[], 0, &[]), judge(&["x", "y"], 2, &[]));
         assert_eq!((right.ndcg, right.mrr, right.recall), (1.0, 1.0, 1.0));
         assert_eq!((wrong.ndcg, wrong.mrr, wrong.recall, wrong.found), (0.0, 0.0, 0.0, 2.0));
     }
 
     #[test]
-    fn a_set_that_contradicts_itself_is_refused() {
+    fn rejects_inconsistent_evaluation_sets() {
         let mut wrong = set();
         wrong.queries[0].relevant = vec!["nothing".to_owned()];
         let error = evaluate(&wrong, &Lexicon::builtin(), Models::default()).unwrap_err();

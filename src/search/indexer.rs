@@ -1,6 +1,6 @@
-//! Keeps an index of the catalog: a thread makes a new one when the catalog has changed, and readers change over at once.
+//! The indexer: a thread that rebuilds the search index after catalog changes; readers switch to it at once.
 //!
-//! A dataset that did not change is not read again. Knows no question.
+//! Reuses documents of unchanged datasets. Does not depend on questions.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,16 +10,24 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::lexical::{Analyst, Document, DocumentText, LexicalIndex, Vocabulary};
+use super::lexical::{Document, DocumentAnalyzer, DocumentText, LexicalIndex, Vocabulary};
 use super::lexicon::Lexicon;
 use crate::catalog::{Catalog, Dataset, Snapshot};
-use crate::limits::search::{
-    FIRST_INDEX_WAIT, FRESH_INDEX_WAIT, INDEX_POLL, INDEX_REST_FACTOR, INDEX_REST_MAX,
-};
 
-/// The vocabulary is made anew when it holds so many times the words that it held when it was last made.
+/// How long a question waits for the first index after the start.
+const FIRST_INDEX_WAIT: Duration = Duration::from_secs(2);
+/// How long a question waits for a new index when building is quick.
+const FRESH_INDEX_WAIT: Duration = Duration::from_millis(100);
+/// Poll interval for catalog changes.
+const INDEX_POLL: Duration = Duration::from_millis(200);
+/// The pause after a build, as a multiple of its duration.
+const INDEX_REST_FACTOR: u32 = 3;
+/// The longest pause after a build.
+const INDEX_REST_MAX: Duration = Duration::from_secs(5);
+
+/// The vocabulary is rebuilt when it has this many times its initial words.
 const STALE_WORDS_FACTOR: usize = 3;
-/// Below so many words it is never made anew.
+/// Minimum size for a rebuild of the vocabulary.
 const STALE_WORDS_MIN: usize = 100_000;
 
 /// A catalog by the words of its datasets.
@@ -34,14 +42,14 @@ pub struct CatalogIndex {
 /// The index of a catalog that changes.
 pub struct Indexer {
     catalog: Arc<Catalog>,
-    shelf: Arc<Shelf>,
+    current: Arc<CurrentIndex>,
     wake: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The present index, and how long it took to make.
+/// The current index and its build time.
 #[derive(Default)]
-struct Shelf {
+struct CurrentIndex {
     index: Mutex<(Option<Arc<CatalogIndex>>, Duration)>,
     changed: Condvar,
 }
@@ -49,29 +57,29 @@ struct Shelf {
 impl Indexer {
     /// Starts to index; the first index comes as soon as it can.
     pub fn start(catalog: Arc<Catalog>) -> io::Result<Self> {
-        let shelf = Arc::new(Shelf::default());
+        let current = Arc::new(CurrentIndex::default());
         let (wake, woken) = bounded(1);
-        let (own_catalog, own_shelf) = (Arc::clone(&catalog), Arc::clone(&shelf));
+        let (own_catalog, own_current) = (Arc::clone(&catalog), Arc::clone(&current));
         let thread = thread::Builder::new()
             .name("search-index".to_owned())
-            .spawn(move || keep_up(&own_catalog, &own_shelf, &woken))?;
-        Ok(Self { catalog, shelf, wake: Some(wake), thread: Some(thread) })
+            .spawn(move || run(&own_catalog, &own_current, &woken))?;
+        Ok(Self { catalog, current, wake: Some(wake), thread: Some(thread) })
     }
 
     /// Says that the catalog may have changed.
     pub fn notify(&self) {
         if let Some(wake) = &self.wake {
-            // A full channel means that the thread has been told already.
+            // A full channel means that the thread is already notified.
             let _told_already = wake.try_send(());
         }
     }
 
-    /// The present index. Where it lags behind the catalog it is waited for, if making it is known to be quick; else
-    /// the former one is given. `None` when there is none yet, also after some waiting.
+    /// The current index. If it lags behind the catalog, waits for the new one when building is quick, else returns the
+    /// old one. `None` if the first index is not ready in time.
     pub fn index(&self) -> Option<Arc<CatalogIndex>> {
         let wanted = self.catalog.snapshot();
         let is_fresh = |index: &CatalogIndex| Arc::ptr_eq(&index.catalog, &wanted);
-        let mut present = self.shelf.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut present = self.current.index.lock().unwrap_or_else(PoisonError::into_inner);
         let patience = match &present.0 {
             Some(index) if is_fresh(index) => return Some(Arc::clone(index)),
             Some(_) if present.1 > FRESH_INDEX_WAIT / 2 => Duration::ZERO,
@@ -83,7 +91,7 @@ impl Indexer {
             let lags = |(index, _): &mut (Option<Arc<CatalogIndex>>, Duration)| {
                 !index.as_ref().is_some_and(|index| is_fresh(index))
             };
-            let waited = self.shelf.changed.wait_timeout_while(present, patience, lags);
+            let waited = self.current.changed.wait_timeout_while(present, patience, lags);
             present = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         present.0.clone()
@@ -100,19 +108,19 @@ impl Drop for Indexer {
     }
 }
 
-/// Makes an index whenever the catalog is another one, and rests in between so that it never takes a core for itself.
-fn keep_up(catalog: &Catalog, shelf: &Shelf, woken: &Receiver<()>) {
-    let mut library = Library::new();
+/// Rebuilds the index after each catalog change, with pauses that bound its share of a core.
+fn run(catalog: &Catalog, current: &CurrentIndex, woken: &Receiver<()>) {
+    let mut builder = IndexBuilder::new();
     let mut indexed: Option<Arc<Snapshot>> = None;
     loop {
         let snapshot = catalog.snapshot();
         let mut rest = Duration::ZERO;
         if !indexed.as_ref().is_some_and(|indexed| Arc::ptr_eq(indexed, &snapshot)) {
             let began = Instant::now();
-            let index = Arc::new(library.index(Arc::clone(&snapshot)));
+            let index = Arc::new(builder.index(Arc::clone(&snapshot)));
             let took = began.elapsed();
-            *shelf.index.lock().unwrap_or_else(PoisonError::into_inner) = (Some(index), took);
-            shelf.changed.notify_all();
+            *current.index.lock().unwrap_or_else(PoisonError::into_inner) = (Some(index), took);
+            current.changed.notify_all();
             indexed = Some(snapshot);
             rest = took.saturating_mul(INDEX_REST_FACTOR).min(INDEX_REST_MAX);
         }
@@ -129,15 +137,15 @@ fn keep_up(catalog: &Catalog, shelf: &Shelf, woken: &Receiver<()>) {
     }
 }
 
-/// Documents that were made before, and the words that all of them share.
-struct Library {
+/// Builds indexes from cached documents and a shared vocabulary.
+struct IndexBuilder {
     vocabulary: Arc<Vocabulary>,
     words_at_first: usize,
     /// By the address of the dataset, which is kept so that no other one gets that address.
     documents: HashMap<usize, (Arc<Dataset>, Arc<Document>)>,
 }
 
-impl Library {
+impl IndexBuilder {
     fn new() -> Self {
         let vocabulary = Vocabulary::new(Lexicon::builtin());
         Self { words_at_first: vocabulary.len(), vocabulary: Arc::new(vocabulary), documents: HashMap::new() }
@@ -156,11 +164,11 @@ impl Library {
         let unknown = |dataset: &&Arc<Dataset>| !self.documents.contains_key(&address(dataset));
         if datasets.iter().any(|dataset| unknown(&dataset)) {
             // Readers of the former index keep their words; new ones go into a copy.
-            let mut analyst = Analyst::new(Arc::make_mut(&mut self.vocabulary));
+            let mut analyzer = DocumentAnalyzer::new(Arc::make_mut(&mut self.vocabulary));
             for dataset in &datasets {
                 let known = self.documents.entry(address(dataset));
                 known.or_insert_with(|| {
-                    let document = analyst.read(&DocumentText::from(dataset.as_ref()));
+                    let document = analyzer.read(&DocumentText::from(dataset.as_ref()));
                     (Arc::clone(dataset), Arc::new(document))
                 });
             }

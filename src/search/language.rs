@@ -1,12 +1,12 @@
-//! Which of the two languages a text is in.
+//! Language detection for English and Italian.
 //!
-//! Votes of single words: stop words, words that only one side of the lexicon has, and endings. Knows no dataset.
+//! Single words vote: stop words, words of one side of the lexicon, and endings. Does not depend on datasets.
 
 use crate::catalog::Language;
 
 use super::stop_words::Stop;
 
-/// A language, or both where it is not known.
+/// A language, or both if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
     /// English.
@@ -29,7 +29,7 @@ impl From<Option<Language>> for Side {
 }
 
 impl Side {
-    /// The language, where it is known.
+    /// The language, if known.
     pub fn language(self) -> Option<Language> {
         match self {
             Self::English => Some(Language::English),
@@ -39,12 +39,12 @@ impl Side {
     }
 }
 
-/// What one word says: whether it is a stop word, and which sides of the lexicon have it.
+/// The vote of a word: whether it is a stop word, and which sides of the lexicon have it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clue<'w> {
     /// The folded word.
     pub word: &'w str,
-    /// In which languages it says nothing else.
+    /// The languages in which it is a stop word.
     pub stop: Stop,
     /// Whether an English term of the lexicon is this word.
     pub english: bool,
@@ -58,7 +58,7 @@ const ENDING_VOTE: i32 = 1;
 /// Shortest word whose ending counts.
 const ENDING_CHARS_MIN: usize = 4;
 
-/// The language of a text from its words; unknown where they say as much for one as for the other.
+/// The language of a text by majority of its words; unknown on a tie.
 pub(super) fn detect<'w>(clues: impl Iterator<Item = Clue<'w>>) -> Side {
     let votes: i32 = clues.map(|clue| vote(&clue)).fold(0, i32::saturating_add);
     match votes {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_a_question_is_seen_in_its_words() {
+    fn detects_language_of_questions() {
         check("how many people live in each municipality", Side::English);
         check("quante persone vivono in ogni comune", Side::Italian);
         check("air quality", Side::English);

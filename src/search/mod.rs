@@ -1,6 +1,6 @@
-//! Finding datasets by what they are about.
+//! Search for datasets by topic.
 //!
-//! Ranks datasets of the catalog for a question in English or Italian. Knows no account, no route and no socket.
+//! Ranks datasets of the catalog for a question in English or Italian. Does not depend on accounts, routes or sockets.
 
 mod engine;
 pub mod evaluation;

@@ -1,7 +1,6 @@
-//! What models read of a dataset: its texts in running order, and an English gloss of Italian for models that read
-//! English only.
+//! The passages that models read of a dataset, with an English gloss of Italian for English-only models.
 //!
-//! Knows texts and the lexicon; knows no model.
+//! Does not depend on models.
 
 use std::sync::{Arc, LazyLock};
 
@@ -58,15 +57,14 @@ impl Passages {
         }
     }
 
-    /// What a cross-encoder reads of a dataset beside a question in `language`.
+    /// The passage of a dataset for a cross-encoder and a question in `language`.
     pub fn short(&self, text: &DocumentText<'_>, language: Option<Language>, multilingual: bool) -> String {
         let wanted = if multilingual { language } else { Some(Language::English) };
         let passage = passage(text, wanted.unwrap_or(Language::English));
         if multilingual { passage } else { self.gloss(&passage).unwrap_or(passage) }
     }
 
-    /// The ideas of an Italian text as English words in the order of the text; words that the lexicon does not know
-    /// stay as they are. `None` for a text that is not Italian.
+    /// The concepts of an Italian text as English words, in the order of the text; unknown words are kept.
     pub fn gloss(&self, text: &str) -> Option<String> {
         let words = words(text);
         let known: Vec<Known> = words.iter().map(|word| self.vocabulary.look_up(&word.folded)).collect();
@@ -123,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn italian_has_a_gloss_and_english_has_none() {
+    fn glosses_italian_only() {
         let passages = passages();
         assert_eq!(passages.gloss("Qualità dell'aria a Trieste").as_deref(), Some("air quality trieste"));
         assert_eq!(passages.gloss("Incidenti stradali con feriti").as_deref(), Some("road accident injury"));
@@ -131,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_methodology_stands_in_for_a_description() {
+    fn uses_methodology_without_description() {
         let mut text = DocumentText { slug: "air", methodology: "Read daily.", ..DocumentText::default() };
         assert_eq!(passages().of(&text, true), ["air. Read daily"]);
         text.descriptions = vec![(None, "Fine dust.")];
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_reads_what_it_understands() {
+    fn selects_languages_of_the_model() {
         let text = DocumentText {
             slug: "air",
             titles: vec![(Some(Language::English), "Air"), (Some(Language::Italian), "Aria")],

@@ -1,9 +1,12 @@
-//! What was typed into the search box, checked and split into words.
+//! A search question, validated and split into words.
 //!
-//! A pure function from text to [`Question`]; knows no dataset.
+//! A pure function from text to [`Question`]. Does not depend on datasets.
 
 use super::text;
-use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, QUESTION_WORDS_MAX};
+use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN};
+
+/// Limit of words in a question.
+const QUESTION_WORDS_MAX: usize = 48;
 
 /// A question that can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +18,7 @@ pub struct Question {
 
 /// Why a text is no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum QuestionFault {
+pub enum QuestionError {
     /// Fewer characters than the minimum, spaces around it not counted.
     #[error("a question has at least {QUESTION_CHARS_MIN} characters besides the spaces around it")]
     TooShort,
@@ -29,15 +32,15 @@ pub enum QuestionFault {
 
 impl Question {
     /// Reads a question: characters are Unicode scalar values, and white space at both ends does not count.
-    pub fn parse(typed: &str) -> Result<Self, QuestionFault> {
+    pub fn parse(typed: &str) -> Result<Self, QuestionError> {
         if typed.chars().any(char::is_control) {
-            return Err(QuestionFault::ControlCharacter);
+            return Err(QuestionError::ControlCharacter);
         }
         let text = typed.trim();
         match text.chars().count() {
-            ..QUESTION_CHARS_MIN => Err(QuestionFault::TooShort),
+            ..QUESTION_CHARS_MIN => Err(QuestionError::TooShort),
             QUESTION_CHARS_MIN..=QUESTION_CHARS_MAX => Ok(Self::of(text)),
-            _ => Err(QuestionFault::TooLong),
+            _ => Err(QuestionError::TooLong),
         }
     }
 
@@ -56,7 +59,7 @@ impl Question {
         &self.words
     }
 
-    /// What a title or slug must be equal to, to be the one that is meant.
+    /// The folded text, to compare with titles and slugs.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -68,31 +71,31 @@ mod tests {
     use proptest::prelude::*;
 
     #[track_caller]
-    fn check(typed: &str, expected: Result<&str, QuestionFault>) {
+    fn check(typed: &str, expected: Result<&str, QuestionError>) {
         let read = Question::parse(typed);
-        assert_eq!(read.as_ref().map(Question::text).map_err(|fault| *fault), expected, "{typed:?}");
+        assert_eq!(read.as_ref().map(Question::text).map_err(|error| *error), expected, "{typed:?}");
     }
 
     #[test]
-    fn characters_are_counted_without_the_spaces_around() {
-        check("a", Err(QuestionFault::TooShort));
-        check("", Err(QuestionFault::TooShort));
-        check("   ", Err(QuestionFault::TooShort));
-        check(" a ", Err(QuestionFault::TooShort));
+    fn counts_characters_of_trimmed_question() {
+        check("a", Err(QuestionError::TooShort));
+        check("", Err(QuestionError::TooShort));
+        check("   ", Err(QuestionError::TooShort));
+        check(" a ", Err(QuestionError::TooShort));
         check(" ab ", Ok("ab"));
         check("àè", Ok("àè"));
         check("水質", Ok("水質"));
-        check("a\u{0}b", Err(QuestionFault::ControlCharacter));
-        check("ab\n", Err(QuestionFault::ControlCharacter));
+        check("a\u{0}b", Err(QuestionError::ControlCharacter));
+        check("ab\n", Err(QuestionError::ControlCharacter));
         let longest = "è".repeat(QUESTION_CHARS_MAX);
         check(&longest, Ok(&longest));
         check(&format!(" {longest} "), Ok(&longest));
-        check(&format!("{longest}é"), Err(QuestionFault::TooLong));
+        check(&format!("{longest}é"), Err(QuestionError::TooLong));
     }
 
     proptest! {
         #[test]
-        fn every_text_is_a_question_or_a_fault(typed in "\\PC{0,240}") {
+        fn parses_or_rejects_any_text(typed in "\\PC{0,240}") {
             if let Ok(question) = Question::parse(&typed) {
                 prop_assert!(question.words().len() <= QUESTION_WORDS_MAX);
                 prop_assert!(question.words().iter().all(|word| !word.is_empty()));

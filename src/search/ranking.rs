@@ -1,13 +1,16 @@
-//! Puts what words and vectors say of the datasets into one order.
+//! Rank fusion: combines lexical scores and vectors.
 //!
-//! Knows scores and cosines; knows no texts and asks no model.
+//! Depends on scores and cosines, not on texts or models.
 
 use std::collections::HashSet;
 
 use super::lexical::{LexicalIndex, Reading, Scores};
 use super::question::Question;
 use super::vectors::VectorIndex;
-use crate::limits::search::{LEXICAL_CANDIDATES_MAX, VECTOR_CANDIDATES_MAX};
+use crate::limits::search::LEXICAL_CANDIDATES_MAX;
+
+/// Datasets found by vector alone that can be among the results.
+const VECTOR_CANDIDATES_MAX: usize = 200;
 
 /// How much words count beside the cosine.
 const LEXICAL_WEIGHT: f32 = 0.5;
@@ -49,7 +52,7 @@ pub struct Meaning<'v> {
     pub question: &'v [f32],
 }
 
-/// Which datasets may be found, by their number in the index; all where there is no such choice.
+/// A filter of datasets by number; all datasets without one.
 pub type Choice<'c> = Option<&'c dyn Fn(u32) -> bool>;
 
 /// The best `count` datasets. Those whose slug or title is the question stand first; then words alone decide, or with
@@ -92,8 +95,8 @@ pub fn rank(
     Ranked { total: total.max(candidates.len()), candidates }
 }
 
-/// Puts those that were looked at again first, by what came out; the others keep their order behind them. Scores never
-/// rise down the list. `looked_at` gives the new score of the first candidates that are not named by the question.
+/// Moves re-ranked results to the front, by their new scores; the others keep their order. Scores never rise along the
+/// list.
 pub fn reorder(ranked: &mut Ranked, looked_at: &[Option<f32>]) {
     let named = ranked.candidates.iter().take_while(|candidate| candidate.named).count();
     let rest = ranked.candidates.split_off(named);
@@ -137,7 +140,7 @@ fn by_both(
     choice: Choice<'_>,
 ) -> (Vec<Candidate>, usize) {
     let documents = index.documents();
-    // Where only some are wanted, the nearest of all may not be among them.
+    // With a filter, the nearest overall may be excluded.
     let looked_at = if choice.is_some() { meaning.vectors.len() } else { VECTOR_CANDIDATES_MAX };
     let nearest = meaning.vectors.nearest(meaning.question, looked_at);
     let least = nearest.iter().map(|nearest| COSINE_OF_BEST * nearest.cosine).fold(COSINE_MIN, f32::max);
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_at_again_comes_first_and_scores_never_rise() {
+    fn reranked_results_come_first_with_falling_scores() {
         let candidates = vec![
             candidate(9, 1.0, true),
             candidate(0, 0.9, false),

@@ -1,13 +1,18 @@
-//! The piece of a text that shows best why it was found.
+//! Snippets: the piece of a text that best shows the match.
 //!
-//! Knows words and what was asked for; knows no markup.
+//! Does not depend on markup.
 
 use super::lexical::{Known, Reading, Vocabulary, beginning};
 use super::text::{Word, words};
 use crate::catalog::Language;
-use crate::limits::search::{METHODOLOGY_BYTES_MAX, SNIPPET_CHARS_MAX, SNIPPET_SOURCE_BYTES_MAX};
+use crate::search::lexical::METHODOLOGY_BYTES_MAX;
 
-/// What stands where something was left out.
+/// Bytes of a description in which a snippet is looked for.
+const SNIPPET_SOURCE_BYTES_MAX: usize = 4 * 1024;
+/// Characters of a snippet.
+const SNIPPET_CHARS_MAX: usize = 240;
+
+/// The mark of omitted text.
 const LEFT_OUT: char = '…';
 
 /// A piece of a text and how many different words of it were asked for.
@@ -104,14 +109,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::search::lexical::{Analyst, DocumentText, LexicalIndex};
+    use crate::search::lexical::{DocumentAnalyzer, DocumentText, LexicalIndex};
     use crate::search::lexicon::Lexicon;
     use crate::search::question::Question;
     use proptest::prelude::*;
 
     fn cut_of(text: &str, question: &str) -> Snippet {
         let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-        let document = Analyst::new(&mut vocabulary)
+        let document = DocumentAnalyzer::new(&mut vocabulary)
             .read(&DocumentText { descriptions: vec![(None, text)], ..DocumentText::default() });
         let index = LexicalIndex::new(Arc::new(vocabulary), vec![Arc::new(document)]);
         let reading = index.read(&Question::parse(question).unwrap(), None);
@@ -119,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_shown_whole() {
+    fn keeps_short_text_whole() {
         let snippet = cut_of("Beds  in\nhospitals.", "hospital beds");
         assert_eq!((snippet.text.as_str(), snippet.found), ("Beds in hospitals.", 2));
     }
 
     #[test]
-    fn of_a_long_text_the_best_piece_is_shown() {
+    fn selects_best_piece_of_long_text() {
         let filler = "Nothing of interest stands here. ".repeat(12);
         let text = format!("{filler}Wards of hospitals and clinics by region. {filler}");
         let snippet = cut_of(&text, "hospital wards");
@@ -135,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_text_in_two_languages_one_is_shown() {
+    fn selects_one_language() {
         let vocabulary = Vocabulary::new(Lexicon::builtin());
         let text = "# Methodology\n\nThe beds of all hospitals are counted.\n\n# Metodologia\n\nSono contati i letti di tutti gli ospedali.";
         let english = in_language(text, Some(Language::English), &vocabulary);
@@ -149,7 +154,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
-        fn a_snippet_is_never_too_long(text in "(\\PC{0,12} ?){0,80}") {
+        fn bounds_snippet_length(text in "(\\PC{0,12} ?){0,80}") {
             prop_assert!(cut_of(&text, "hospital").text.chars().count() <= SNIPPET_CHARS_MAX);
         }
     }

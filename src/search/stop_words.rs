@@ -1,6 +1,6 @@
-//! Words that say nothing about the topic of a text, by language.
+//! Stop words of English and Italian.
 //!
-//! Knows folded words only.
+//! Depends on folded words only.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -52,7 +52,7 @@ static STOPS: LazyLock<HashMap<&'static str, Stop>> = LazyLock::new(|| {
 });
 
 impl Stop {
-    /// What a folded word is.
+    /// The stop-word languages of a folded word.
     pub fn of(folded: &str) -> Self {
         STOPS.get(folded).copied().unwrap_or_default()
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stop_words_are_folded_and_stand_once() {
+    fn stop_words_are_folded_and_unique() {
         for list in [ENGLISH, ITALIAN, OF_CATALOGS] {
             let words: Vec<&str> = list.split(' ').collect();
             let distinct: std::collections::BTreeSet<&str> = words.iter().copied().collect();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_word_belongs_to_its_language() {
+    fn stop_words_belong_to_one_language() {
         assert_eq!(Stop::of("the"), Stop { english: true, ..Stop::default() });
         assert_eq!(Stop::of("della"), Stop { italian: true, ..Stop::default() });
         assert_eq!(Stop::of("a"), Stop { english: true, italian: true, of_catalogs: false });

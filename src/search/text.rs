@@ -1,10 +1,11 @@
-//! From text to words: case and accents folded, split where a reader sees words.
+//! Splits text into words, with case and accents folded.
 //!
-//! Knows no language and no dataset.
+//! Does not depend on languages or datasets.
 
-use crate::limits::search::WORD_CHARS_MAX;
+/// Characters of a word that are compared.
+const WORD_CHARS_MAX: usize = 48;
 
-/// A word as it is compared, and where it stands in the text.
+/// A folded word and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
     /// Without case and accents.
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_folded_and_split_where_a_reader_sees_them() {
+    fn folds_and_splits_words() {
         check("Qualità dell'aria: PM2.5 e PM10", "qualita dell aria pm25 e pm10");
         check("NO₂, CO₂ and m²", "no2 co2 and m2");
         check("1,234.5 euro; 2024/25", "12345 euro 2024 25");
@@ -182,20 +183,20 @@ mod tests {
     }
 
     #[test]
-    fn a_word_knows_where_it_stood() {
+    fn words_keep_their_position() {
         let text = "Qualità, dell'aria";
         let spans: Vec<&str> = words(text).iter().map(|word| &text[word.start..word.end]).collect();
         assert_eq!(spans, ["Qualità", "dell", "aria"]);
     }
 
     #[test]
-    fn names_out_of_tables_become_readable() {
+    fn spells_out_identifiers() {
         assert_eq!(spell_out("stationId"), "station Id");
         assert_eq!(spell_out("NO2_annual_mean"), "NO2 annual mean");
     }
 
     #[test]
-    fn a_word_has_a_longest_length() {
+    fn truncates_long_words() {
         let long = "a".repeat(WORD_CHARS_MAX * 3);
         assert_eq!(key(&long).chars().count(), WORD_CHARS_MAX);
     }

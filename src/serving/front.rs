@@ -79,7 +79,7 @@ fn classifier(
             let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
             found.filter_map(|header| std::str::from_utf8(header.value).ok())
         };
-        let account = app.gate.account_of(values("X-Api-Key").next());
+        let account = app.access.account_of(values("X-Api-Key").next());
         let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
         let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
         (class_of(head.target), client)

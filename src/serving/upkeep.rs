@@ -1,25 +1,29 @@
-//! What looks after the datasets beside the requests: the watcher, the verification of store files, the patrol; and what
+//! What looks after the datasets beside the requests: the watcher, the verification of store files, the scrubber; and what
 //! of it the log hears.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{StartError, part};
-use crate::catalog::patrol::{Finding, Patrol};
+use crate::catalog::scrubber::{Finding, Scrubber};
 use crate::catalog::verification::{Progress, Verifier};
 use crate::catalog::{Catalog, Entry, Snapshot, Watcher};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::limits::catalog::{VERIFICATION_START_POLL, VERIFICATION_START_WAIT};
 use crate::search::Search;
+
+/// How long the start waits for the verification, so that small store files are never seen unverified.
+const VERIFICATION_START_WAIT: Duration = Duration::from_secs(2);
+/// Poll interval of that wait.
+const VERIFICATION_START_POLL: Duration = Duration::from_millis(2);
 
 /// The threads; they end when this is dropped.
 pub(super) struct Upkeep {
     _watcher: Watcher,
     _verifier: Verifier,
     /// Nothing where the operator asked for no such pass.
-    _patrol: Option<Patrol>,
+    _scrubber: Option<Scrubber>,
 }
 
 impl Upkeep {
@@ -33,7 +37,7 @@ impl Upkeep {
         let verifier =
             verify(settings, catalog, clock).map_err(|error| part("catalog verification", &error))?;
         let watcher = watch(Arc::clone(catalog), Arc::clone(clock), search);
-        let patrol = patrol(settings, catalog, clock).map_err(|error| part("catalog patrol", &error))?;
+        let scrubber = scrub(settings, catalog, clock).map_err(|error| part("scrubber", &error))?;
         let deadline = Instant::now() + VERIFICATION_START_WAIT;
         while catalog.verification().is_busy() && Instant::now() < deadline {
             std::thread::sleep(VERIFICATION_START_POLL);
@@ -41,7 +45,7 @@ impl Upkeep {
         Ok(Self {
             _watcher: watcher.map_err(|error| part("catalog watcher", &error))?,
             _verifier: verifier,
-            _patrol: patrol,
+            _scrubber: scrubber,
         })
     }
 }
@@ -103,16 +107,20 @@ fn verify(settings: &Settings, catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -
     })
 }
 
-fn patrol(settings: &Settings, catalog: &Arc<Catalog>, clock: &Arc<dyn Clock>) -> io::Result<Option<Patrol>> {
+fn scrub(
+    settings: &Settings,
+    catalog: &Arc<Catalog>,
+    clock: &Arc<dyn Clock>,
+) -> io::Result<Option<Scrubber>> {
     if settings.checksum_bytes_per_second == 0 {
         return Ok(None);
     }
     let (of, clock) = (Arc::clone(catalog), Arc::clone(clock));
-    let patrol =
-        Patrol::start(Arc::clone(catalog), clock, settings.checksum_bytes_per_second, move |finding| {
+    let scrubber =
+        Scrubber::start(Arc::clone(catalog), clock, settings.checksum_bytes_per_second, move |finding| {
             log_finding(&of, finding);
         });
-    patrol.map(Some)
+    scrubber.map(Some)
 }
 
 fn log_finding(catalog: &Catalog, finding: &Finding) {

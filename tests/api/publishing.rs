@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 
-use mercato::catalog::patrol::{Finding, go_round};
-use mercato::catalog::publish::{Order, PublishError, feature, publish, publish_by, rollback, unpublish};
+use mercato::catalog::publish::{
+    PublishError, PublishRequest, feature, publish, publish_by, rollback, unpublish,
+};
+use mercato::catalog::scrubber::{Finding, scrub_once};
 use mercato::catalog::{CatalogError, Slug};
 use mercato::clock::SystemClock;
 use mercato_format::Table;
@@ -83,8 +85,8 @@ fn as_many_versions_stay_as_the_publisher_or_the_manifest_says() {
         fs::write(folder.path().join("dataset.toml"), manifest).unwrap();
         let version = Version::parse(version).unwrap();
         let data = site.data();
-        let order = Order { keep, ..Order::new(&data, folder.path(), &version) };
-        let done = publish_by(order, |path, _| write_table(path, &columns).map(drop));
+        let request = PublishRequest { keep, ..PublishRequest::new(&data, folder.path(), &version) };
+        let done = publish_by(request, |path, _| write_table(path, &columns).map(drop));
         let removed = done.unwrap().removed;
         removed.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -231,11 +233,11 @@ fn damage_inside_a_file_is_found_without_a_request() {
         let found = std::cell::RefCell::new(Vec::new());
         let note =
             |finding: &Finding| found.borrow_mut().push((finding.slug.clone(), finding.version.clone()));
-        go_round(catalog, &SystemClock, &mut |_| Ok(()), &note).unwrap();
+        scrub_once(catalog, &SystemClock, &mut |_| Ok(()), &note).unwrap();
         found.into_inner()
     };
     assert!(find().is_empty());
-    let bytes = catalog.patrolled().bytes();
+    let bytes = catalog.scrub_counts().bytes();
     assert!(bytes > 0);
     let damage = |version: &str| {
         let path = store_path(&site.data(), "rivers", version);

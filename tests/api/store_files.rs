@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use mercato::catalog::DataDirectory;
-use mercato::catalog::patrol::go_round;
 use mercato::catalog::publish::rollback;
+use mercato::catalog::scrubber::scrub_once;
 use mercato::clock::SystemClock;
 use mercato_format::Table;
 use mercato_format::writer::Column;
@@ -276,7 +276,7 @@ fn damage_found_by_the_pass_falls_back_and_a_change_of_a_text_does_not_bring_it_
     let key = site.paying_key(100);
     damage(&store_path(&site.data(), "rivers", "1.1.0"));
     let catalog = &site.running().app().catalog;
-    go_round(catalog, &SystemClock, &mut |_| Ok(()), &|_| ()).unwrap();
+    scrub_once(catalog, &SystemClock, &mut |_| Ok(()), &|_| ()).unwrap();
     let served = || site.query("rivers", &key, BODY).header("X-Dataset-Version").map(str::to_owned);
     assert_eq!(served().as_deref(), Some("1.0.0"));
     let manifest =

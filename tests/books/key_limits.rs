@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mercato::access::{Gate, KeyRefusal, RateLimits};
+use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
     AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeOrder, KeyId, KeyLimits, Ledger,
@@ -180,8 +180,8 @@ fn a_key_ends_at_the_moment_that_its_limits_name() {
     let end = now.plus_seconds(HOUR);
     let limits = KeyLimits { expires_at: Some(end), ..KeyLimits::default() };
     let key = ledger.create_limited_key(account.id(), "", [1; 32], limits, now).unwrap();
-    let gate = Gate::open(Arc::clone(&ledger), RateLimits::default(), now).unwrap();
-    let refusal = |at| gate.authenticate(Some(key.plain.reveal()), at).err();
+    let access = AccessControl::open(Arc::clone(&ledger), RateLimits::default(), now).unwrap();
+    let refusal = |at| access.authenticate(Some(key.plain.reveal()), at).err();
     assert_eq!((refusal(end.plus_millis(-1)), refusal(end)), (None, Some(KeyRefusal::Expired)));
     let later = LimitsChange { expires_at: Change::Set(end.plus_seconds(HOUR)), ..LimitsChange::default() };
     ledger.limit_key(key.view.id, &later, end).unwrap();

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mercato::access::{Gate, KeyRefusal, RateLimits};
+use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato::ledger::Ledger;
 
 use crate::desk::{Desk, customer, noon};
 
-fn gate(ledger: &Arc<Ledger>) -> Gate {
-    Gate::open(Arc::clone(ledger), RateLimits::default(), noon()).unwrap()
+fn access_control(ledger: &Arc<Ledger>) -> AccessControl {
+    AccessControl::open(Arc::clone(ledger), RateLimits::default(), noon()).unwrap()
 }
 
 #[test]
@@ -17,10 +17,10 @@ fn a_key_is_recognised_and_anything_else_is_refused_by_name() {
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
     let key = ledger.create_key(account.id(), "laptop", [7; 32], now).unwrap();
-    let gate = gate(&ledger);
-    let caller = gate.authenticate(Some(key.plain.reveal()), now).unwrap();
+    let access = access_control(&ledger);
+    let caller = access.authenticate(Some(key.plain.reveal()), now).unwrap();
     assert_eq!((caller.account.id(), caller.key.id()), (account.id(), key.view.id));
-    let refusal = |presented: Option<&str>| gate.authenticate(presented, now).err().unwrap();
+    let refusal = |presented: Option<&str>| access.authenticate(presented, now).err().unwrap();
     assert_eq!(refusal(None), KeyRefusal::Missing);
     let mut typed = key.plain.reveal().to_owned();
     typed.replace_range(5..6, if typed.as_bytes()[5] == b'x' { "y" } else { "x" });
@@ -38,17 +38,17 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
     let key = ledger.create_key(account.id(), "", [1; 32], now).unwrap();
     let other = ledger.create_key(account.id(), "", [2; 32], now).unwrap();
     {
-        let gate = gate(&ledger);
-        gate.authenticate(Some(key.plain.reveal()), now).unwrap();
+        let access = access_control(&ledger);
+        access.authenticate(Some(key.plain.reveal()), now).unwrap();
         ledger.revoke_key(key.view.id, now).unwrap();
-        assert_eq!(gate.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
-        gate.authenticate(Some(other.plain.reveal()), now).unwrap();
+        assert_eq!(access.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
+        access.authenticate(Some(other.plain.reveal()), now).unwrap();
     }
     drop(ledger);
     let ledger = Arc::new(desk.open());
-    let gate = gate(&ledger);
-    assert_eq!(gate.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
-    gate.authenticate(Some(other.plain.reveal()), now).unwrap();
+    let access = access_control(&ledger);
+    assert_eq!(access.authenticate(Some(key.plain.reveal()), now).err(), Some(KeyRefusal::Revoked));
+    access.authenticate(Some(other.plain.reveal()), now).unwrap();
 }
 
 #[test]
@@ -59,15 +59,15 @@ fn a_rotated_key_lives_on_until_its_grace_is_over() {
     let old = ledger.create_key(account.id(), "etl", [1; 32], now).unwrap();
     let new = ledger.rotate_key(old.view.id, "", 60, [2; 32], now).unwrap();
     assert_eq!(new.view.label, "etl");
-    let gate = gate(&ledger);
+    let access = access_control(&ledger);
     let last = now.plus_millis(59_999);
-    gate.authenticate(Some(old.plain.reveal()), last).unwrap();
+    access.authenticate(Some(old.plain.reveal()), last).unwrap();
     let over = now.plus_seconds(60);
-    assert_eq!(gate.authenticate(Some(old.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
-    gate.authenticate(Some(new.plain.reveal()), over).unwrap();
+    assert_eq!(access.authenticate(Some(old.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
+    access.authenticate(Some(new.plain.reveal()), over).unwrap();
     let at_once = ledger.rotate_key(new.view.id, "", 0, [3; 32], over).unwrap();
-    assert_eq!(gate.authenticate(Some(new.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
-    gate.authenticate(Some(at_once.plain.reveal()), over).unwrap();
+    assert_eq!(access.authenticate(Some(new.plain.reveal()), over).err(), Some(KeyRefusal::Expired));
+    access.authenticate(Some(at_once.plain.reveal()), over).unwrap();
 }
 
 #[test]
@@ -96,10 +96,10 @@ fn the_last_use_is_kept_lazily() {
     let account = customer(&ledger, 0);
     let key = ledger.create_key(account.id(), "", [1; 32], now).unwrap();
     {
-        let gate = gate(&ledger);
-        gate.authenticate(Some(key.plain.reveal()), now.plus_seconds(5)).unwrap();
+        let access = access_control(&ledger);
+        access.authenticate(Some(key.plain.reveal()), now.plus_seconds(5)).unwrap();
         assert_eq!(ledger.keys(account.id())[0].last_used_at, Some(now.plus_seconds(5)));
-        gate.write_down(now.plus_seconds(6)).unwrap();
+        access.flush(now.plus_seconds(6)).unwrap();
     }
     drop(ledger);
     assert_eq!(desk.open().keys(account.id())[0].last_used_at, Some(now.plus_seconds(5)));

@@ -7,13 +7,13 @@
 )]
 #![expect(clippy::indexing_slicing, reason = "an index that does not exist fails the test")]
 
+mod access;
 mod claims;
 mod concurrency;
 mod crash;
 mod damage;
 mod desk;
 mod disk_full;
-mod gate;
 mod histories;
 mod key_limits;
 mod keys;

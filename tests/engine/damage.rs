@@ -79,12 +79,12 @@ fn run(table: &Table) -> usize {
 }
 
 #[test]
-fn a_sound_file_answers_every_request() {
+fn intact_file_answers_every_request() {
     assert_eq!(run(&Table::from_bytes(file()).unwrap()), BODIES.len());
 }
 
 #[test]
-fn every_flipped_byte_gives_an_answer_or_an_error() {
+fn flipped_bytes_give_result_or_error() {
     let bytes = file();
     let mut opened = 0;
     for at in 0..bytes.len() {
@@ -104,7 +104,7 @@ fn every_flipped_byte_gives_an_answer_or_an_error() {
 }
 
 #[test]
-fn every_truncation_is_refused_at_open() {
+fn rejects_truncated_files_at_open() {
     let bytes = file();
     assert!((0..bytes.len()).all(|length| Table::from_bytes(bytes[..length].to_vec()).is_err()));
 }

@@ -38,7 +38,7 @@ fn storages(values: &[Option<f64>], source_type: &str) -> Vec<Table> {
 }
 
 #[test]
-fn nan_follows_all_numbers_and_goes_before_null_in_both_directions() {
+fn sorts_nan_after_numbers_and_before_null() {
     let values =
         [Some(NAN), Some(1.0), None, Some(-INFINITY), Some(-NAN), Some(INFINITY), Some(-0.0), Some(0.5)];
     for table in storages(&values, "DOUBLE") {
@@ -59,7 +59,7 @@ fn nan_follows_all_numbers_and_goes_before_null_in_both_directions() {
 }
 
 #[test]
-fn nan_and_infinities_are_found_by_their_own_tests_alone() {
+fn only_float_tests_match_nan_and_infinities() {
     let values = [Some(NAN), Some(1.0), None, Some(-INFINITY), Some(INFINITY), Some(-0.0)];
     for table in storages(&values, "DOUBLE") {
         for (filter, found) in [
@@ -94,7 +94,7 @@ fn nan_and_infinities_are_found_by_their_own_tests_alone() {
 
 /// The former order began with NaN: such a cursor would leave out all numbers, or show NaN twice.
 #[test]
-fn a_cursor_from_when_nan_came_first_is_refused_and_others_go_on() {
+fn rejects_cursors_of_former_nan_order() {
     use base64::Engine;
     let engine = base64::engine::general_purpose::STANDARD;
     let with_nan = table(&[Some(1.0), Some(NAN), Some(2.0)], "DOUBLE", true);
@@ -114,8 +114,8 @@ fn a_cursor_from_when_nan_came_first_is_refused_and_others_go_on() {
         let body = json!({"sortBy": "c", "sortDirection": direction, "cursor": former(table, direction)});
         match (plan(&request(&body), table, "t"), expected) {
             (Ok(plan), Some(expected)) => assert_eq!(execute(&plan, &NoSelections).unwrap().rows, expected),
-            (Err(QueryError::Faults(faults)), None) => {
-                assert_eq!(faults[0].reason, Reason::CursorQueryMismatch);
+            (Err(QueryError::Invalid(errors)), None) => {
+                assert_eq!(errors[0].reason, Reason::CursorQueryMismatch);
             }
             (found, expected) => panic!("{direction}: {found:?}, expected {expected:?}"),
         }
@@ -123,7 +123,7 @@ fn a_cursor_from_when_nan_came_first_is_refused_and_others_go_on() {
 }
 
 #[test]
-fn literals_of_a_narrow_float_are_read_as_such() {
+fn parses_literals_of_narrow_floats() {
     let single = |value: f32| Some(f64::from(value));
     let values = [single(0.1), single(0.2), single(-0.3), None, single(1e-45), single(f32::MAX)];
     for table in storages(&values, "FLOAT") {
@@ -154,7 +154,7 @@ fn literals_of_a_narrow_float_are_read_as_such() {
 }
 
 #[test]
-fn a_narrow_float_prints_and_is_summed_up_in_its_own_digits() {
+fn encodes_and_summarises_narrow_floats_at_their_width() {
     let single = |value: f32| Some(f64::from(value));
     let values = [single(0.1), single(16_777_216.0), Some(NAN), None, single(-2.5e-7), Some(INFINITY)];
     for table in storages(&values, "FLOAT") {
@@ -176,7 +176,7 @@ fn a_narrow_float_prints_and_is_summed_up_in_its_own_digits() {
 
 /// What is printed, read back as a float of its width, leaves every value in the bin that counted it.
 #[test]
-fn bounds_of_bins_hold_for_narrow_floats() {
+fn histogram_bounds_hold_for_narrow_floats() {
     let values: Vec<Option<f64>> = (0..1_000u16).map(|n| Some(f64::from(f32::from(n) * 0.1))).collect();
     let table = table(&values, "FLOAT", true);
     let mut out = Vec::new();

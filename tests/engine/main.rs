@@ -9,8 +9,8 @@
 mod damage;
 mod floats;
 mod naive;
+mod pagination;
 mod rendering;
 mod requests;
 mod stored;
 mod tables;
-mod walks;

@@ -81,7 +81,7 @@ fn expected(format: Format, table: &NaiveTable, columns: &[usize], rows: &[u32])
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(800))]
     #[test]
-    fn every_format_prints_every_cell((table, indexed) in tables::table(60), seed in any::<u64>(), contiguous in any::<bool>()) {
+    fn every_format_encodes_every_cell((table, indexed) in tables::table(60), seed in any::<u64>(), contiguous in any::<bool>()) {
         let stored = stored(&table, &indexed);
         let columns: Vec<usize> = (0..table.columns.len()).rev().collect();
         let count = u32::try_from(table.rows).unwrap();
@@ -103,7 +103,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]
-    fn counted_lengths_are_those_of_what_is_printed((table, indexed) in tables::table(2_600)) {
+    fn computed_lengths_match_output((table, indexed) in tables::table(2_600)) {
         let stored = stored(&table, &indexed);
         for format in [Format::Json, Format::Csv, Format::Ndjson, Format::Sse] {
             check_lengths(&stored, format, &count_lengths(&stored, format).unwrap());
@@ -130,7 +130,7 @@ fn check_lengths(table: &Table, format: Format, lengths: &RenderedLengths<'_>) {
 }
 
 #[test]
-fn a_file_keeps_the_lengths_of_its_export_formats() {
+fn stores_lengths_of_export_formats() {
     use mercato_format::writer::{Column, ColumnValues, write_table, write_table_and};
     let numbers = |rows: i64| ColumnValues::Integers((0..rows).map(|row| Some(row * row)).collect());
     let folder = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn a_file_keeps_the_lengths_of_its_export_formats() {
 }
 
 #[test]
-fn lengths_of_another_printer_are_not_used() {
+fn ignores_lengths_of_another_encoding_version() {
     use mercato_format::writer::{Column, ColumnValues, write_table_and};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("other.mcol");
@@ -168,7 +168,7 @@ fn lengths_of_another_printer_are_not_used() {
 }
 
 #[test]
-fn batches_of_any_size_give_the_same_document() {
+fn document_does_not_depend_on_batch_size() {
     use mercato_format::writer::{Column, ColumnValues, temporary_table};
     let texts = (0..2_000).map(|row| Some(format!("row {row}"))).collect();
     let table = temporary_table(&[
@@ -194,7 +194,7 @@ fn batches_of_any_size_give_the_same_document() {
 
 /// Files that were made when narrow floats were still printed as doubles.
 #[test]
-fn lengths_from_before_narrow_floats_were_printed_as_such_are_counted_anew() {
+fn recomputes_lengths_of_former_narrow_floats() {
     use mercato_format::writer::{Column, ColumnValues, write_table_and};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("narrow.mcol");

@@ -1,6 +1,8 @@
-//! Bad requests: each kind has its reason, its pointer and a hint, and the faults of a body come at once.
+//! Bad requests: each kind has its reason, its pointer and a hint, and the errors of a body come at once.
 
-use mercato::query::{FAULTS_MAX, Fault, Purpose, QueryError, QueryRequest, Reason, plan};
+use mercato::query::{
+    Purpose, QueryError, QueryRequest, Reason, VALIDATION_ERRORS_MAX, ValidationError, plan,
+};
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, Table, TimeUnit};
 
@@ -30,18 +32,18 @@ fn table() -> Table {
     .unwrap()
 }
 
-fn faults(body: &str) -> Vec<Fault> {
+fn errors(body: &str) -> Vec<ValidationError> {
     match QueryRequest::from_json(body.as_bytes(), 10_000) {
-        Err(faults) => faults,
+        Err(errors) => errors,
         Ok(request) => match plan(&request, &table(), "t@1") {
-            Err(QueryError::Faults(faults)) => faults,
+            Err(QueryError::Invalid(errors)) => errors,
             other => panic!("{body}: {other:?}"),
         },
     }
 }
 
 #[test]
-fn each_kind_of_bad_request_has_its_reason_and_pointer() {
+fn errors_have_reason_and_pointer() {
     let deep = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(7), "{\"name\":\"a\"}", "}".repeat(7));
     let cases: &[(&str, Reason, &str)] = &[
         ("[]", Reason::MalformedJson, ""),
@@ -102,7 +104,7 @@ fn each_kind_of_bad_request_has_its_reason_and_pointer() {
 }
 
 #[test]
-fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
+fn rejects_repeated_names() {
     check_first_faults(&[
         ("{\"filters\":{\"price\":1,\"price\":2}}", Reason::DuplicateField, "/filters/price"),
         ("{\"filters\":{\"price\":{\"gte\":1,\"gte\":2}}}", Reason::DuplicateField, "/filters/price/gte"),
@@ -122,31 +124,31 @@ fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
 
 fn check_first_faults(cases: &[(&str, Reason, &str)]) {
     for (body, reason, pointer) in cases {
-        let found = faults(body);
+        let found = errors(body);
         assert_eq!((found[0].reason, found[0].pointer.as_str()), (*reason, *pointer), "{body}: {found:?}");
         assert!(!found[0].hint.is_empty() && !found[0].message.is_empty(), "{body}");
     }
 }
 
 #[test]
-fn all_faults_of_a_body_come_at_once() {
-    let found = faults(
+fn reports_all_errors_of_a_body() {
+    let found = errors(
         "{\"limit\":0,\"colour\":1,\"sortDirection\":\"x\",\"filters\":{\"a\":{\"b\":1},\"c\":{\"d\":2}}}",
     );
     assert_eq!(found.len(), 5, "{found:?}");
-    let found = faults("{\"columns\":[\"x\",\"y\"],\"sortBy\":\"z\",\"filters\":{\"u\":1,\"open\":\"no\"}}");
+    let found = errors("{\"columns\":[\"x\",\"y\"],\"sortBy\":\"z\",\"filters\":{\"u\":1,\"open\":\"no\"}}");
     assert_eq!(found.len(), 5, "{found:?}");
 }
 
 #[test]
-fn a_misspelt_name_brings_the_nearest_one() {
-    assert_eq!(faults("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
-    assert_eq!(faults("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
-    assert_eq!(faults("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
+fn suggests_nearest_name() {
+    assert_eq!(errors("{\"sortBy\":\"prcie\"}")[0].suggestion.as_deref(), Some("price"));
+    assert_eq!(errors("{\"filters\":{\"price\":{\"gt3\":1}}}")[0].suggestion.as_deref(), Some("gt"));
+    assert_eq!(errors("{\"limt\":1}")[0].suggestion.as_deref(), Some("limit"));
 }
 
 #[test]
-fn limits_of_filters_hold_at_their_edges() {
+fn enforces_filter_limits() {
     let list = |count: usize| format!("{{\"filters\":{{\"price\":{:?}}}}}", vec![1; count]);
     let conditions = |count: usize| {
         let parts: Vec<&str> = vec!["{\"price\":1}"; count];
@@ -156,15 +158,15 @@ fn limits_of_filters_hold_at_their_edges() {
         plan(&QueryRequest::from_json(body.as_bytes(), 10_000).unwrap(), &table(), "t@1").is_ok()
     };
     assert!(accepted(&list(10_000)));
-    assert_eq!(faults(&list(10_001))[0].reason, Reason::WrongType);
+    assert_eq!(errors(&list(10_001))[0].reason, Reason::WrongType);
     assert!(accepted(&conditions(99)));
-    assert_eq!(faults(&conditions(100))[0].reason, Reason::FilterTooLarge);
+    assert_eq!(errors(&conditions(100))[0].reason, Reason::FilterTooLarge);
     let nested = format!("{{\"filters\":{}{}{}}}", "{\"$not\":".repeat(5), "{\"name\":\"a\"}", "}".repeat(5));
     assert!(accepted(&nested));
 }
 
 #[test]
-fn a_body_full_of_faults_is_refused_in_few_words() {
+fn bounds_the_size_of_a_refusal() {
     let filters = |members: &str| format!("{{\"filters\":{{{members}}}}}");
     let many = |member: &dyn Fn(usize) -> String| (0..9_000).map(member).collect::<Vec<_>>().join(",");
     let list = |item: &str| format!("[{}]", [item; 100].join(","));
@@ -188,28 +190,28 @@ fn a_body_full_of_faults_is_refused_in_few_words() {
         format!("{{\"{}\":1}}", "/".repeat(500_000)),
     ];
     for body in bodies {
-        let found = faults(&body);
+        let found = errors(&body);
         let start = &body[..60];
-        assert!((1..=FAULTS_MAX).contains(&found.len()), "{} for {start}", found.len());
-        let texts = |fault: &Fault| fault.pointer.len() + fault.message.len() + fault.hint.len();
+        assert!((1..=VALIDATION_ERRORS_MAX).contains(&found.len()), "{} for {start}", found.len());
+        let texts = |error: &ValidationError| error.pointer.len() + error.message.len() + error.hint.len();
         let longest = found.iter().map(texts).max().unwrap();
         assert!(longest <= 3_000, "{longest} bytes for {start}");
     }
 }
 
 #[test]
-fn empty_objects_mean_nothing_and_are_few() {
+fn ignores_and_bounds_empty_objects() {
     let filters = |count: usize| {
         let inner = format!("{{\"$and\":[{}]}}", vec!["{}"; count].join(","));
         format!("{{\"filters\":{{\"$and\":[{}]}}}}", [inner.as_str(); 10].join(","))
     };
     // The filter itself, ten objects in its list, and in each of these as many.
     assert!(QueryRequest::from_json(filters(98).as_bytes(), 100).is_ok());
-    assert_eq!(faults(&filters(99))[0].reason, Reason::FilterTooLarge);
+    assert_eq!(errors(&filters(99))[0].reason, Reason::FilterTooLarge);
 }
 
 #[test]
-fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
+fn column_names_override_bound_suffixes() {
     let table = table();
     let rows = |body: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
@@ -229,7 +231,7 @@ fn suffixes_mean_bounds_only_where_no_column_has_the_name() {
 }
 
 #[test]
-fn every_datetime_that_an_answer_shows_is_a_literal_too() {
+fn accepts_rendered_datetimes_as_literals() {
     let seconds = vec![Some(-62_135_596_800), Some(253_402_214_400), Some(253_402_300_799)];
     let kind = ColumnKind::Timestamp { unit: TimeUnit::Second };
     let table = temporary_table(&[Column::new("at", kind, ColumnValues::Integers(seconds))]).unwrap();
@@ -245,7 +247,7 @@ fn every_datetime_that_an_answer_shows_is_a_literal_too() {
 }
 
 #[test]
-fn an_offset_beyond_a_column_without_sort_index_finds_nothing() {
+fn offset_beyond_unindexed_rows_finds_nothing() {
     let values = ColumnValues::Integers(vec![Some(3), None, Some(1)]);
     let mut column = Column::new("n", ColumnKind::Integer, values);
     column.sort_index = false;
@@ -260,7 +262,7 @@ fn an_offset_beyond_a_column_without_sort_index_finds_nothing() {
 }
 
 #[test]
-fn a_cursor_is_bound_to_its_query_and_its_file() {
+fn binds_cursor_to_query_and_file() {
     let table = table();
     let plan_of = |body: &str, identity: &str| {
         let request = QueryRequest::from_json(body.as_bytes(), 100).unwrap();
@@ -269,7 +271,7 @@ fn a_cursor_is_bound_to_its_query_and_its_file() {
     let cursor = plan_of("{\"sortBy\":\"price\"}", "t@1").unwrap();
     let with = |rest: &str| format!("{{{rest}\"cursor\":\"{cursor}\"}}");
     let reason = |body: &str, identity: &str| match plan_of(body, identity) {
-        Err(QueryError::Faults(faults)) => Some(faults[0].reason),
+        Err(QueryError::Invalid(errors)) => Some(errors[0].reason),
         _ => None,
     };
     assert_eq!(reason(&with("\"sortBy\":\"price\",\"limit\":7,\"columns\":[\"name\"],"), "t@1"), None);
@@ -288,12 +290,12 @@ fn a_cursor_is_bound_to_its_query_and_its_file() {
             .unwrap();
     let request = QueryRequest::from_json(with("\"sortBy\":\"price\",").as_bytes(), 100).unwrap();
     assert_eq!(request.cursor_fingerprint(), Some(table.fingerprint()));
-    let Err(QueryError::Faults(faults)) = plan(&request, &other, "t@1") else { panic!() };
-    assert_eq!(faults[0].reason, Reason::CursorExpired);
+    let Err(QueryError::Invalid(errors)) = plan(&request, &other, "t@1") else { panic!() };
+    assert_eq!(errors[0].reason, Reason::CursorExpired);
 }
 
 #[test]
-fn the_get_form_takes_the_same_fields() {
+fn get_parameters_take_the_same_fields() {
     let pairs = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> =
             pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -310,36 +312,36 @@ fn the_get_form_takes_the_same_fields() {
     let plan = plan(&request, &table, "t@1").unwrap();
     assert_eq!((plan.columns(), plan.limit()), (&[0usize, 1][..], 5));
     let gap = pairs(&[("columns", "name,,price")]).unwrap();
-    let Err(QueryError::Faults(faults)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
-    assert_eq!((faults[0].reason, faults[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
+    let Err(QueryError::Invalid(errors)) = mercato::query::plan(&gap, &table, "t@1") else { panic!() };
+    assert_eq!((errors[0].reason, errors[0].pointer.as_str()), (Reason::UnknownColumn, "/columns/1"));
     assert_eq!(pairs(&[("limit", "abc")]).unwrap_err()[0].pointer, "limit");
     assert_eq!(pairs(&[("filters", "{")]).unwrap_err()[0].pointer, "filters");
     let both = pairs(&[("filters", "{"), ("limit", "0")]).unwrap_err();
-    assert_eq!(both.iter().map(|fault| fault.pointer.as_str()).collect::<Vec<_>>(), ["filters", "limit"]);
+    assert_eq!(both.iter().map(|error| error.pointer.as_str()).collect::<Vec<_>>(), ["filters", "limit"]);
     assert_eq!(pairs(&[("limit", "101")]).unwrap_err()[0].reason, Reason::OutOfRange);
     let twice = &pairs(&[("limit", "5"), ("limit", "5")]).unwrap_err()[0];
     assert_eq!((twice.reason, twice.pointer.as_str()), (Reason::DuplicateField, "limit"));
 }
 
 #[test]
-fn an_estimate_says_what_it_is_for_and_is_held_to_the_limit_of_that() {
+fn estimate_purpose_sets_the_limit() {
     let read = |body: &str| {
-        let (request, faults) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
-        let faults: Vec<_> = faults.into_iter().map(|fault| (fault.reason, fault.pointer)).collect();
-        (request.purpose(), request.limit(), faults)
+        let (request, errors) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
+        let errors: Vec<_> = errors.into_iter().map(|error| (error.reason, error.pointer)).collect();
+        (request.purpose(), request.limit(), errors)
     };
-    let fault = |reason, pointer: &str| vec![(reason, pointer.to_owned())];
+    let error = |reason, pointer: &str| vec![(reason, pointer.to_owned())];
     assert_eq!(read(""), (Purpose::Page, 100, vec![]));
     assert_eq!(read("{\"for\":null,\"limit\":5}"), (Purpose::Page, 5, vec![]));
     assert_eq!(read("{\"limit\":1000000,\"for\":\"stream\"}"), (Purpose::Stream, 1_000_000, vec![]));
     assert_eq!(read("{\"for\":\"download\",\"limit\":null}"), (Purpose::Download, 100, vec![]));
-    let out_of_range = fault(Reason::OutOfRange, "/limit");
+    let out_of_range = error(Reason::OutOfRange, "/limit");
     assert_eq!(read("{\"limit\":10001}").2, out_of_range);
     assert_eq!(read("{\"limit\":10001,\"for\":\"page\"}").2, out_of_range);
     assert_eq!(read("{\"limit\":1000001,\"for\":\"stream\"}").2, out_of_range);
-    assert_eq!(read("{\"for\":\"csv\"}").2, fault(Reason::UnknownWord, "/for"));
-    assert_eq!(read("{\"for\":5}").2, fault(Reason::WrongType, "/for"));
-    assert_eq!(read("{\"for\":\"page\",\"for\":\"page\"}").2, fault(Reason::DuplicateField, "/for"));
+    assert_eq!(read("{\"for\":\"csv\"}").2, error(Reason::UnknownWord, "/for"));
+    assert_eq!(read("{\"for\":5}").2, error(Reason::WrongType, "/for"));
+    assert_eq!(read("{\"for\":\"page\",\"for\":\"page\"}").2, error(Reason::DuplicateField, "/for"));
     let narrowed = read("{\"filters\":{\"name\":\"a\"},\"for\":\"download\",\"limit\":5}").2;
     let not_applicable = |pointer: &str| (Reason::FieldNotApplicable, pointer.to_owned());
     assert_eq!(narrowed, [not_applicable("/filters"), not_applicable("/limit")]);

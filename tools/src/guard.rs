@@ -51,7 +51,7 @@ mod tests {
     use super::guarded;
 
     #[test]
-    fn a_panic_becomes_its_message() {
+    fn converts_panic_to_message() {
         assert_eq!(guarded(|| 3), Ok(3));
         assert_eq!(
             guarded(|| -> u8 { panic!("index {} out of bounds", 7) }),

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::dataset_answer::no_parameters;
-use crate::access::{Admission, Standing, Subject};
+use crate::access::{Admission, LimitStatus, Subject};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
@@ -61,7 +61,7 @@ fn overview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let (caller, now) = (request.caller()?, request.now());
     let view = app.ledger.account_view(&caller.account, now);
-    let admission = app.gate.peek(Subject::Key(caller), now);
+    let admission = app.access.peek(Subject::Key(caller), now);
     Response::data(&Overview::new(&app.ledger, &view, &admission, now))
 }
 
@@ -87,7 +87,7 @@ impl Overview {
 }
 
 impl Limit {
-    fn new(standing: Standing, now: Moment) -> Self {
+    fn new(standing: LimitStatus, now: Moment) -> Self {
         let seconds = i64::try_from(standing.reset_seconds).unwrap_or(0);
         let reset_at = Moment::from_unix_millis(now.unix_seconds() * 1_000).plus_seconds(seconds);
         Self { limit: standing.limit, remaining: standing.remaining, reset_at: reset_at.rfc3339() }

@@ -10,38 +10,40 @@ use crate::http::incoming::{Incoming, Method, one_fault};
 use crate::http::response::Response;
 use crate::http::router::{Guard, Route};
 use crate::ledger::{BackupError, ChargeError, KEY_RANDOM_BYTES};
-use crate::operator::{Context, Order, OrderError};
+use crate::operator::{CommandError, Context, OperatorCommand};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
-    &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, carry_out)];
+    &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
 
-fn carry_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
-    let order: Order = request.read_json()?;
+    let command: OperatorCommand = request.read_json()?;
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| ApiError::internal(error.to_string()))?;
     let (now, request_id) = (request.now(), request.request_id().to_owned());
-    let answer = order.carry_out(&Context { ledger: &app.ledger, now, request_id, random })?;
+    let answer = command.execute(&Context { ledger: &app.ledger, now, request_id, random })?;
     Response::data(&answer)
 }
 
-impl From<OrderError> for ApiError {
-    fn from(error: OrderError) -> Self {
+impl From<CommandError> for ApiError {
+    fn from(error: CommandError) -> Self {
         let message = error.to_string();
         let hint = "see docs/OPERATIONS.md for the fields of an order";
         match error {
-            OrderError::Id(_) => one_fault("NOT_AN_ID", "", message, hint),
-            OrderError::Range { field, .. } => one_fault("OUT_OF_RANGE", &format!("/{field}"), message, hint),
-            OrderError::Ledger(ChargeError::Invalid { field, .. }) => {
+            CommandError::Id(_) => one_fault("NOT_AN_ID", "", message, hint),
+            CommandError::Range { field, .. } => {
+                one_fault("OUT_OF_RANGE", &format!("/{field}"), message, hint)
+            }
+            CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
                 one_fault("ORDER_INVALID", &format!("/{field}"), message, hint)
             }
-            OrderError::Ledger(ChargeError::UnknownAccount { .. }) => {
+            CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
             }
-            OrderError::Ledger(error) => error.into(),
-            OrderError::Backup(BackupError::Ledger(error)) => error.into(),
-            OrderError::Backup(error) => {
+            CommandError::Ledger(error) => error.into(),
+            CommandError::Backup(BackupError::Ledger(error)) => error.into(),
+            CommandError::Backup(error) => {
                 // The operator is told which file; nobody else reads this listener.
                 Self::new(ErrorKind::Conflict, error.to_string())
                     .with_reason("BACKUP_FAILED", "choose a folder that the server can write to")

@@ -4,7 +4,7 @@ use super::query_input::refuse;
 use crate::catalog::{Dataset, DatasetVersion, parse_changelog};
 use crate::clock::Moment;
 use crate::http::errors::ApiError;
-use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
+use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
 use crate::words::quoted;
 
 /// The version that a parameter names, else the current one.
@@ -37,7 +37,7 @@ pub(super) fn of_query(
         }
     };
     if walked.is_some() || asked.version().is_some() {
-        version.note_walk(now);
+        version.note_cursor(now);
     }
     Ok(version.clone())
 }
@@ -47,7 +47,7 @@ pub(super) fn named<'d>(
     dataset: &'d Dataset,
     name: &str,
     pointer: &str,
-) -> Result<&'d DatasetVersion, Fault> {
+) -> Result<&'d DatasetVersion, ValidationError> {
     let served = || dataset.versions.iter();
     if let Some(found) = served().find(|version| version.version.to_string() == name) {
         return Ok(found);
@@ -63,22 +63,23 @@ pub(super) fn named<'d>(
     };
     let names: Vec<String> = served().map(|version| version.version.to_string()).collect();
     let hint = "name one of the versions allowed, or leave it out for the current one";
-    Err(Fault::new(reason, pointer, message, hint).with_names(name, names.iter().map(String::as_str)))
+    Err(ValidationError::new(reason, pointer, message, hint)
+        .with_names(name, names.iter().map(String::as_str)))
 }
 
 /// The fault of the name, and those that the columns of the current version show.
-fn with_others(dataset: &Dataset, asked: &QueryRequest, fault: Fault) -> ApiError {
+fn with_others(dataset: &Dataset, asked: &QueryRequest, fault: ValidationError) -> ApiError {
     let mut faults = vec![fault];
     let asked = asked.clone().without_cursor();
-    if let Err(QueryError::Faults(more)) = query::plan(&asked, &dataset.current.table, dataset.slug()) {
+    if let Err(QueryError::Invalid(more)) = query::plan(&asked, &dataset.current.table, dataset.slug()) {
         faults.extend(more);
     }
     refuse(faults)
 }
 
-fn contradiction(walked: &DatasetVersion, named: &DatasetVersion) -> Fault {
+fn contradiction(walked: &DatasetVersion, named: &DatasetVersion) -> ValidationError {
     let message =
         format!("the cursor began on version `{}`, and `version` names `{}`", walked.version, named.version);
     let hint = "leave `version` out: a cursor goes on with the version on which it began";
-    Fault::new(Reason::CursorQueryMismatch, "/cursor", message, hint)
+    ValidationError::new(Reason::CursorQueryMismatch, "/cursor", message, hint)
 }

@@ -9,7 +9,7 @@ use super::long_work::{Break, LongWork};
 use crate::catalog::DatasetVersion;
 use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::ledger::{Pending, Receipt, Reservation};
-use crate::render::{Document, DocumentUnit, Format, Next, Progress, Units, Work};
+use crate::render::{Document, DocumentUnit, Format, Next, Pipeline, Progress, Units};
 
 /// The end of a file that leaves only after it was settled.
 const LAST_PIECE_BYTES: usize = 16 * 1024;
@@ -70,7 +70,7 @@ impl StreamBody for DownloadBody {
                 ..StreamEnd::default()
             },
         };
-        let outcome = app.press.run(&mut sending).and_then(|()| sending.settle());
+        let outcome = app.encoder.run(&mut sending).and_then(|()| sending.settle());
         if let Err(broken) = &outcome {
             sending.leave(broken);
         }
@@ -122,7 +122,7 @@ struct Sending<'d, 't, 's, 'w> {
     end: StreamEnd,
 }
 
-impl<'t> Work for Sending<'_, 't, '_, '_> {
+impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
     type Unit = DocumentUnit<'t>;
     type Error = Break;
 

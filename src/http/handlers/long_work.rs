@@ -8,14 +8,14 @@ use crate::http::app::App;
 use crate::http::exports::Exports;
 use crate::http::stream_body::{ChunkSink, StreamEnd};
 use crate::ledger::{Ledger, Reservation};
-use crate::render::Press;
+use crate::render::ParallelEncoder;
 
 /// The parts of the server that a stream or a download holds while it runs.
 pub(in crate::http) struct LongWork {
     pub(super) catalog: Arc<Catalog>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) press: Arc<Press>,
+    pub(super) encoder: Arc<ParallelEncoder>,
     pub(super) exports: Arc<Exports>,
 }
 
@@ -26,7 +26,7 @@ impl App {
             catalog: Arc::clone(&self.catalog),
             ledger: Arc::clone(&self.ledger),
             clock: Arc::clone(&self.clock),
-            press: Arc::clone(&self.press),
+            encoder: Arc::clone(&self.encoder),
             exports: Arc::clone(&self.exports),
         }
     }

@@ -44,7 +44,7 @@ fn datasets(app: &App) -> [Gauge; 15] {
     let snapshot = app.catalog.snapshot();
     let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
     let mapped = versions.fold(0_u64, |sum, version| sum.saturating_add(version.table.file_bytes()));
-    let (patrolled, verification) = (app.catalog.patrolled(), app.catalog.verification());
+    let (scrub_counts, verification) = (app.catalog.scrub_counts(), app.catalog.verification());
     let kept = app.selections.counts();
     [
         ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
@@ -74,13 +74,17 @@ fn datasets(app: &App) -> [Gauge; 15] {
         (
             "mercato_checksum_bytes_total",
             "Bytes compared with their checksums since the start.",
-            patrolled.bytes(),
+            scrub_counts.bytes(),
         ),
-        ("mercato_checksum_rounds_total", "Times that every store file was gone over.", patrolled.rounds()),
+        (
+            "mercato_checksum_rounds_total",
+            "Times that every store file was gone over.",
+            scrub_counts.rounds(),
+        ),
         (
             "mercato_checksum_damaged_total",
             "Versions found damaged by it since the start.",
-            patrolled.damaged(),
+            scrub_counts.damaged(),
         ),
         ("mercato_mapped_bytes", "Store files that are mapped.", mapped),
         ("mercato_selection_hits_total", "Selections found ready.", kept.hits),
@@ -92,7 +96,7 @@ fn datasets(app: &App) -> [Gauge; 15] {
 fn books(app: &App) -> [Gauge; 8] {
     let books = app.ledger.stats();
     let serves = u64::from(app.ledger.health() == Health::Serving);
-    let (addresses, address_bytes) = app.gate.tracked_addresses();
+    let (addresses, address_bytes) = app.access.tracked_addresses();
     [
         ("mercato_ledger_serving", "1 while the books can be written.", serves),
         ("mercato_ledger_entries", "Entries in the books.", books.entries),

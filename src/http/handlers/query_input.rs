@@ -8,7 +8,7 @@ use crate::http::incoming::Incoming;
 use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
-use crate::query::{self, Fault, QueryError, QueryRequest, Reason};
+use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
 use crate::render::Format;
 use crate::words::{any_of, placed, quoted};
 
@@ -26,7 +26,7 @@ pub(super) const FORMATS: [(&str, Format); 3] =
 /// Parameters of an address.
 type Pairs = Vec<(String, String)>;
 /// What the parameter `format` names, if it is given.
-type Named = Result<Option<Format>, Fault>;
+type Named = Result<Option<Format>, ValidationError>;
 
 /// The format that the parameter `format` names, and the other parameters.
 pub(super) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
@@ -38,12 +38,12 @@ pub(super) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
             let names = FORMATS.map(|(name, _)| name);
             let listed = any_of(names.into_iter());
             let message = format!("expected {listed}, found {}", quoted(word));
-            Fault::new(Reason::UnknownWord, "format", message, format!("send {listed}"))
+            ValidationError::new(Reason::UnknownWord, "format", message, format!("send {listed}"))
                 .with_names(word, names.into_iter())
         }),
         _ => {
             let message = format!("expected once, found {} times", own.len());
-            Err(Fault::new(Reason::DuplicateField, "format", message, "give it once"))
+            Err(ValidationError::new(Reason::DuplicateField, "format", message, "give it once"))
         }
     };
     (named, rest)
@@ -76,7 +76,7 @@ pub(super) enum Asked {
     /// It has the right shape.
     Sound(QueryRequest),
     /// It has not.
-    Faulty(Vec<Fault>, QueryRequest),
+    Faulty(Vec<ValidationError>, QueryRequest),
 }
 
 impl Asked {
@@ -91,7 +91,7 @@ impl Asked {
     }
 
     /// The same with one more fault.
-    pub(super) fn with_fault(self, fault: Fault) -> Self {
+    pub(super) fn with_fault(self, fault: ValidationError) -> Self {
         match self {
             Self::Sound(request) => Self::Faulty(vec![fault], request),
             Self::Faulty(mut faults, request) => {
@@ -106,7 +106,7 @@ impl Asked {
         Self::of(QueryRequest::read_estimate(body, QUERY_LIMIT_MAX, STREAM_LIMIT_MAX))
     }
 
-    fn of((request, faults): (QueryRequest, Vec<Fault>)) -> Self {
+    fn of((request, faults): (QueryRequest, Vec<ValidationError>)) -> Self {
         if faults.is_empty() { Self::Sound(request) } else { Self::Faulty(faults, request) }
     }
 
@@ -120,7 +120,7 @@ impl Asked {
                     faults.push(fault);
                     &dataset.current
                 });
-                if let Err(QueryError::Faults(more)) = query::plan(&rest, &version.table, dataset.slug()) {
+                if let Err(QueryError::Invalid(more)) = query::plan(&rest, &version.table, dataset.slug()) {
                     faults.extend(more);
                 }
                 Err(refuse(faults))
@@ -130,8 +130,8 @@ impl Asked {
 }
 
 /// The faults of a body in one answer.
-pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
-    let body = |fault: Fault| FaultBody {
+pub(super) fn refuse(faults: Vec<ValidationError>) -> ApiError {
+    let body = |fault: ValidationError| FaultBody {
         reason: fault.reason.as_str().to_owned(),
         message: placed(&fault.pointer, &fault.message),
         pointer: fault.pointer,
@@ -145,7 +145,7 @@ pub(super) fn refuse(faults: Vec<Fault>) -> ApiError {
 /// Why there is no plan: the request is at fault, or the store file.
 pub(super) fn not_planned(error: QueryError, broken: impl FnOnce(FormatError) -> ApiError) -> ApiError {
     match error {
-        QueryError::Faults(faults) => refuse(faults),
+        QueryError::Invalid(faults) => refuse(faults),
         QueryError::Format(error) => broken(error),
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn claim(
     let place = paid.unwrap_or(0);
     let version = versions.swap_remove(place);
     if paid.is_some() {
-        version.note_walk(now);
+        version.note_cursor(now);
     }
     Ok(Claimed { version, claim: claims.get(place).copied(), is_paid: paid.is_some() })
 }

@@ -19,7 +19,7 @@ use crate::ledger::{Pending, Reservation};
 use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::UNIT_BYTES;
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Combinations, Format, Next, Progress, RowWriter, Work};
+use crate::render::{Combinations, Format, Next, Pipeline, Progress, RowWriter};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 /// Everything that a stream needs after its head was sent.
@@ -52,7 +52,7 @@ impl RowEvents {
         let table = &self.version.table;
         let plan = query::plan(&self.asked, table, &self.slug).map_err(|error| match error {
             QueryError::Format(error) => error.into(),
-            QueryError::Faults(_) => {
+            QueryError::Invalid(_) => {
                 Break::Damaged("a request that was planned cannot be planned again".to_owned())
             }
         })?;
@@ -78,7 +78,7 @@ impl RowEvents {
             bytes: 0,
             last: None,
         };
-        self.app.press.run(&mut sending)?;
+        self.app.encoder.run(&mut sending)?;
         let passed = self.passed_over.saturating_sub(sending.to_pass);
         let next_cursor = sending.next_cursor()?;
         sink.await_delivery()?;
@@ -213,7 +213,7 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     last: Option<u32>,
 }
 
-impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
+impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
     type Unit = RowUnit<'p, 't>;
     type Error = Break;
 
@@ -247,7 +247,7 @@ impl<'p, 't> Work for Sending<'_, 'p, 't, '_, '_> {
         let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
         self.line.send_rows(unit.format, bytes, |delivered| {
             let now = app.clock.now();
-            version.note_walk(now);
+            version.note_cursor(now);
             reservation.delivered(place(*passed_over, delivered), now);
         })?;
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));

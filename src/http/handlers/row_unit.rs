@@ -1,4 +1,4 @@
-//! Rows of a stream that are printed together, and the event ids among them.
+//! Rows of a stream that are encoded together, and the event ids among them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::catalog::FormatError;
 use crate::limits::http::STREAM_ID_INTERVAL_ROWS;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
-use crate::render::{Combinations, Format, Progress, RowWriter, Unit, print_some};
+use crate::render::{Combinations, Format, Progress, RowWriter, Unit, encode_some};
 
 /// Rows in the order of the stream.
 pub(super) struct RowUnit<'p, 't> {
@@ -21,7 +21,7 @@ pub(super) struct RowUnit<'p, 't> {
 }
 
 impl Unit for RowUnit<'_, '_> {
-    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+    fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
         let (table, columns) = (self.plan.table(), self.plan.columns());
         let mut writer =
             RowWriter::for_unit(self.format, table, columns, self.rows.len(), &self.combinations)?;
@@ -37,8 +37,8 @@ impl Unit for RowUnit<'_, '_> {
                 self.print_marked(&mut writer, tail, out)?;
                 rest = tail.get(1..).unwrap_or_default();
             } else {
-                let printed = print_some(&mut writer, head, out)?;
-                rest = rest.get(printed..).unwrap_or_default();
+                let encoded = encode_some(&mut writer, head, out)?;
+                rest = rest.get(encoded..).unwrap_or_default();
             }
             if out.len() >= UNIT_BYTES_MAX {
                 break;

@@ -22,7 +22,7 @@ use crate::limits::search::{
     QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX,
     RETRY_AFTER_INDEXING_SECONDS,
 };
-use crate::search::question::{Question, QuestionFault};
+use crate::search::question::{Question, QuestionError};
 use crate::search::{Hit, Page};
 
 /// Paths of this file.
@@ -121,8 +121,8 @@ fn question(query: &mut Parameters<'_>) -> Option<Question> {
     let parsed = Question::parse(text);
     if let Err(fault) = &parsed {
         let reason = match fault {
-            QuestionFault::TooShort | QuestionFault::TooLong => "OUT_OF_RANGE",
-            QuestionFault::ControlCharacter => "CONTROL_CHARACTER",
+            QuestionError::TooShort | QuestionError::TooLong => "OUT_OF_RANGE",
+            QuestionError::ControlCharacter => "CONTROL_CHARACTER",
         };
         query.refuse(reason, "q", fault.to_string(), hint);
     }

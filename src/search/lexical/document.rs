@@ -1,16 +1,21 @@
-//! A dataset as the index sees it: its terms with how much each says of it, and in which fields they stand.
+//! A dataset as an index document: its terms with weights and fields.
 //!
-//! Knows nothing of other datasets, so a document stays valid while the rest of the catalog changes.
+//! Does not depend on other datasets, so a document stays valid while the rest of the catalog changes.
 
 use std::collections::HashMap;
 
 use super::{Term, Vocabulary};
 use crate::catalog::{Dataset, Language};
-use crate::limits::search::{COLUMN_NOTE_BYTES_MAX, COLUMNS_MAX, METHODOLOGY_BYTES_MAX};
+use crate::limits::search::COLUMNS_MAX;
 use crate::search::language::Side;
 use crate::search::text::{key, spell_out, words};
 
-/// Where a word can stand.
+/// Bytes of a methodology that are searched, from its beginning.
+pub(in crate::search) const METHODOLOGY_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of the description of one column that are searched.
+const COLUMN_NOTE_BYTES_MAX: usize = 1_024;
+
+/// A field of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// The title.
@@ -66,7 +71,7 @@ impl Field {
 const K1: f32 = 1.2;
 /// How far the length of a field counts, 0 to 1 (BM25).
 const B: f32 = 0.6;
-/// What an impact is multiplied by to be kept as an integer.
+/// The scale of stored impacts.
 const IMPACT_SCALE: f32 = 65_535.0;
 
 /// The texts of a dataset.
@@ -74,13 +79,13 @@ const IMPACT_SCALE: f32 = 65_535.0;
 pub struct DocumentText<'d> {
     /// Its name.
     pub slug: &'d str,
-    /// Titles, each with its language where that is known.
+    /// Titles with their languages, if known.
     pub titles: Vec<(Option<Language>, &'d str)>,
     /// Descriptions, likewise.
     pub descriptions: Vec<(Option<Language>, &'d str)>,
     /// Tags.
     pub tags: Vec<&'d str>,
-    /// Names of columns with what is said of them.
+    /// Column names with descriptions.
     pub columns: Vec<(&'d str, &'d str)>,
     /// Methodology.
     pub methodology: &'d str,
@@ -113,7 +118,7 @@ impl<'d> From<&'d Dataset> for DocumentText<'d> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DocumentTerm {
     pub term: Term,
-    /// How much the term says of the document: 0 to 65,535.
+    /// The impact of the term on the document: 0 to 65,535.
     pub impact: u16,
     /// Fields that have it, as bits.
     pub fields: u8,
@@ -124,14 +129,14 @@ pub(super) struct DocumentTerm {
 pub struct Document {
     /// Its name.
     pub slug: Box<str>,
-    /// What a question must be equal to, to mean exactly this dataset: slug and titles, folded.
+    /// Exact names of the dataset: slug and titles, folded.
     pub keys: Vec<String>,
     /// Sorted by term.
     pub(super) terms: Box<[DocumentTerm]>,
 }
 
 impl Document {
-    /// Fields in which any of the terms stands, as bits. `terms` must be sorted.
+    /// Bits of the fields with any of the terms. `terms` must be sorted.
     pub(super) fn fields_of(&self, terms: &[Term]) -> u8 {
         let fields_of_term = |term: &Term| {
             let place = self.terms.binary_search_by_key(term, |own| own.term).ok()?;
@@ -142,12 +147,12 @@ impl Document {
 }
 
 /// Turns texts into a document. New words go into the vocabulary.
-pub struct Analyst<'v> {
+pub struct DocumentAnalyzer<'v> {
     vocabulary: &'v mut Vocabulary,
     weights: HashMap<Term, (f32, u8)>,
 }
 
-impl<'v> Analyst<'v> {
+impl<'v> DocumentAnalyzer<'v> {
     /// One that learns into `vocabulary`.
     pub fn new(vocabulary: &'v mut Vocabulary) -> Self {
         Self { vocabulary, weights: HashMap::new() }
@@ -220,7 +225,7 @@ fn document_term(term: Term, weight: f32, fields: u8) -> DocumentTerm {
     DocumentTerm { term, impact: (weight / (weight + K1) * IMPACT_SCALE).round() as u16, fields }
 }
 
-/// What a kept impact stands for, 0 to 1.
+/// The value of a stored impact, 0 to 1.
 pub(super) fn impact(kept: u16) -> f32 {
     f32::from(kept) / IMPACT_SCALE
 }
@@ -236,7 +241,7 @@ fn columns_text(columns: &[(&str, &str)]) -> String {
     text
 }
 
-/// At most so many bytes of a text, whole characters.
+/// The longest prefix of whole characters within a number of bytes.
 pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
     let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {

@@ -1,13 +1,14 @@
-//! Known words near to an unknown one: typing errors, words cut short, words written together.
+//! Fuzzy matching: known words near an unknown one, by typos, prefixes or joined words.
 //!
-//! A filter by pairs of letters finds what can be near, a distance decides. Knows no document.
+//! A filter by letter pairs selects candidates, an edit distance decides. Does not depend on documents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use strsim::osa_distance;
 
-use crate::limits::search::NEIGHBOURS_MAX;
+/// Limit of known words that replace an unknown word.
+const NEIGHBOURS_MAX: usize = 8;
 
 /// Shortest word that is compared.
 const COMPARED_CHARS_MIN: usize = 4;
@@ -32,7 +33,7 @@ pub(super) struct Neighbour {
     pub likeness: f32,
 }
 
-/// Known words, findable by what is near them.
+/// The known words with an index by letter pairs.
 #[derive(Debug, Default)]
 pub(super) struct Neighbours {
     /// Sorted.
@@ -118,7 +119,7 @@ impl Neighbours {
     }
 }
 
-/// Errors that are forgiven in a word of so many characters.
+/// Accepted typos in a word of a length.
 fn errors_forgiven(length: usize) -> usize {
     if length >= TWO_ERRORS_CHARS_MIN { 2 } else { 1 }
 }
@@ -127,7 +128,7 @@ fn is_compared(word: &str) -> bool {
     word.chars().count() >= COMPARED_CHARS_MIN && !word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Distinct pairs of neighbouring letters; a space stands before the first and behind the last.
+/// Distinct pairs of neighbouring letters, padded by a space at both ends.
 fn pairs(word: &str) -> Vec<(char, char)> {
     let framed: Vec<char> = std::iter::once(' ').chain(word.chars()).chain(std::iter::once(' ')).collect();
     let mut pairs: Vec<(char, char)> =
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_forgiven_by_length() {
+    fn tolerates_typos_by_length() {
         check("hosptial", &[("hospital", ONE_ERROR), ("hospitals", TWO_ERRORS)]);
         check("hspitall", &[("hospital", TWO_ERRORS), ("hospitals", TWO_ERRORS)]);
         check("shcool", &[("school", ONE_ERROR)]);
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn words_written_together_are_taken_apart() {
+    fn splits_joined_words() {
         let known = |word: &str| ["air", "quality", "airq"].contains(&word);
         assert_eq!(Neighbours::halves("airquality", known), Some(("air", "quality")));
         assert_eq!(Neighbours::halves("airair", known), Some(("air", "air")));
@@ -178,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_filter_loses_no_word_within_the_distance(
+        fn pair_filter_loses_no_near_word(
             words in proptest::collection::vec("[abè]{4,10}", 0..40),
             word in "[abè]{4,10}",
         ) {

@@ -1,6 +1,6 @@
-//! Documents by their terms. Never changes; a change of the catalog makes a new one from the documents that stay.
+//! The inverted index: documents by terms. Immutable; a catalog change builds a new one from the reused documents.
 //!
-//! Knows documents and words; knows no dataset.
+//! Does not depend on datasets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::search::question::Question;
 pub struct LexicalIndex {
     vocabulary: Arc<Vocabulary>,
     documents: Vec<Arc<Document>>,
-    /// Where the postings of each term begin; one more than there are terms.
+    /// Offset of the postings of each term, with one more at the end.
     offsets: Vec<u32>,
     postings: Vec<Posting>,
     by_key: HashMap<String, Vec<u32>>,
@@ -82,7 +82,7 @@ impl LexicalIndex {
         self.by_slug.get(slug).copied()
     }
 
-    /// The words that it knows.
+    /// Its vocabulary.
     pub fn vocabulary(&self) -> &Arc<Vocabulary> {
         &self.vocabulary
     }
@@ -117,7 +117,7 @@ impl LexicalIndex {
         named
     }
 
-    /// Fields of a document in which something of the question stands.
+    /// Fields of a document that match the question.
     pub fn fields(&self, reading: &Reading, document: u32) -> Vec<Field> {
         let document = usize::try_from(document).ok().and_then(|number| self.documents.get(number));
         let fields = document.map_or(0, |document| document.fields_of(&reading.sorted));
@@ -179,7 +179,7 @@ impl std::fmt::Debug for LexicalIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::lexical::{Analyst, DocumentText};
+    use crate::search::lexical::{DocumentAnalyzer, DocumentText};
     use crate::search::lexicon::Lexicon;
 
     fn text<'d>(slug: &'d str, title: &'d str, description: &'d str) -> DocumentText<'d> {
@@ -193,14 +193,14 @@ mod tests {
 
     fn index() -> LexicalIndex {
         let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-        let mut analyst = Analyst::new(&mut vocabulary);
+        let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
         let texts = [
             text("hospitals-lazio", "Hospitals in Lazio", "Beds and wards of public hospitals."),
             text("air-hourly", "Hourly air quality", "Nitrogen dioxide and particulate matter by station."),
             text("case-popolari", "Case popolari", "Alloggi di edilizia residenziale pubblica per comune."),
             text("bus-stops", "Bus stops", "Stops of the city lines with coordinates."),
         ];
-        let documents = texts.iter().map(|text| Arc::new(analyst.read(text))).collect();
+        let documents = texts.iter().map(|text| Arc::new(analyzer.read(text))).collect();
         LexicalIndex::new(Arc::new(vocabulary), documents)
     }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn words_ideas_and_errors_find_their_dataset() {
+    fn finds_datasets_by_words_concepts_and_typos() {
         check("hospital wards", "hospitals-lazio");
         check("ospedali", "hospitals-lazio");
         check("hosptial", "hospitals-lazio");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_say_where_the_question_was_found() {
+    fn reports_matching_fields() {
         let index = index();
         let reading = index.read(&Question::parse("hospital beds").unwrap(), None);
         let fields: Vec<&str> = index.fields(&reading, 0).into_iter().map(Field::name).collect();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slug_or_a_title_names_its_dataset() {
+    fn finds_dataset_by_slug_or_title() {
         let index = index();
         let named = |text: &str| index.named(&Question::parse(text).unwrap());
         assert_eq!(named("Air-Hourly"), [1]);
@@ -248,16 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn a_category_among_the_tags_finds_nothing_where_no_dataset_has_more() {
+    fn category_tag_alone_finds_nothing() {
         let found = |with_shares: bool, asked: &str| {
             let mut vocabulary = Vocabulary::new(Lexicon::builtin());
-            let mut analyst = Analyst::new(&mut vocabulary);
+            let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);
             let banks = text("bank-branches", "Bank branches", "Branches with their addresses.");
             let banks = DocumentText { tags: vec!["finance"], ..banks };
             let shares = text("daily-quotes", "Daily quotes", "Closing prices of the stock market.");
             let other = text("bus-stops", "Bus stops", "Stops of the city lines with coordinates.");
             let texts = [banks, other].into_iter().chain(with_shares.then_some(shares));
-            let documents = texts.map(|text| Arc::new(analyst.read(&text))).collect();
+            let documents = texts.map(|text| Arc::new(analyzer.read(&text))).collect();
             let index = LexicalIndex::new(Arc::new(vocabulary), documents);
             let scores = index.scores(&index.read(&Question::parse(asked).unwrap(), None));
             let top = scores.top(3).into_iter();

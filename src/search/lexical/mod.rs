@@ -1,6 +1,6 @@
-//! Ranking by words: stems of both languages, ideas of the lexicon, and the nearest known words for unknown ones.
+//! Lexical ranking: stems of both languages, concepts of the lexicon, and the nearest known words for unknown ones.
 //!
-//! A dataset becomes a [`Document`] once; an index over documents never changes. Knows no vector and no thread.
+//! A dataset becomes a [`Document`] once; an index is immutable. Does not depend on vectors or threads.
 
 mod document;
 mod fuzzy;
@@ -9,11 +9,12 @@ mod question_terms;
 mod scores;
 mod vocabulary;
 
+pub(in crate::search) use document::METHODOLOGY_BYTES_MAX;
 pub(in crate::search) use document::beginning;
-pub use document::{Analyst, Document, DocumentText, Field};
+pub use document::{Document, DocumentAnalyzer, DocumentText, Field};
 pub use index::{LexicalIndex, Reading};
 pub use scores::Scores;
 pub use vocabulary::{Known, Vocabulary};
 
-/// Number of a term: an idea of the lexicon, or a stem of one language.
+/// Number of a term: a concept of the lexicon, or a stem of one language.
 pub type Term = u32;

@@ -1,30 +1,31 @@
-//! A question as terms: for each of its words and ideas, everything that counts as finding it.
+//! Translates a question into terms: for each word and concept, all terms that match it.
 //!
-//! Words that name one idea together belong to one topic, and every other word is a topic of its own. A document that
-//! has only the commoner words of a phrase has not found its topic. Knows the vocabulary and which terms occur; knows no
-//! scores of documents.
+//! Words that name one concept together form one topic; every other word is its own topic. A document with only the
+//! common words of a phrase does not match its topic. Does not depend on document scores.
 
 use super::Term;
 use super::fuzzy::{Neighbour, Neighbours};
 use super::scores;
 use super::vocabulary::{Known, Mention, Vocabulary};
 use crate::catalog::Language;
-use crate::limits::search::UNKNOWN_WORDS_MAX;
 use crate::search::language::Side;
 use crate::search::lexicon::{Concept, Group};
 use crate::search::question::Question;
 
-/// How much an idea counts beside a word.
+/// Unknown words of one question that are compared with all known ones.
+const UNKNOWN_WORDS_MAX: usize = 8;
+
+/// How much a concept counts beside a word.
 const IDEA_WEIGHT: f32 = 0.8;
-/// How much each further word of a phrase adds to its idea.
+/// How much each further word of a phrase adds to its concept.
 const PHRASE_WORD_WEIGHT: f32 = 0.4;
-/// How much an idea counts that describes measures and lists.
+/// How much a concept counts that describes measures and lists.
 const GENERAL_WEIGHT: f32 = 0.4;
-/// How much the idea above counts for one that was asked for.
+/// How much the concept above counts for one that was asked for.
 const BROADER_WEIGHT: f32 = 0.35;
-/// How much an idea below counts for one that was asked for.
+/// How much a concept below counts for one that was asked for.
 const NARROWER_WEIGHT: f32 = 0.5;
-/// How many times one may go up from an idea that occurs nowhere to one that does.
+/// How many times one may go up from a concept that occurs nowhere to one that does.
 const STEPS_UP_MAX: usize = 3;
 /// How much a topic counts that neither the lexicon nor any document knows: mostly a name.
 const UNKNOWN_WEIGHT: f32 = 0.5;
@@ -40,16 +41,16 @@ pub(super) struct Wanted {
     pub finds: bool,
     /// Terms that find it, each with how well it does: 0 to 1. The first is the one that was asked for.
     pub alternatives: Vec<(Term, f32)>,
-    /// How many of them, from the first, are what was asked for or part of it; the others are categories above it.
+    /// How many of the first terms are the concept or narrower; the others are broader.
     pub direct: usize,
 }
 
-/// A word of the question with its idea, or a phrase with its words and its idea.
+/// A word of the question with its concept, or a phrase with its words and its concept.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Topic {
     /// How much of the question it is beside the others.
     pub importance: f32,
-    /// What finds it alone or together.
+    /// The terms that match it alone or together.
     pub wanted: Vec<Wanted>,
 }
 
@@ -58,7 +59,7 @@ pub(super) struct Topic {
 pub(super) struct QuestionTerms {
     /// The language it was read in.
     pub side: Side,
-    /// What was asked for.
+    /// The words and concepts of the question.
     pub topics: Vec<Topic>,
 }
 
@@ -88,11 +89,11 @@ pub(super) struct QuestionReader<'i> {
     pub frequency: &'i dyn Fn(Term) -> usize,
 }
 
-/// A word of a question, or what is taken for it.
+/// A word of a question, or its replacement.
 struct Meant {
     known: Known,
     likeness: f32,
-    /// What else it could be.
+    /// Alternatives.
     others: Vec<Neighbour>,
 }
 
@@ -119,7 +120,7 @@ impl QuestionReader<'_> {
         QuestionTerms { side, topics }
     }
 
-    /// One word or the words of one phrase, with the ideas that they name.
+    /// One word or the words of one phrase, with the concepts that they name.
     fn topic(&self, words: &[Meant], concepts: impl Iterator<Item = Concept>) -> Topic {
         let likeness = words.iter().map(|meant| meant.likeness).fold(1.0, f32::min);
         let length = 1.0 + PHRASE_WORD_WEIGHT * words.len().saturating_sub(1) as f32;
@@ -155,7 +156,7 @@ impl QuestionReader<'_> {
         scores::rarity(self.documents, frequency.unwrap_or(0))
     }
 
-    /// The words that say something, or all of them where none does; unknown ones replaced by the nearest.
+    /// The words without stop words, or all if only stop words; unknown words are replaced by the nearest.
     fn meant(&self, known: &[Known], side: Side) -> Vec<Meant> {
         let says_something = |word: &&Known| !word.is_stop(side) && !word.stop.of_catalogs;
         let mut telling: Vec<&Known> = known.iter().filter(says_something).collect();
@@ -199,7 +200,7 @@ impl QuestionReader<'_> {
         self.vocabulary.holds(&word.word) || word.stems().any(|term| (self.occurs)(term))
     }
 
-    /// What finds a word: its stems, and those of the words that could be meant instead.
+    /// The terms that match a word: its stems, and those of its alternatives.
     fn word(&self, meant: &Meant) -> Wanted {
         let mut alternatives: Vec<(Term, f32)> = Vec::new();
         let others = meant.others.iter().map(|other| (self.vocabulary.look_up(&other.word), other.likeness));
@@ -213,8 +214,8 @@ impl QuestionReader<'_> {
         Wanted { weight: 1.0, finds: true, direct: alternatives.len(), alternatives }
     }
 
-    /// What finds an idea: itself, those below it, and those above it. One that occurs nowhere in any of these forms
-    /// stands for what is further above.
+    /// The terms that match a concept: itself, narrower and broader concepts. A concept that occurs nowhere is replaced
+    /// by the next broader one.
     fn idea(&self, concept: Concept, group: &Group, length: f32, likeness: f32) -> Wanted {
         let lexicon = self.vocabulary.lexicon();
         let narrower = group.narrower.iter().map(|narrower| (*narrower, NARROWER_WEIGHT * likeness));

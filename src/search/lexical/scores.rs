@@ -1,16 +1,14 @@
-//! How well each document answers a question, by its words alone: BM25 with the best alternative of each thing that was
-//! asked for.
+//! Scores documents by words: BM25 with the best alternative of each topic.
 //!
-//! The rule of what is found: the question falls into topics, which are words with their ideas, and phrases with their
-//! words and their idea. A topic counts as much as it is rare; one that no document has counts as if one had it. A
-//! document has a topic when it has the idea or the word, of a phrase the rarest word; the commoner words of a phrase
-//! alone gain it nothing. It is found when it has [`COVERED_MIN`] of the question, of a long one
-//! [`COVERED_OF_LONG_MIN`], and [`COVERED_OF_BEST`] of what the best document has. The methodology does not count for
-//! that, since publishers repeat the same common words from one to the next: a document that has
-//! [`COVERED_WITH_METHODOLOGY_MIN`] of the question only together with its methodology stands behind all others, and
-//! where more than [`BOILERPLATE_SHARE`] of the documents are like that, the words are boilerplate and find nothing.
-//! A category above what was asked for, such as finance above stock markets, that stands only among tags finds nothing by
-//! itself: where no document has more than that, the catalog knows nothing of the question. Knows postings, no words.
+//! The matching rule: a question consists of topics, which are words with their concepts and phrases with their words
+//! and concept. The weight of a topic is its rarity; a topic without documents counts as if one had it. A document
+//! matches a topic by the concept or the word, and a phrase by its rarest word; the commoner words of a phrase alone do
+//! not count. A document is found when it has [`COVERED_MIN`] of the question, or [`COVERED_OF_LONG_MIN`] of a long
+//! one, and [`COVERED_OF_BEST`] of the best document's share. Methodologies are excluded, since publishers repeat the
+//! same common words: a document that reaches [`COVERED_WITH_METHODOLOGY_MIN`] only with its methodology ranks behind
+//! all others, and if more than [`BOILERPLATE_SHARE`] of the documents do, the words are boilerplate and find nothing.
+//! A broader category in the tags, such as finance for stock markets, finds nothing by itself: if no document has more,
+//! the result is empty. Depends on postings, not on words.
 
 use super::Term;
 use super::document::impact;
@@ -18,7 +16,7 @@ use super::question_terms::Topic;
 
 /// Share of the question that a document must have to be found.
 const COVERED_MIN: f32 = 0.45;
-/// The same where the question has [`TOPICS_MANY`] topics: a long question says one thing in several ways.
+/// The same for a question of [`TOPICS_MANY`] topics: a long question states one thing in several ways.
 const COVERED_OF_LONG_MIN: f32 = 0.2;
 const TOPICS_MANY: usize = 3;
 /// Share of what the best document has of the question that another must have to be found.
@@ -98,7 +96,7 @@ impl Scores {
         &self.aside
     }
 
-    /// Leaves out what is not wanted.
+    /// Removes unwanted documents.
     pub fn retain(&mut self, is_wanted: impl Fn(u32) -> bool) {
         self.found.retain(|document| {
             let wanted = is_wanted(*document);
@@ -110,7 +108,7 @@ impl Scores {
         self.aside.retain(|(document, _)| is_wanted(*document));
     }
 
-    /// The score of a document that is about nothing but what was asked for.
+    /// The score of an conceptl document.
     pub fn ideal(&self) -> f32 {
         self.ideal
     }
@@ -158,7 +156,7 @@ fn is_known<'i>(topics: &[Topic], postings: impl Fn(Term) -> &'i [Posting]) -> b
     })
 }
 
-/// What each document scores and how much of the question it has.
+/// The score of each document and its share of the question.
 fn tally<'i>(
     documents: usize,
     topics: &[Topic],
@@ -169,7 +167,7 @@ fn tally<'i>(
     let (mut best, mut topic_sums) = (Sums::new(documents), Sums::new(documents));
     for topic in topics {
         for wanted in &topic.wanted {
-            // An idea beside the one that was asked for never counts as rarer than that one.
+            // A related concept never counts as rarer than the requested one.
             let first = wanted.alternatives.first();
             let rarity_max = first.map_or(0.0, |(term, _)| rarity(documents, frequency(postings(*term))));
             for (term, likeness) in &wanted.alternatives {
@@ -186,7 +184,7 @@ fn tally<'i>(
         }
         topic_sums.drain(|document, value, likeness| {
             if likeness > 0.0 {
-                // What is only near in meaning covers more of the question than it scores.
+                // A merely related term covers more of the question than it scores.
                 let covered = topic.importance * likeness.sqrt();
                 all.add(document, value, |before| before + covered);
             }
@@ -200,7 +198,7 @@ pub(super) fn frequency(postings: &[Posting]) -> usize {
     postings.iter().filter(|posting| !posting.aside).count()
 }
 
-/// The score of a document that is about nothing but what was asked for.
+/// The score of an conceptl document.
 fn ideal<'i>(documents: usize, topics: &[Topic], postings: impl Fn(Term) -> &'i [Posting]) -> f32 {
     let wanted = topics.iter().flat_map(|topic| &topic.wanted);
     let each = wanted.filter_map(|wanted| {
@@ -262,7 +260,7 @@ impl Sums {
     }
 }
 
-/// How much it says that a document has a term which `frequency` of `documents` have (BM25).
+/// The BM25 rarity of a term in `frequency` of `documents`.
 pub(super) fn rarity(documents: usize, frequency: usize) -> f32 {
     let (documents, frequency) = (documents as f32, frequency as f32);
     (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln()
@@ -326,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scores_and_their_top_are_those_of_the_definition(
+        fn scores_match_naive_definition(
             documents in 1_usize..30,
             terms in proptest::collection::vec(
                 proptest::collection::btree_map(0_u32..30, (1_u16.., proptest::bool::ANY, proptest::bool::ANY), 0..20), 6),

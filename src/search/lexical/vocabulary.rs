@@ -1,6 +1,6 @@
-//! All words that were ever met in documents and in the lexicon, each stemmed once.
+//! The vocabulary: all words of documents and the lexicon, each stemmed once.
 //!
-//! A word has two stems, one for each language, and up to two ideas. Knows no document.
+//! A word has two stems, one for each language, and up to two concepts. Does not depend on documents.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use frostem::{Algorithm, Stemmer};
 
 use super::Term;
 use crate::search::language::{Clue, Side, detect};
+use crate::search::lexicon::PHRASE_WORDS_MAX;
 use crate::search::lexicon::{Concept, Lexicon};
 use crate::search::stop_words::Stop;
 
-/// What is known of a word.
+/// The record of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// The folded word.
@@ -21,9 +22,9 @@ pub struct Known {
     pub english: Option<Term>,
     /// Its Italian stem, likewise.
     pub italian: Option<Term>,
-    /// The idea that it stands for in English.
+    /// The concept that it stands for in English.
     pub english_concept: Option<Concept>,
-    /// The idea that it stands for in Italian.
+    /// The concept that it stands for in Italian.
     pub italian_concept: Option<Concept>,
     /// In which languages it says nothing of a topic.
     pub stop: Stop,
@@ -31,18 +32,18 @@ pub struct Known {
     pub exact: Option<Side>,
 }
 
-/// An idea in a row of words.
+/// A concept in a row of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Mention {
     /// Place of its first word.
     pub start: usize,
     /// How many words it covers.
     pub length: usize,
-    /// The idea.
+    /// The concept.
     pub concept: Concept,
 }
 
-/// Words, stems and phrases. Ideas of the lexicon are the first terms, by their number.
+/// Words, stems and phrases. Concepts of the lexicon are the first terms, by their number.
 #[derive(Clone)]
 pub struct Vocabulary {
     lexicon: Arc<Lexicon>,
@@ -51,9 +52,9 @@ pub struct Vocabulary {
     /// Stems with the letter of their language in front.
     stems: HashMap<Box<str>, Term>,
     next: Term,
-    /// Single words and stems of single words that name one idea, by language.
+    /// Single words and stems of single words that name one concept, by language.
     singles: [HashMap<Box<str>, Option<Concept>>; 2],
-    /// Stems of several words that name one idea.
+    /// Stems of several words that name one concept.
     phrases: HashMap<Box<[Term]>, Concept>,
     /// Longest phrase that begins with a stem.
     phrase_starts: HashMap<Term, usize>,
@@ -86,7 +87,7 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// The lexicon that its ideas come from.
+    /// The lexicon that its concepts come from.
     pub fn lexicon(&self) -> &Arc<Lexicon> {
         &self.lexicon
     }
@@ -124,12 +125,12 @@ impl Vocabulary {
         self.words.entry(Arc::from(word)).or_insert_with_key(|word| Known::unknown(word))
     }
 
-    /// What is known of a folded word, without adding it.
+    /// The record of a folded word, without adding it.
     pub fn look_up(&self, word: &str) -> Known {
         self.words.get(word).cloned().unwrap_or_else(|| self.inspect(word))
     }
 
-    /// Whether a word stands in it.
+    /// Whether the vocabulary has a word.
     pub fn holds(&self, word: &str) -> bool {
         self.words.contains_key(word)
     }
@@ -144,7 +145,7 @@ impl Vocabulary {
         }))
     }
 
-    /// The first English terms of the ideas in an Italian text; a word without an idea stays as it is.
+    /// The first English terms of the concepts in an Italian text; a word without a concept stays as it is.
     pub(in crate::search) fn gloss(&self, words: &[Known]) -> String {
         let telling: Vec<&Known> = words.iter().filter(|known| !known.is_stop(Side::Italian)).collect();
         let mentions = self.mentions(&telling, Side::Italian);
@@ -161,7 +162,7 @@ impl Vocabulary {
         gloss.join(" ")
     }
 
-    /// Ideas in a row of words without stop words: the longest phrase at each place, else the word. Of a word that
+    /// Concepts in a row of words without stop words: the longest phrase at each place, else the word. Of a word that
     /// means different things in the two languages the side decides.
     pub(super) fn mentions(&self, words: &[&Known], side: Side) -> Vec<Mention> {
         let mut mentions = Vec::new();
@@ -183,11 +184,8 @@ impl Vocabulary {
         let languages = if side == Side::Italian { [1, 0] } else { [0, 1] };
         let mut best: Option<(usize, Concept)> = None;
         for language in languages {
-            let stems: Vec<Term> = words
-                .iter()
-                .take(crate::limits::search::PHRASE_WORDS_MAX)
-                .map_while(|known| known.stem(language))
-                .collect();
+            let stems: Vec<Term> =
+                words.iter().take(PHRASE_WORDS_MAX).map_while(|known| known.stem(language)).collect();
             let longest = stems.first().and_then(|first| self.phrase_starts.get(first)).copied().unwrap_or(0);
             let found = (2..=longest).rev().find_map(|length| {
                 let concept = stems.get(..length).and_then(|phrase| self.phrases.get(phrase))?;
@@ -217,7 +215,7 @@ impl Vocabulary {
         }
     }
 
-    /// The word itself names the idea, and its stem does unless another idea has the same stem.
+    /// The word itself names the concept, and its stem does unless another concept has the same stem.
     fn add_single(&mut self, language: usize, word: &str, concept: Concept) {
         let stem = self.stem(language, word);
         let Some(singles) = self.singles.get_mut(language) else { return };
@@ -308,7 +306,7 @@ impl Known {
         if language == 0 { self.english } else { self.italian }
     }
 
-    /// The ideas that it stands for in a text of that side.
+    /// The concepts that it stands for in a text of that side.
     pub(super) fn concepts(&self, side: Side) -> impl Iterator<Item = Concept> {
         let (first, second) = match (self.english_concept, self.italian_concept, side) {
             (Some(english), Some(_), Side::English) => (Some(english), None),
@@ -332,8 +330,8 @@ mod tests {
                        salt | sale\n\
                        university | ateneo\n\
                        universe | universo\n";
-        let (lexicon, faults) = parse(&[("x", content)], &mut |_| true);
-        assert_eq!(faults, []);
+        let (lexicon, errors) = parse(&[("x", content)], &mut |_| true);
+        assert_eq!(errors, []);
         Vocabulary::new(Arc::new(lexicon))
     }
 
@@ -348,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn ideas_are_found_by_words_inflections_and_phrases() {
+    fn finds_concepts_by_words_inflections_and_phrases() {
         check("cars", Side::English, &[(0, 1, 0)]);
         check("passenger cars", Side::English, &[(0, 2, 0)]);
         check("qualita dell aria", Side::Italian, &[(0, 2, 1)]);
@@ -357,21 +355,21 @@ mod tests {
     }
 
     #[test]
-    fn the_side_decides_what_an_ambiguous_word_means() {
+    fn language_decides_ambiguous_words() {
         check("sale", Side::English, &[(0, 1, 2)]);
         check("sale", Side::Italian, &[(0, 1, 3)]);
         check("sale", Side::Unknown, &[(0, 1, 2), (0, 1, 3)]);
     }
 
     #[test]
-    fn a_stem_of_two_ideas_names_neither_but_the_words_do() {
+    fn ambiguous_stem_names_no_concept() {
         check("university", Side::English, &[(0, 1, 4)]);
         check("universe", Side::English, &[(0, 1, 5)]);
         check("universal", Side::English, &[]);
     }
 
     #[test]
-    fn a_word_that_was_learnt_has_its_stems() {
+    fn learnt_words_have_stems() {
         let mut vocabulary = vocabulary();
         assert_eq!((vocabulary.look_up("hedgehogs").english, vocabulary.holds("hedgehog")), (None, false));
         let learnt = vocabulary.learn("hedgehog").english;

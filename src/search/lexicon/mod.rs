@@ -1,14 +1,17 @@
-//! A lexicon of the topics of open data: groups of English and Italian terms that stand for one idea.
+//! A lexicon of open data: groups of English and Italian terms for one concept.
 //!
 //! One line of the text files beside this one is one group: English terms, `|`, Italian terms, and after `>` the
 //! groups it belongs to, each named by its first English term. Terms are separated by commas and may be phrases.
-//! Knows no dataset and no ranking.
+//! Does not depend on datasets or ranking.
 
 mod source;
 
 use std::sync::{Arc, LazyLock};
 
-pub use source::{LexiconFault, parse};
+pub use source::{LexiconError, parse};
+
+/// Words of one term of the lexicon, stop words not counted.
+pub(in crate::search) const PHRASE_WORDS_MAX: usize = 5;
 
 /// Files of the lexicon. Groups of `general` describe measures and lists rather than topics.
 pub const SOURCES: &[(&str, &str)] = &[
@@ -37,7 +40,7 @@ const GENERAL: &str = "general";
 /// Number of a group.
 pub type Concept = u32;
 
-/// One idea.
+/// One concept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its first English term, as it is written.
@@ -46,9 +49,9 @@ pub struct Group {
     pub english: Vec<Vec<String>>,
     /// Italian terms, each as its folded words without stop words.
     pub italian: Vec<Vec<String>>,
-    /// Ideas that it is a kind or a part of.
+    /// Concepts that it is a kind or a part of.
     pub broader: Vec<Concept>,
-    /// Ideas that are a kind or a part of it.
+    /// Concepts that are a kind or a part of it.
     pub narrower: Vec<Concept>,
     /// Whether it describes measures and lists rather than a topic.
     pub general: bool,
@@ -61,7 +64,7 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
-    /// The lexicon that is compiled in. A line with a fault is left out; a test holds that there is none.
+    /// The lexicon that is compiled in. A line with a error is left out; a test holds that there is none.
     pub fn builtin() -> Arc<Self> {
         static BUILTIN: LazyLock<Arc<Lexicon>> = LazyLock::new(|| Arc::new(parse(SOURCES, &mut |_| true).0));
         Arc::clone(&BUILTIN)

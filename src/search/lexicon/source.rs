@@ -1,29 +1,32 @@
-//! From the text files of the lexicon to groups, with everything that is wrong in them.
+//! Parses the text files of the lexicon and reports all errors.
 //!
-//! Knows the form of a line; knows no use of it.
+//! Does not depend on the use of the groups.
 
 use std::collections::HashMap;
 
+use super::PHRASE_WORDS_MAX;
 use super::{Concept, GENERAL, Group, Lexicon};
-use crate::limits::search::{CONCEPTS_MAX, PHRASE_WORDS_MAX};
 use crate::search::stop_words::Stop;
 use crate::search::text;
 
-/// What is wrong with a line.
+/// Groups of the lexicon.
+const CONCEPTS_MAX: usize = 4_096;
+
+/// An error in a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("lexicon/{file}.txt:{line}: {message}")]
-pub struct LexiconFault {
+pub struct LexiconError {
     /// Name of the file.
     pub file: String,
     /// Line, from one.
     pub line: usize,
-    /// What was expected and what was found.
+    /// The expected and the found text.
     pub message: String,
 }
 
 /// Reads files given by name and content. `keep` decides on each term whether it is used; measurements of how far the
 /// lexicon carries leave terms out.
-pub fn parse(files: &[(&str, &str)], keep: &mut dyn FnMut(&str) -> bool) -> (Lexicon, Vec<LexiconFault>) {
+pub fn parse(files: &[(&str, &str)], keep: &mut dyn FnMut(&str) -> bool) -> (Lexicon, Vec<LexiconError>) {
     let mut reader = Reader::default();
     for (file, content) in files {
         for (line, text) in (1_usize..).zip(content.lines()) {
@@ -34,15 +37,15 @@ pub fn parse(files: &[(&str, &str)], keep: &mut dyn FnMut(&str) -> bool) -> (Lex
         }
     }
     reader.connect();
-    (Lexicon { groups: reader.groups }, reader.faults)
+    (Lexicon { groups: reader.groups }, reader.errors)
 }
 
 #[derive(Default)]
 struct Reader<'f> {
     groups: Vec<Group>,
-    faults: Vec<LexiconFault>,
+    errors: Vec<LexiconError>,
     names: HashMap<String, Concept>,
-    /// Broader names by group, with the place of the line for faults.
+    /// Broader names by group, with the place of the line for errors.
     wanted: Vec<(Concept, String, (&'f str, usize))>,
     /// Terms by language, with the group that has them.
     terms: [HashMap<Vec<String>, String>; 2],
@@ -53,15 +56,15 @@ impl Reader<'_> {
     fn read_line(&mut self, line: &str, keep: &mut dyn FnMut(&str) -> bool) {
         let (terms, broader) = line.split_once('>').unwrap_or((line, ""));
         let Some((english, italian)) = terms.split_once('|') else {
-            return self.fault("`english | italian` is expected".to_owned());
+            return self.error("`english | italian` is expected".to_owned());
         };
         let name = english.split(',').next().unwrap_or_default().trim().to_owned();
         let concept = match Concept::try_from(self.groups.len()) {
             Ok(concept) if self.groups.len() < CONCEPTS_MAX => concept,
-            _ => return self.fault(format!("more than {CONCEPTS_MAX} groups")),
+            _ => return self.error(format!("more than {CONCEPTS_MAX} groups")),
         };
         if self.names.insert(text::key(&name), concept).is_some() {
-            self.fault(format!("a group named `{name}` stands above"));
+            self.error(format!("a group named `{name}` stands above"));
         }
         for wanted in broader.split(';').map(str::trim).filter(|wanted| !wanted.is_empty()) {
             self.wanted.push((concept, wanted.to_owned(), self.place));
@@ -94,12 +97,12 @@ impl Reader<'_> {
                 .filter(|word| !is_stop(word, language))
                 .collect();
             if words.is_empty() || words.len() > PHRASE_WORDS_MAX {
-                self.fault(format!("`{term}` has {} words besides stop words", words.len()));
+                self.error(format!("`{term}` has {} words besides stop words", words.len()));
                 continue;
             }
             let owner = self.terms.get(language).and_then(|terms| terms.get(&words)).cloned();
             if let Some(owner) = owner {
-                self.fault(format!("`{term}` of `{group}` stands in `{owner}` already"));
+                self.error(format!("`{term}` of `{group}` stands in `{owner}` already"));
                 continue;
             }
             if let Some(known) = self.terms.get_mut(language) {
@@ -125,7 +128,7 @@ impl Reader<'_> {
                         group.narrower.push(concept);
                     }
                 }
-                None => self.fault(format!("no other group is named `{name}`")),
+                None => self.error(format!("no other group is named `{name}`")),
             }
         }
     }
@@ -134,9 +137,9 @@ impl Reader<'_> {
         self.groups.get_mut(usize::try_from(concept).ok()?)
     }
 
-    fn fault(&mut self, message: String) {
+    fn error(&mut self, message: String) {
         let (file, line) = self.place;
-        self.faults.push(LexiconFault { file: file.to_owned(), line, message });
+        self.errors.push(LexiconError { file: file.to_owned(), line, message });
     }
 }
 
@@ -153,9 +156,9 @@ mod tests {
     const GROUPS_MIN: usize = 400;
 
     #[test]
-    fn the_lexicon_that_is_compiled_in_has_no_fault() {
-        let (lexicon, faults) = parse(SOURCES, &mut |_| true);
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+    fn builtin_lexicon_has_no_errors() {
+        let (lexicon, errors) = parse(SOURCES, &mut |_| true);
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert!(lines.is_empty(), "{}", lines.join("\n"));
         assert!((GROUPS_MIN..=CONCEPTS_MAX).contains(&lexicon.len()), "{} groups", lexicon.len());
         for (_, group) in lexicon.groups() {
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn no_idea_is_a_kind_of_itself() {
+    fn broader_concepts_form_no_cycle() {
         let (lexicon, _) = parse(SOURCES, &mut |_| true);
         for (concept, group) in lexicon.groups() {
             let mut above = group.broader.clone();
@@ -179,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_a_fault_says_where_and_what() {
+    fn errors_name_file_line_and_reason() {
         let content =
             "car, auto | auto, macchina > vehicle\nbus\ntruck, car | camion\nvehicle, the | veicolo\n";
-        let (lexicon, faults) = parse(&[("x", content)], &mut |_| true);
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        let (lexicon, errors) = parse(&[("x", content)], &mut |_| true);
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(
             lines,
             [
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_can_be_left_out() {
+    fn omits_filtered_terms() {
         let (lexicon, _) = parse(&[("x", "car, auto | macchina\n")], &mut |term| term != "auto");
         assert_eq!(lexicon.group(0).unwrap().english, [["car"]]);
     }

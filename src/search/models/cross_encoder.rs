@@ -1,6 +1,6 @@
-//! A cross-encoder loaded from a Hugging Face folder: reads a question and a text together.
+//! A cross-encoder from a Hugging Face folder: scores a question and a passage together.
 //!
-//! Knows no dataset.
+//! Does not depend on datasets.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::folder::{CONFIG_FILE, ModelFolder};
 use super::pool::InferencePool;
 use super::sentence::{ENCODER_FILES, tokenizer_length};
 use super::settings::{Architecture, EncoderSettings};
-use super::tokens::TokenCutter;
+use super::tokenizer::TextTokenizer;
 use super::weights::{Weights, weight_files};
 use super::{ModelDescription, ModelKind, Reranker, trial_deadline};
 
@@ -26,7 +26,7 @@ pub const PASSAGE_TOKENS_MAX: usize = 64;
 pub(super) struct CrossEncoder {
     description: ModelDescription,
     encoder: Encoder,
-    tokens: TokenCutter,
+    tokens: TextTokenizer,
     /// The head: a dense layer on the first token, and one number from it.
     dense: Linear,
     output: Linear,
@@ -41,7 +41,7 @@ impl CrossEncoder {
         let settings = EncoderSettings::read(&config)?;
         one_label(&config)?;
         let length = settings.sequence_limit(tokenizer_length(&folder)?);
-        let tokens = TokenCutter::read(&folder, &settings, length, false)?;
+        let tokens = TextTokenizer::read(&folder, &settings, length, false)?;
         let hidden = settings.hidden;
         let mut files: Vec<String> = ENCODER_FILES.iter().map(ToString::to_string).collect();
         files.extend(weight_files(&folder)?);
@@ -127,7 +127,7 @@ fn one_label(config: &Fields) -> Result<(), ModelError> {
     let counted = config.optional_count("num_labels", 1..=usize::MAX)?;
     match named.or(counted) {
         Some(1) => Ok(()),
-        Some(several) => Err(config.fault("id2label", "one label: a score", &several.to_string())),
-        None => Err(config.fault("id2label", "one label: a score", "none; this is no cross-encoder")),
+        Some(several) => Err(config.error("id2label", "one label: a score", &several.to_string())),
+        None => Err(config.error("id2label", "one label: a score", "none; this is no cross-encoder")),
     }
 }

@@ -1,6 +1,6 @@
-//! A sentence encoder loaded from a sentence-transformers folder.
+//! A sentence encoder from a sentence-transformers folder.
 //!
-//! Knows no dataset.
+//! Does not depend on datasets.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::folder::{CONFIG_FILE, ModelFolder};
 use super::pool::InferencePool;
 use super::sentence::{Pooling, SentenceSettings};
 use super::settings::EncoderSettings;
-use super::tokens::TokenCutter;
+use super::tokenizer::TextTokenizer;
 use super::weights::{Weights, weight_files};
 use super::{Embedder, ModelDescription, ModelFingerprint, ModelKind, trial_deadline};
 use crate::search::vectors::normalise;
@@ -26,7 +26,7 @@ const TRIAL_SENTENCE: &str = "Air quality in cities. La qualità dell'aria nelle
 pub(super) struct SentenceModel {
     description: ModelDescription,
     encoder: Encoder,
-    tokens: TokenCutter,
+    tokens: TextTokenizer,
     pooling: Pooling,
     normalise: bool,
     query_prompt: String,
@@ -46,7 +46,7 @@ impl SentenceModel {
         let sentence = SentenceSettings::read(&folder)?;
         let settings = EncoderSettings::read(&sentence.encoder.json(CONFIG_FILE)?)?;
         let length = settings.sequence_limit(sentence.length);
-        let tokens = TokenCutter::read(&sentence.encoder, &settings, length, sentence.lower_case)?;
+        let tokens = TextTokenizer::read(&sentence.encoder, &settings, length, sentence.lower_case)?;
         let weights = Weights::open(&sentence.encoder)?.with_prefix(settings.architecture.prefix());
         let description = ModelDescription {
             kind: ModelKind::Embedding,

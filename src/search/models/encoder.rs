@@ -1,6 +1,6 @@
 //! The encoder of BERT and XLM-RoBERTa: tokens in, one vector for each token out.
 //!
-//! One text at a time, so that nothing is padded and no mask is needed. Knows no folder and no sentence.
+//! Encodes one text at a time, without padding or masks. Does not depend on model folders or sentences.
 
 use candle_core::{D, DType, Device, Result, Tensor};
 use candle_nn::ops::{layer_norm, softmax_last_dim};
@@ -8,7 +8,7 @@ use candle_nn::ops::{layer_norm, softmax_last_dim};
 use super::error::ModelError;
 use super::gelu::Gelu;
 use super::settings::{Activation, Architecture, EncoderSettings};
-use super::tokens::Tokens;
+use super::tokenizer::Tokens;
 use super::weights::Weights;
 
 /// All weights of an encoder, in memory and checked against its settings.
@@ -117,7 +117,7 @@ impl Linear {
     ) -> std::result::Result<Self, ModelError> {
         let weight = weights.tensor(&format!("{name}.weight"), &[output, input])?;
         let bias = weights.tensor(&format!("{name}.bias"), &[output])?;
-        Self::new(&weight, bias).map_err(|error| weights.fault(name, &error.to_string()))
+        Self::new(&weight, bias).map_err(|error| weights.error(name, &error.to_string()))
     }
 
     fn new(weight: &Tensor, bias: Tensor) -> Result<Self> {
@@ -165,7 +165,7 @@ impl Layer {
         let norm = |part: &str| Norm::read(weights, &format!("{name}.{part}.LayerNorm"), settings);
         let head = |part: &str| linear(&format!("attention.self.{part}"), hidden, hidden);
         let attention = fused(&head("query")?, &head("key")?, &head("value")?, settings)
-            .map_err(|error| weights.fault(name, &error.to_string()))?;
+            .map_err(|error| weights.error(name, &error.to_string()))?;
         Ok(Self {
             attention,
             attention_output: linear("attention.output.dense", hidden, hidden)?,

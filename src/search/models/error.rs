@@ -1,6 +1,6 @@
-//! Why a model cannot be loaded, and why it gave no answer.
+//! Errors of loading models and of inference.
 //!
-//! Knows names of files and fields; knows no request.
+//! Does not depend on requests.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,21 +13,21 @@ pub enum ModelError {
     Io {
         /// Which one.
         path: PathBuf,
-        /// What was attempted.
+        /// The attempted action.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file says something that cannot be used.
+    /// A file has an unsupported value.
     #[error("{}: {field}: expected {expected}, found {found}", path.display())]
     Field {
         /// The file.
         path: PathBuf,
         /// Which part of it.
         field: String,
-        /// What would be right.
+        /// The expected value.
         expected: String,
-        /// What is there.
+        /// The found value.
         found: String,
     },
     /// The weights exist only as a Python pickle.
@@ -47,7 +47,7 @@ pub enum ModelError {
     Trial {
         /// The folder.
         path: PathBuf,
-        /// What went wrong.
+        /// The reason.
         reason: String,
     },
     /// This program was built without the feature `models`.

@@ -1,6 +1,6 @@
-//! Fields of a JSON file that somebody else wrote: each is looked up, checked and named when it is wrong.
+//! Validated access to the fields of an untrusted JSON file; errors name the field.
 //!
-//! Knows which file it reads and no meaning of any field.
+//! Does not depend on the meaning of fields.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -64,20 +64,20 @@ impl Fields {
         value.as_str().map(Some).ok_or_else(|| self.wrong(name, "a text"))
     }
 
-    /// A truth value; `default` where it is absent.
+    /// A boolean, or `default` if absent.
     pub(super) fn flag(&self, name: &str, default: bool) -> Result<bool, ModelError> {
         let Some(value) = self.get(name) else { return Ok(default) };
         value.as_bool().ok_or_else(|| self.wrong(name, "true or false"))
     }
 
-    /// The fault of a field that is not as it should be.
+    /// The error of a field that is not as it should be.
     pub(super) fn wrong(&self, name: &str, expected: &str) -> ModelError {
         let found = self.value.get(name).map_or_else(|| "nothing".to_owned(), excerpt);
-        self.fault(name, expected, &found)
+        self.error(name, expected, &found)
     }
 
-    /// A fault in the file.
-    pub(super) fn fault(&self, field: &str, expected: &str, found: &str) -> ModelError {
+    /// A error in the file.
+    pub(super) fn error(&self, field: &str, expected: &str, found: &str) -> ModelError {
         ModelError::Field {
             path: self.path.clone(),
             field: field.to_owned(),

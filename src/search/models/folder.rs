@@ -1,6 +1,6 @@
-//! A folder of model files as an operator has it: plain, or as the Hub's cache lays it out.
+//! A folder of model files, plain or in the layout of the Hub's cache.
 //!
-//! Finds files and reads them within bounds. Knows no field of any of them.
+//! Reads files within limits. Does not depend on their fields.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -46,7 +46,7 @@ impl ModelFolder {
         let metadata = fs::metadata(path).map_err(io(path, "open the model's folder"))?;
         let folder = Self { path: path.to_owned(), name: display_name(path) };
         if !metadata.is_dir() {
-            return Err(folder.fault("", "path", "a folder", "a file"));
+            return Err(folder.error("", "path", "a folder", "a file"));
         }
         if folder.has(MODULES_FILE) || folder.has(CONFIG_FILE) {
             return Ok(folder);
@@ -54,7 +54,7 @@ impl ModelFolder {
         folder.newest_snapshot()
     }
 
-    /// What people call the model.
+    /// The name of the model.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -116,11 +116,11 @@ impl ModelFolder {
         let path = self.file(name);
         let metadata = fs::metadata(&path).map_err(io(&path, "open it"))?;
         if !metadata.is_file() {
-            return Err(self.fault(name, "file", "a regular file", "something else"));
+            return Err(self.error(name, "file", "a regular file", "something else"));
         }
         if metadata.len() > limit {
             let found = format!("{} bytes", metadata.len());
-            return Err(self.fault(name, "size", &format!("at most {limit} bytes"), &found));
+            return Err(self.error(name, "size", &format!("at most {limit} bytes"), &found));
         }
         Ok((File::open(&path).map_err(io(&path, "open it"))?, metadata.len()))
     }
@@ -143,8 +143,8 @@ impl ModelFolder {
         Ok(ModelFingerprint(hash.finalize().into()))
     }
 
-    /// A fault of one of its files, or of the folder itself when `name` is empty.
-    pub(super) fn fault(&self, name: &str, field: &str, expected: &str, found: &str) -> ModelError {
+    /// A error of one of its files, or of the folder itself when `name` is empty.
+    pub(super) fn error(&self, name: &str, field: &str, expected: &str, found: &str) -> ModelError {
         ModelError::Field {
             path: if name.is_empty() { self.path.clone() } else { self.file(name) },
             field: field.to_owned(),
@@ -157,19 +157,19 @@ impl ModelFolder {
     fn newest_snapshot(self) -> Result<Self, ModelError> {
         let expected = "modules.json or config.json in it, or refs/main of the Hub's cache";
         if !self.has("refs/main") {
-            return Err(self.fault("", "contents", expected, "neither"));
+            return Err(self.error("", "contents", expected, "neither"));
         }
         let commit = self.bytes("refs/main", COMMIT_LENGTH_BYTES_MAX)?;
         let commit = String::from_utf8_lossy(&commit).trim().to_owned();
         if commit.is_empty() || !commit.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(self.fault("refs/main", "content", "a commit", &commit));
+            return Err(self.error("refs/main", "content", "a commit", &commit));
         }
         let path = self.path.join("snapshots").join(commit);
         let snapshot = Self { path, name: self.name };
         if snapshot.has(MODULES_FILE) || snapshot.has(CONFIG_FILE) {
             return Ok(snapshot);
         }
-        Err(snapshot.fault("", "contents", "modules.json or config.json", "neither"))
+        Err(snapshot.error("", "contents", "modules.json or config.json", "neither"))
     }
 }
 

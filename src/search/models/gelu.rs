@@ -1,7 +1,7 @@
 //! The Gaussian error linear unit: x · Φ(x).
 //!
-//! A plain loop over polynomials, which the compiler turns into vector instructions; the library's own asks for one
-//! value at a time. Knows no layer.
+//! A plain loop over polynomials, which the compiler vectorises; candle's own function computes one value at a time.
+//! Does not depend on layers.
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, bail};
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_function_follows_its_integral() {
+    fn error_function_matches_its_integral() {
         for step in -600..=600 {
             let x = step as f32 / 100.0;
             let expected = naive(f64::from(x));

@@ -1,6 +1,6 @@
-//! Runs foreign code so that its panic becomes an error.
+//! Runs third-party code and converts its panics into errors.
 //!
-//! Knows nothing of what it runs.
+//! Does not depend on that code.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ mod tests {
     use super::guarded;
 
     #[test]
-    fn a_panic_becomes_its_message() {
+    fn converts_panic_to_message() {
         assert_eq!(guarded(|| 3), Ok(3));
         assert_eq!(guarded(|| -> u8 { panic!("row {}", 7) }), Err("row 7".to_owned()));
     }

@@ -1,6 +1,6 @@
-//! From a folder to a model, in programs that were built to read models and in those that were not.
+//! Loads a model from a folder, or reports that the program was built without models.
 //!
-//! Knows no file but those that tell the kinds apart.
+//! Reads only the files that distinguish the kinds of models.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub fn kind(folder: &Path) -> Result<ModelKind, ModelError> {
     }
     let expected =
         "modules.json (a sentence encoder), or a sequence classification in config.json (a cross-encoder)";
-    Err(folder.fault("", "contents", expected, architecture.unwrap_or("neither")))
+    Err(folder.error("", "contents", expected, architecture.unwrap_or("neither")))
 }
 
 /// Refuses: this program was built without the feature `models`.

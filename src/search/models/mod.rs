@@ -1,6 +1,6 @@
-//! Neural models: what a sentence encoder and a re-ranker can be asked, and where they are loaded from.
+//! Neural models: interfaces of sentence encoders and re-rankers, and their loading.
 //!
-//! Knows no dataset and no ranking; a folder of files comes in, vectors and scores come out.
+//! Folders in, vectors and scores out. Does not depend on datasets or ranking.
 
 #[cfg(feature = "models")]
 mod cross_encoder;
@@ -25,7 +25,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "models")]
-mod tokens;
+mod tokenizer;
 #[cfg(feature = "models")]
 mod weights;
 
@@ -54,7 +54,7 @@ impl fmt::Debug for ModelFingerprint {
     }
 }
 
-/// What a folder holds.
+/// The kind of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelKind {
     /// A sentence encoder, in the layout of sentence-transformers.
@@ -63,16 +63,16 @@ pub enum ModelKind {
     CrossEncoder,
 }
 
-/// What can be said about a loaded model.
+/// The description of a loaded model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDescription {
-    /// What it is for.
+    /// Its kind.
     pub kind: ModelKind,
-    /// What its folder is called, or the Hub's name of it.
+    /// Its folder name, or its name on the Hub.
     pub name: String,
     /// `bert` or `xlm-roberta`.
     pub architecture: &'static str,
-    /// What tells it from every other model.
+    /// Its fingerprint.
     pub fingerprint: ModelFingerprint,
     /// Numbers that it answers with: those of a vector, or one score.
     pub dimensions: usize,
@@ -90,21 +90,21 @@ pub struct ModelDescription {
     pub pooling: Option<&'static str>,
     /// Whether its folder says that vectors have length 1.
     pub normalised: bool,
-    /// What is put before a question.
+    /// The prompt before a question.
     pub query_prompt: String,
-    /// What is put before a text that questions are compared with.
+    /// The prompt before a passage.
     pub passage_prompt: String,
 }
 
 /// Turns sentences into vectors: near meanings, near directions.
 pub trait Embedder: Send + Sync {
-    /// What it is.
+    /// The description of the model.
     fn description(&self) -> &ModelDescription;
-    /// What the folder is called, for answers and the log.
+    /// The name for responses and the log.
     fn name(&self) -> &str {
         &self.description().name
     }
-    /// What tells this model from every other one.
+    /// The fingerprint of the model.
     fn fingerprint(&self) -> ModelFingerprint {
         self.description().fingerprint
     }
@@ -124,15 +124,15 @@ pub trait Embedder: Send + Sync {
     fn encode(&self, text: &str, deadline: Instant) -> Result<Vec<f32>, InferenceError>;
 }
 
-/// Reads a question and a text together and says how well the text answers it.
+/// Scores how well a text answers a question.
 pub trait Reranker: Send + Sync {
-    /// What it is.
+    /// The description of the model.
     fn description(&self) -> &ModelDescription;
-    /// What the folder is called, for answers and the log.
+    /// The name for responses and the log.
     fn name(&self) -> &str {
         &self.description().name
     }
-    /// What tells this model from every other one.
+    /// The fingerprint of the model.
     fn fingerprint(&self) -> ModelFingerprint {
         self.description().fingerprint
     }

@@ -1,7 +1,7 @@
-//! Threads for inference, apart from those that answer requests.
+//! A thread pool for inference, separate from the request workers.
 //!
-//! Each inference has one thread; so many run at once as there are threads, and further ones wait until their deadline.
-//! The threads yield to others of the machine: a burst of searches slows searches down, not queries. Knows no model.
+//! Each inference runs on one thread; further ones wait until their deadline. The threads have low priority: many
+//! searches slow down searches, not queries. Does not depend on models.
 
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ impl InferencePool {
         let threads = threads.max(1);
         let (give_back, free) = bounded(threads);
         for _ in 0..threads {
-            // The library splits its products over the pool that it runs in: a pool of one thread keeps it on one core.
+            // The builder splits its products over the pool that it runs in: a pool of one thread keeps it on one core.
             let pool = ThreadPoolBuilder::new()
                 .num_threads(1)
                 .thread_name(move |_| name.to_owned())
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_run_at_once_and_others_give_up_at_their_deadline() {
+    fn bounds_concurrency_and_times_out_waiters() {
         let pool = Arc::new(InferencePool::new("test", 1, 0).unwrap());
         let (entered, has_entered) = bounded::<()>(0);
         let (leave, may_leave) = bounded::<()>(0);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_the_thread_for_the_next() {
+    fn keeps_thread_after_panic() {
         let pool = InferencePool::new("test", 1, 0).unwrap();
         let failed = pool.run(far(), || -> u8 { panic!("shape") });
         assert_eq!(failed, Err(InferenceError::Computation("shape".to_owned())));

@@ -1,6 +1,6 @@
-//! What a sentence-transformers folder says beyond the encoder: modules, pooling, length, prompts.
+//! Settings of a sentence-transformers folder: modules, pooling, length and prompts.
 //!
-//! Reads the layouts of all releases from 2 to 5. Knows no weight.
+//! Supports the layouts of releases 2 to 5. Does not depend on weights.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl Pooling {
     }
 }
 
-/// What the folder says.
+/// The settings of the folder.
 #[derive(Debug)]
 pub(super) struct SentenceSettings {
     /// Where the encoder's own files are.
@@ -81,7 +81,7 @@ impl SentenceSettings {
         };
         let prompted = !settings.query_prompt.is_empty() || !settings.passage_prompt.is_empty();
         if prompted && !include_prompt {
-            return Err(folder.fault(&modules.pooling_file, "include_prompt", "true", "false, with prompts"));
+            return Err(folder.error(&modules.pooling_file, "include_prompt", "true", "false, with prompts"));
         }
         Ok(settings)
     }
@@ -107,12 +107,12 @@ impl Modules {
         if !folder.has(MODULES_FILE) {
             let expected = "modules.json, as sentence-transformers saves it";
             let found = "none; a plain encoder or a cross-encoder is no sentence encoder";
-            return Err(folder.fault("", "contents", expected, found));
+            return Err(folder.error("", "contents", expected, found));
         }
         let file = folder.json(MODULES_FILE)?;
         let list = file.whole().as_array().filter(|list| list.len() <= MODULE_COUNT_MAX);
         let list =
-            list.ok_or_else(|| file.fault("modules", "a list of at most 8", &excerpt(file.whole())))?;
+            list.ok_or_else(|| file.error("modules", "a list of at most 8", &excerpt(file.whole())))?;
         let kinds: Vec<(&str, &str)> =
             list.iter().map(|module| (part(module, "type"), part(module, "path"))).collect();
         let (encoder, pooling, normalise) = match kinds.as_slice() {
@@ -121,11 +121,11 @@ impl Modules {
             _ => {
                 let found: Vec<&str> = kinds.iter().map(|(kind, _)| *kind).collect();
                 let expected = "Transformer, Pooling and perhaps Normalize";
-                return Err(file.fault("type", expected, &found.join(", ")));
+                return Err(file.error("type", expected, &found.join(", ")));
             }
         };
         let inside = |path: &str| {
-            let outside = || file.fault("path", "a folder inside the model's folder", path);
+            let outside = || file.error("path", "a folder inside the model's folder", path);
             folder.inner(path).ok_or_else(outside).map(|inner| (inner, path.trim_end_matches('/').to_owned()))
         };
         let (encoder, encoder_path) = inside(encoder)?;
@@ -185,7 +185,7 @@ fn pooling(file: &Fields) -> Result<(Pooling, bool), ModelError> {
     match chosen.as_slice() {
         [one] => Ok((*one, include_prompt)),
         several => {
-            Err(file.fault("pooling_mode", "exactly one of cls, mean and max", &several.len().to_string()))
+            Err(file.error("pooling_mode", "exactly one of cls, mean and max", &several.len().to_string()))
         }
     }
 }
@@ -197,7 +197,7 @@ fn prompt(file: &Fields, names: &[&str]) -> Result<String, ModelError> {
     let named = |name: &str| prompts.and_then(|prompts| prompts.get(name)).and_then(Value::as_str);
     let text = names.iter().copied().find_map(named).or_else(|| default.and_then(named)).unwrap_or("");
     if text.len() > PROMPT_LENGTH_BYTES_MAX {
-        return Err(file.fault("prompts", "at most 1000 bytes", &format!("{} bytes", text.len())));
+        return Err(file.error("prompts", "at most 1000 bytes", &format!("{} bytes", text.len())));
     }
     Ok(text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! `config.json`: the shape of a text encoder.
 //!
-//! Every number is checked here, so that whoever reads weights or computes can rely on it. Knows no weight.
+//! Validates every number, so that the code that reads weights or computes can rely on it. Does not depend on weights.
 
 use super::error::ModelError;
 use super::fields::Fields;
@@ -148,7 +148,7 @@ impl EncoderSettings {
         let parameters = self.parameter_count();
         if parameters > PARAMETER_COUNT_MAX {
             let found = format!("{parameters} parameters");
-            return Err(config.fault("size", &format!("at most {PARAMETER_COUNT_MAX} parameters"), &found));
+            return Err(config.error("size", &format!("at most {PARAMETER_COUNT_MAX} parameters"), &found));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! Parity: what is computed here is what the Python libraries compute with the same files.
+//! Parity with the Python libraries on the same model files.
 //!
-//! The files and the expected numbers are made by `tests/models/make_tiny_models.py`.
+//! `tests/models/make_tiny_models.py` makes the files and the expected numbers.
 #![cfg(feature = "models")]
 
 use std::fs;
@@ -79,7 +79,7 @@ fn check_vectors(folder: &Path, expected: &Value) {
 }
 
 #[test]
-fn tiny_sentence_encoders_give_the_vectors_of_sentence_transformers() {
+fn tiny_encoders_match_sentence_transformers() {
     for name in ["tiny-bert-embedding", "tiny-xlmr-embedding"] {
         let expected = read_json(&fixture(name).join("expected.json"));
         for pooling in ["mean", "cls", "max"] {
@@ -93,7 +93,7 @@ fn tiny_sentence_encoders_give_the_vectors_of_sentence_transformers() {
 }
 
 #[test]
-fn the_layout_of_older_releases_means_the_same() {
+fn reads_layout_of_older_releases() {
     let folder = copy("tiny-bert-embedding");
     let path = folder.path();
     let expected = &read_json(&path.join("expected.json"))["cls"];
@@ -125,7 +125,7 @@ fn the_layout_of_older_releases_means_the_same() {
 }
 
 #[test]
-fn tiny_cross_encoders_give_the_scores_of_transformers() {
+fn tiny_cross_encoders_match_transformers() {
     for name in ["tiny-bert-cross", "tiny-xlmr-cross"] {
         let model = load_reranker(&fixture(name), pool()).unwrap();
         let expected = read_json(&fixture(name).join("expected.json"));
@@ -144,14 +144,14 @@ fn tiny_cross_encoders_give_the_scores_of_transformers() {
 }
 
 #[test]
-fn passages_behind_the_deadline_have_no_score() {
+fn omits_scores_after_deadline() {
     let model = load_reranker(&fixture("tiny-bert-cross"), pool()).unwrap();
     assert_eq!(model.score("air", &[], far()), Ok(vec![]));
     assert_eq!(model.score("air", &["a", "b"], Instant::now()), Ok(vec![None, None]));
 }
 
 #[test]
-fn folders_of_the_hub_cache_are_followed_and_named() {
+fn resolves_hub_cache_folders() {
     let cache = tempfile::tempdir().unwrap();
     let root = cache.path().join("models--acme--tiny");
     copy_into(&fixture("tiny-bert-embedding"), &root.join("blobs"));
@@ -180,7 +180,7 @@ fn folders_of_the_hub_cache_are_followed_and_named() {
 }
 
 #[test]
-fn prompts_are_put_before_questions_and_passages() {
+fn prepends_prompts() {
     let folder = copy("tiny-bert-embedding");
     change(&folder.path().join("config_sentence_transformers.json"), |file| {
         file["prompts"] = json!({"query": "query: ", "passage": "passage: "});
@@ -194,7 +194,7 @@ fn prompts_are_put_before_questions_and_passages() {
 }
 
 #[test]
-fn kinds_are_told_apart_without_loading() {
+fn detects_kind_without_loading() {
     assert_eq!(kind(&fixture("tiny-xlmr-embedding")).unwrap(), ModelKind::Embedding);
     assert_eq!(kind(&fixture("tiny-xlmr-cross")).unwrap(), ModelKind::CrossEncoder);
     assert!(kind(&fixture("")).is_err());
@@ -215,7 +215,7 @@ fn set(file: &'static str, field: &'static str, value: Value) -> impl FnOnce(&Pa
 }
 
 #[test]
-fn what_is_wrong_with_a_folder_is_named() {
+fn errors_name_invalid_part_of_folder() {
     let config = "config.json";
     check_refused(set(config, "model_type", json!("gpt2")), &["config.json", "model_type", "bert", "gpt2"]);
     check_refused(set(config, "num_attention_heads", json!(5)), &["num_attention_heads", "divisor"]);
@@ -258,7 +258,7 @@ fn what_is_wrong_with_a_folder_is_named() {
 }
 
 #[test]
-fn a_classifier_of_many_labels_is_no_cross_encoder() {
+fn rejects_classifier_with_many_labels() {
     let folder = copy("tiny-bert-cross");
     change(&folder.path().join("config.json"), |file| file["id2label"] = json!({"0": "no", "1": "yes"}));
     let error = load_reranker(folder.path(), pool()).err().unwrap().to_string();
@@ -266,7 +266,7 @@ fn a_classifier_of_many_labels_is_no_cross_encoder() {
 }
 
 #[test]
-fn damaged_weights_give_an_error_or_a_model_and_never_a_panic() {
+fn damaged_weights_never_panic() {
     let whole = fs::read(fixture("tiny-bert-embedding/model.safetensors")).unwrap();
     let folder = copy("tiny-bert-embedding");
     let path = folder.path().join("model.safetensors");

@@ -1,7 +1,7 @@
-//! `model.safetensors`: a table of names, types, shapes and places, then the numbers.
+//! Reads `model.safetensors`: a table of names, types, shapes and offsets, then the numbers.
 //!
-//! The table is untrusted: each tensor is checked against the file and against the shape that the caller expects, then
-//! read by itself, so that no more than one is in memory twice. Knows no layer.
+//! The table is untrusted: each tensor is checked against the file and the expected shape, then read alone, so that at
+//! most one is in memory twice. Does not depend on layers.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -59,9 +59,9 @@ impl<'a> Weights<'a> {
         self
     }
 
-    /// A fault of the weights of one part.
-    pub(super) fn fault(&self, part: &str, found: &str) -> ModelError {
-        self.folder.fault(WEIGHTS_FILE, part, "weights that fit together", found)
+    /// A error of the weights of one part.
+    pub(super) fn error(&self, part: &str, found: &str) -> ModelError {
+        self.folder.error(WEIGHTS_FILE, part, "weights that fit together", found)
     }
 
     /// A tensor of exactly that shape, in single precision.
@@ -69,7 +69,7 @@ impl<'a> Weights<'a> {
         let place = self.place(name, shape)?;
         let numbers = self.numbers(name, place)?;
         let tensor = Tensor::from_vec(numbers, shape, &Device::Cpu);
-        tensor.map_err(|error| self.folder.fault(&place.file, name, "a tensor", &error.to_string()))
+        tensor.map_err(|error| self.folder.error(&place.file, name, "a tensor", &error.to_string()))
     }
 
     fn place(&self, name: &str, shape: &[usize]) -> Result<&Place, ModelError> {
@@ -78,11 +78,11 @@ impl<'a> Weights<'a> {
         let old =
             full.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta");
         let place = self.tensors.get(&full).or_else(|| self.tensors.get(&old)).ok_or_else(|| {
-            self.folder.fault(WEIGHTS_FILE, "tensors", &format!("one named {full}"), "none of that name")
+            self.folder.error(WEIGHTS_FILE, "tensors", &format!("one named {full}"), "none of that name")
         })?;
         if place.shape != shape {
             let found = format!("{:?}", place.shape);
-            return Err(self.folder.fault(&place.file, &full, &format!("shape {shape:?}"), &found));
+            return Err(self.folder.error(&place.file, &full, &format!("shape {shape:?}"), &found));
         }
         Ok(place)
     }
@@ -92,7 +92,7 @@ impl<'a> Weights<'a> {
         let mut file = File::open(&path).map_err(io(&path, "open it"))?;
         file.seek(SeekFrom::Start(place.start)).map_err(io(&path, "read a tensor"))?;
         let unreadable =
-            |error: candle_core::Error| self.folder.fault(&place.file, name, "numbers", &error.to_string());
+            |error: candle_core::Error| self.folder.error(&place.file, name, "numbers", &error.to_string());
         let mut left = usize::try_from(place.bytes).unwrap_or(usize::MAX);
         let mut numbers = Vec::with_capacity(left / place.number.size_in_bytes());
         let mut chunk = vec![0_u8; CHUNK_BYTES.min(left)];
@@ -124,7 +124,7 @@ pub(super) fn weight_files(folder: &ModelFolder) -> Result<Vec<String>, ModelErr
         if folder.has("pytorch_model.bin") || folder.has("pytorch_model.bin.index.json") {
             return Err(ModelError::PickleOnly { path: folder.path().to_owned() });
         }
-        return Err(folder.fault("", "contents", WEIGHTS_FILE, "none"));
+        return Err(folder.error("", "contents", WEIGHTS_FILE, "none"));
     };
     let map = index.get("weight_map").and_then(Value::as_object);
     let map = map.ok_or_else(|| index.wrong("weight_map", "an object"))?;
@@ -134,7 +134,7 @@ pub(super) fn weight_files(folder: &ModelFolder) -> Result<Vec<String>, ModelErr
     let plain = |name: &String| !name.contains(['/', '\\']) && name.ends_with(".safetensors");
     if names.is_empty() || names.len() > FILE_COUNT_MAX || !names.iter().all(plain) {
         let expected = "names of 1 to 64 .safetensors files beside it";
-        return Err(index.fault("weight_map", expected, &names.join(", ")));
+        return Err(index.error("weight_map", expected, &names.join(", ")));
     }
     Ok(names)
 }
@@ -153,18 +153,18 @@ fn read_table(
     let data_start = LENGTH_BYTES.saturating_add(table_bytes);
     if table_bytes > TABLE_SIZE_BYTES_MAX || data_start > file_bytes {
         let expected = format!("at most {} bytes", TABLE_SIZE_BYTES_MAX.min(file_bytes));
-        return Err(folder.fault(name, "length of the table", &expected, &table_bytes.to_string()));
+        return Err(folder.error(name, "length of the table", &expected, &table_bytes.to_string()));
     }
     let mut table = vec![0_u8; usize::try_from(table_bytes).unwrap_or(0)];
     file.read_exact(&mut table).map_err(io(&path, "read its table"))?;
     let table: Map<String, Value> = serde_json::from_slice(&table)
-        .map_err(|error| folder.fault(name, "table", "a JSON object", &error.to_string()))?;
+        .map_err(|error| folder.error(name, "table", "a JSON object", &error.to_string()))?;
     for (tensor, entry) in table.iter().filter(|(tensor, _)| *tensor != "__metadata__") {
         // Buffers and other heads may have types that are not read; only what is asked for must be right.
         if let Some(number) = number_type(entry) {
             let place = place(name, entry, number, data_start, file_bytes).ok_or_else(|| {
                 let expected = "a shape and offsets that fit together and lie inside the file";
-                folder.fault(name, tensor, expected, &excerpt(entry))
+                folder.error(name, tensor, expected, &excerpt(entry))
             })?;
             tensors.insert(tensor.clone(), place);
         }

@@ -1,6 +1,6 @@
-//! What the models did, for the operator.
+//! Counters of the models, for metrics.
 //!
-//! Knows no question and no dataset.
+//! Does not depend on questions or datasets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! What the models add to search: vectors of questions, vectors of datasets, and a second look at the best.
+//! Neural search: vectors of questions and datasets, and re-ranking.
 //!
-//! Everything here may be absent: no model was asked for, it is still being loaded, it failed, or it is busy. Then there
-//! is no vector and the caller ranks by words. Knows no ranking.
+//! Models are optional: not configured, loading, failed or busy. Then there is no vector, and the caller ranks by
+//! words. Does not depend on ranking.
 
 mod cache;
 mod counters;
-mod maker;
+mod vector_builder;
 mod worker;
 
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::catalog::Dataset;
 pub use counters::{Counters, Gauge};
 pub use worker::NeuralWorker;
 
-/// Which texts stand for a dataset.
+/// The passages of a dataset.
 pub trait PassageTexts: Send + Sync {
     /// The texts whose vectors together are the vector of a dataset (their sum, scaled to length 1); none leaves the
     /// dataset without a vector. A change of any of them makes the vector anew, so they must depend on the dataset alone.
@@ -28,7 +28,7 @@ pub trait PassageTexts: Send + Sync {
     fn passages(&self, dataset: &Dataset, multilingual: bool) -> Vec<String>;
 }
 
-/// Which models there are and where vectors are kept.
+/// The configured models and the folder of vectors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NeuralSettings {
     /// Folder of the sentence encoder.
@@ -55,7 +55,7 @@ pub enum ModelState {
     Failed,
 }
 
-/// The models of a running server and what they made.
+/// The models of a running server and their vectors.
 #[derive(Default)]
 pub struct Neural {
     embedder: RwLock<Slot<dyn Embedder>>,

@@ -1,6 +1,6 @@
 //! The background thread of the models: loads them, then keeps the vectors of the datasets up to date.
 //!
-//! Starting it takes no longer than looking at a few small files; requests are answered meanwhile. Knows no ranking.
+//! Starting it reads only a few small files; requests are served meanwhile. Does not depend on ranking.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError, bounded};
 
-use super::maker::Maker;
+use super::vector_builder::VectorBuilder;
 use super::{ModelState, Neural, NeuralSettings, PassageTexts};
 use crate::catalog::Catalog;
 use crate::search::models::{
@@ -25,10 +25,10 @@ const INFERENCE_THREADS_MAX: usize = 8;
 /// Cores for each inference thread that somebody waits for.
 const CORES_PER_INFERENCE_THREAD: usize = 2;
 
-/// Why search cannot have what was asked for.
+/// Why the models cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum NeuralError {
-    /// A folder is not what its flag says.
+    /// A folder has another kind of model than its flag.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A folder holds the other kind of model.
@@ -38,9 +38,9 @@ pub enum NeuralError {
         folder: String,
         /// The flag.
         flag: &'static str,
-        /// What it is for.
+        /// The expected kind.
         expected: &'static str,
-        /// What is there.
+        /// The found kind.
         found: &'static str,
     },
     /// Threads cannot be had.
@@ -121,10 +121,14 @@ impl Work {
         let embedder = self.load_embedder();
         self.load_reranker();
         let Some(embedder) = embedder else { return };
-        let maker =
-            Maker::open(&self.settings.vectors, embedder, Arc::clone(&self.texts), Arc::clone(&self.neural));
-        let mut maker = match maker {
-            Ok(maker) => maker,
+        let vector_builder = VectorBuilder::open(
+            &self.settings.vectors,
+            embedder,
+            Arc::clone(&self.texts),
+            Arc::clone(&self.neural),
+        );
+        let mut vector_builder = match vector_builder {
+            Ok(vector_builder) => vector_builder,
             Err(error) => {
                 let folder = self.settings.vectors.display().to_string();
                 tracing::error!(%error, folder, "vectors cannot be kept on disk: search ranks by words");
@@ -134,7 +138,7 @@ impl Work {
         let mut pause = Duration::ZERO;
         while matches!(stopped.recv_timeout(pause), Err(RecvTimeoutError::Timeout)) {
             let stopped = || !matches!(stopped.try_recv(), Err(TryRecvError::Empty));
-            let more = maker.follow(&self.catalog.snapshot(), &stopped);
+            let more = vector_builder.follow(&self.catalog.snapshot(), &stopped);
             pause = if more { Duration::ZERO } else { LOOK_INTERVAL };
         }
     }

@@ -1,6 +1,6 @@
-//! Arithmetic of vectors in plain loops that the compiler turns into vector instructions.
+//! Vector arithmetic in plain loops that the compiler vectorises.
 //!
-//! Knows no index.
+//! Does not depend on the index.
 
 /// Partial sums that are kept side by side, so that no addition waits for the one before.
 const LANES: usize = 16;
@@ -25,7 +25,7 @@ pub(super) fn dot_codes(codes: &[i8], query: &[i16]) -> i32 {
     codes.iter().zip(query).map(|(code, query)| i32::from(*code) * i32::from(*query)).sum()
 }
 
-/// The Euclidean length.
+/// The Euclconceptn length.
 #[must_use]
 pub(super) fn length(vector: &[f32]) -> f32 {
     dot(vector, vector).sqrt()
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_are_the_sums_that_the_definition_says() {
+    fn dot_products_match_definition() {
         for length in [0, 1, 15, 16, 17, 384] {
             let a: Vec<f32> = (0..length).map(|at| at as f32 / 7.0 - 3.0).collect();
             let b: Vec<f32> = (0..length).map(|at| 2.0 - at as f32 / 11.0).collect();
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_without_direction_stays_zero() {
+    fn zero_vector_stays_zero() {
         for bad in [vec![0.0; 4], vec![f32::NAN, 1.0], vec![f32::INFINITY, 1.0], vec![f32::MAX; 3]] {
             let mut vector = bad.clone();
             normalise(&mut vector);

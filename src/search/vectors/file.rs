@@ -1,14 +1,14 @@
-//! Vectors on disk, so that a restart does not make them again.
+//! The vector file: keeps vectors across restarts.
 //!
-//! One file for each model: a header, then records of one length, each with its own checksum. Records are appended; one
-//! that is torn or damaged is passed over, and its vector is made again. The file is a cache: losing it costs time only.
+//! One file for each model: a header, then fixed-length records with a checksum each. Records are appended; a torn or
+//! damaged one is skipped, and its vector is built again. The file is a cache: losing it costs time only.
 //!
 //! ```text
 //! header   0  magic "MERCVEC1"   8  dimensions u32   12  zero u32   16  model fingerprint [32]   48  XXH3 of bytes 0..48
 //! record   0  key [32]          32  dimensions × f32                then XXH3 of what stands before it in the record
 //! ```
 //!
-//! Everything is little-endian. Knows no dataset: a key is what was made from the texts.
+//! All numbers are little-endian. Does not depend on datasets: a key is the hash of the texts.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::arithmetic::length;
 
-/// What stands for the texts that a vector was made from.
+/// The hash of the texts of a vector.
 pub type TextKey = [u8; 32];
 
 const MAGIC: &[u8; 8] = b"MERCVEC1";
@@ -46,7 +46,7 @@ pub struct VectorFile {
     records: usize,
 }
 
-/// What a file held.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub struct StoredVectors {
     /// Vectors of length 1 by the key of their texts.
@@ -94,7 +94,7 @@ impl VectorFile {
         self.records
     }
 
-    /// Writes the file anew with these vectors only.
+    /// Rewrites the file with these vectors only.
     pub fn compact<'a>(&mut self, vectors: impl Iterator<Item = (&'a TextKey, &'a [f32])>) -> io::Result<()> {
         self.records = write_anew(&self.path, &self.model, self.dimensions, vectors)?;
         self.file = OpenOptions::new().append(true).open(&self.path)?;
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_appended_is_there_after_a_restart() {
+    fn keeps_appended_vectors_after_restart() {
         let folder = tempfile::tempdir().unwrap();
         let (mut file, stored) = opened(folder.path());
         assert!(stored.vectors.is_empty());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn another_model_or_another_size_begins_anew() {
+    fn starts_empty_for_another_model_or_size() {
         let folder = tempfile::tempdir().unwrap();
         opened(folder.path()).0.append(&[vector(1)]).unwrap();
         let (_, stored) = VectorFile::open(folder.path(), [8; 32], 2).unwrap();
@@ -281,7 +281,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn damage_costs_records_and_never_brings_wrong_ones(
+        fn drops_damaged_records(
             at in 0_usize..1000, bit in 0_u8..8, cut in proptest::option::of(0_usize..1000),
         ) {
             let folder = tempfile::tempdir().unwrap();

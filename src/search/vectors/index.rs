@@ -1,8 +1,7 @@
-//! The vectors of all datasets of one moment, searched exactly.
+//! An exact nearest-neighbour index over the vectors of a snapshot.
 //!
-//! A first pass reads every vector as small integers, a quarter of the bytes, and knows by how much each estimate can
-//! be wrong. Only those that can still be among the best are compared in full. The answer is the one that a full
-//! comparison of everything would give. Knows no file.
+//! A first pass over 8-bit codes, a quarter of the bytes, bounds the error of each estimate. Only possible winners are
+//! compared in full, so the result equals a full comparison. Does not depend on files.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -29,14 +28,14 @@ pub struct VectorIndex {
     rows: Vec<Row>,
 }
 
-/// What the first pass knows of one vector beside its codes.
+/// Error bounds of one vector beside its codes.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// Value of one step of a code.
     step: f32,
     /// Length of the vector that the codes stand for.
     length: f32,
-    /// Length of what the codes leave out.
+    /// Length of the quantization error.
     error: f32,
 }
 
@@ -66,7 +65,7 @@ impl VectorIndex {
         index
     }
 
-    /// Numbers in a vector; 0 where no model was loaded.
+    /// The dimensions; 0 without a model.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -81,7 +80,7 @@ impl VectorIndex {
         self.names.is_empty()
     }
 
-    /// Where the vector of that name stands.
+    /// The position of a named vector.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
     }
@@ -125,7 +124,7 @@ impl VectorIndex {
         if self.rows.len() <= count {
             return (0..self.rows.len()).collect();
         }
-        let question = Question::new(query);
+        let question = QuantizedQuery::new(query);
         let rows = self.codes.chunks_exact(self.dimensions).zip(&self.rows);
         let bounds: Vec<(f32, f32)> = rows.map(|(codes, row)| question.bounds(codes, row)).collect();
         let mut lowest: Vec<f32> = bounds.iter().map(|(low, _)| *low).collect();
@@ -159,15 +158,15 @@ fn of_length_one(vector: Arc<[f32]>) -> Arc<[f32]> {
     copy.into()
 }
 
-/// A question in small integers, with what they leave out.
-struct Question {
+/// A quantized question vector with its error.
+struct QuantizedQuery {
     codes: Vec<i16>,
     step: f32,
     length: f32,
     error: f32,
 }
 
-impl Question {
+impl QuantizedQuery {
     fn new(query: &[f32]) -> Self {
         let step = step_of(query);
         let codes: Vec<i16> = query.iter().map(|number| i16::from(code(*number, step))).collect();
@@ -224,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_scan_finds_what_a_full_comparison_finds(
+        fn quantized_scan_matches_full_comparison(
             // Few distinct values make ties; a narrow range makes near ties that codes cannot tell apart.
             (vectors, query) in (1_usize..24).prop_flat_map(|dimensions| {
                 let number = prop_oneof![4 => -1.0_f32..1.0, 1 => Just(0.0), 1 => 0.5_f32..0.501];
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_another_size_finds_nothing() {
+    fn returns_nothing_for_wrong_dimensions() {
         let index = index(&[vec![1.0, 0.0], vec![0.0, 1.0]]);
         assert_eq!(index.nearest(&[1.0], 5), []);
         assert_eq!(index.cosine(0, &[1.0, 0.0, 0.0]), None);
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_found_by_name_and_position() {
+    fn finds_vectors_by_name_and_position() {
         let vectors = [("a", vec![2.0, 0.0]), ("b", vec![1.0]), ("a", vec![0.0, 1.0]), ("c", vec![0.0, 3.0])];
         let index = VectorIndex::new(2, vectors.map(|(name, vector)| (name.to_owned(), vector)));
         assert_eq!((index.len(), index.position("c"), index.name(1)), (2, Some(1), Some("c")));

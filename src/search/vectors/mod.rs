@@ -1,6 +1,6 @@
-//! Vectors of datasets: compared with a question, and kept on disk.
+//! Vectors of datasets: index and storage.
 //!
-//! Knows no model and no text; a vector is a row of numbers under a name.
+//! A vector is a named row of numbers. Does not depend on models or texts.
 
 mod arithmetic;
 mod file;

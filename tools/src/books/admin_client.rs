@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mercato::operator::Order;
+use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -52,9 +52,9 @@ impl AdminClient {
     }
 
     /// The `data` of the answer, or what the server says against the order.
-    pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
+    pub(super) fn execute(&self, command: &OperatorCommand) -> Result<Value, Failure> {
         let body =
-            serde_json::to_vec(order).map_err(|error| self.failed("write the order", error.to_string()))?;
+            serde_json::to_vec(command).map_err(|error| self.failed("write the order", error.to_string()))?;
         let answer = self.exchange(ORDERS_PATH, &body, ANSWER_WAIT).map_err(|error| {
             let remedy = "is the server running? name its admin listener with --admin";
             self.failed("reach the admin listener", format!("{error}; {remedy}"))

@@ -7,7 +7,7 @@ use std::path::Path;
 use mercato::catalog::DataDirectory;
 use mercato::clock::{Clock, SystemClock};
 use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
-use mercato::operator::{Context, Order, Verification};
+use mercato::operator::{Context, OperatorCommand, Verification};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -63,9 +63,9 @@ impl Desk {
     }
 
     /// Carries an order out and returns the answer.
-    pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
+    pub(super) fn execute(&self, command: &OperatorCommand) -> Result<Value, Failure> {
         let (ledger, place) = match self {
-            Desk::Server(client) => return client.carry_out(order),
+            Desk::Server(client) => return client.execute(command),
             Desk::Here(ledger, place) => (ledger, place),
         };
         let failed = |reason: String| books_failure(&place.data, "carry out the order", reason);
@@ -73,7 +73,7 @@ impl Desk {
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
         let context = Context { ledger, now: SystemClock.now(), request_id, random };
-        let answer = order.carry_out(&context).map_err(|error| failed(error.to_string()))?;
+        let answer = command.execute(&context).map_err(|error| failed(error.to_string()))?;
         to_value(&place.data, &answer)
     }
 
@@ -81,7 +81,7 @@ impl Desk {
     pub(super) fn verify(place: &Place) -> Result<Value, Failure> {
         let folder = DataDirectory::new(&place.data).ledger();
         if let Some(address) = &place.admin {
-            return Desk::of_server(place, address)?.carry_out(&Order::Verify {});
+            return Desk::of_server(place, address)?.execute(&OperatorCommand::Verify {});
         }
         if !folder.is_dir() {
             return Desk::find(place).and(Ok(Value::Null));
@@ -89,7 +89,7 @@ impl Desk {
         match inspect(&folder) {
             Ok(report) => to_value(&place.data, &Verification::of(&report)),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Desk::of_server(place, &announced(&place.data))?.carry_out(&Order::Verify {})
+                Desk::of_server(place, &announced(&place.data))?.execute(&OperatorCommand::Verify {})
             }
             Err(error) => Err(books_failure(&place.data, "read them", error.to_string())),
         }

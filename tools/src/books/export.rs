@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
-use mercato::operator::Order;
+use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
 use super::desk::Desk;
@@ -77,7 +77,7 @@ fn write_entries(
     let mut first = 1;
     loop {
         let account = account.map(ToOwned::to_owned);
-        let page = desk.carry_out(&Order::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
+        let page = desk.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
         for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
             write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
         }

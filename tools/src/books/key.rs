@@ -6,12 +6,12 @@
 use clap::{ArgGroup, Args, Subcommand};
 use mercato::catalog::Slug;
 use mercato::ledger::Change;
-use mercato::operator::Order;
+use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
 use super::desk::Desk;
 use super::relation::absent;
-use super::{Place, order, print, show};
+use super::{Place, execute, print, show};
 use crate::failure::Failure;
 
 /// What can be done with keys.
@@ -136,7 +136,7 @@ fn parse_slug(text: &str) -> Result<String, String> {
 pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
     match command {
         KeyCommand::Create { account, label, limits, place } => {
-            let ordered = Order::CreateKey {
+            let command = OperatorCommand::CreateKey {
                 account: account.clone(),
                 label: label.clone(),
                 credits_per_day: limits.credits_per_day,
@@ -144,29 +144,29 @@ pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
                 datasets: limits.datasets.clone(),
                 expires_at: limits.expires.clone(),
             };
-            show(&limited(place, &ordered, limits, json)?, json, print::created_key)
+            show(&limited(place, &command, limits, json)?, json, print::created_key)
         }
         KeyCommand::Limit { key, limits, lifted, place } => {
             let datasets = Some(limits.datasets.clone()).filter(|datasets| !datasets.is_empty());
-            let ordered = Order::LimitKey {
+            let command = OperatorCommand::LimitKey {
                 key: key.clone(),
                 credits_per_day: change(limits.credits_per_day, lifted.no_credits_per_day),
                 credits_per_month: change(limits.credits_per_month, lifted.no_credits_per_month),
                 datasets: change(datasets, lifted.no_dataset),
                 expires_at: change(limits.expires.clone(), lifted.no_expires),
             };
-            show(&limited(place, &ordered, limits, json)?, json, print::key)
+            show(&limited(place, &command, limits, json)?, json, print::key)
         }
         KeyCommand::List { account, place } => {
-            order(place, &Order::ListKeys { account: account.clone() }, json, print::keys)
+            execute(place, &OperatorCommand::ListKeys { account: account.clone() }, json, print::keys)
         }
         KeyCommand::Revoke { key, place } => {
-            order(place, &Order::RevokeKey { key: key.clone() }, json, print::revoked_key)
+            execute(place, &OperatorCommand::RevokeKey { key: key.clone() }, json, print::revoked_key)
         }
         KeyCommand::Rotate { key, grace_seconds, label, place } => {
             let (key, label) = (key.clone(), label.clone());
-            let ordered = Order::RotateKey { key, grace_seconds: *grace_seconds, label };
-            order(place, &ordered, json, print::created_key)
+            let command = OperatorCommand::RotateKey { key, grace_seconds: *grace_seconds, label };
+            execute(place, &command, json, print::created_key)
         }
     }
 }
@@ -180,8 +180,13 @@ fn change<T>(typed: Option<T>, is_lifted: bool) -> Change<T> {
 }
 
 /// Carries the order out; the answer says too which of the datasets are not there.
-fn limited(place: &Place, ordered: &Order, limits: &LimitArguments, json: bool) -> Result<Value, Failure> {
-    let mut answer = Desk::find(place)?.carry_out(ordered)?;
+fn limited(
+    place: &Place,
+    command: &OperatorCommand,
+    limits: &LimitArguments,
+    json: bool,
+) -> Result<Value, Failure> {
+    let mut answer = Desk::find(place)?.execute(command)?;
     let absent = absent(place, limits.datasets.iter());
     if !json {
         for slug in &absent {

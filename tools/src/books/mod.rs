@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use mercato::catalog::DataDirectory;
 use mercato::ledger::restore;
-use mercato::operator::{Backup, Order};
+use mercato::operator::{Backup, OperatorCommand};
 use serde_json::Value;
 
 use crate::commands::print_json;
@@ -233,12 +233,17 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
         BooksCommand::Relation(command) => relation::run(command, json),
         BooksCommand::Usage { account, days, by_key, key, place } => {
             let (account, key) = (account.clone(), key.clone());
-            order(place, &Order::Usage { account, days: *days, by_key: *by_key, key }, json, print::usage)
+            execute(
+                place,
+                &OperatorCommand::Usage { account, days: *days, by_key: *by_key, key },
+                json,
+                print::usage,
+            )
         }
         BooksCommand::Backup { folder, place } => {
             // The server may run in another folder.
             let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
-            order(place, &Order::Backup { directory }, json, print::backup)
+            execute(place, &OperatorCommand::Backup { directory }, json, print::backup)
         }
         BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
     }
@@ -247,12 +252,13 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
 fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     match command {
         AccountCommand::Create { name, place } => {
-            let answer = Desk::create(place)?.carry_out(&Order::CreateAccount { name: name.clone() })?;
+            let answer =
+                Desk::create(place)?.execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
             show(&answer, json, print::created_account)
         }
         AccountCommand::List { place } => show(&list_accounts(place)?, json, print::accounts),
         AccountCommand::Show { account, place } => {
-            order(place, &Order::ShowAccount { account: account.clone() }, json, print::account)
+            execute(place, &OperatorCommand::ShowAccount { account: account.clone() }, json, print::account)
         }
     }
 }
@@ -263,7 +269,7 @@ fn list_accounts(place: &Place) -> Result<Value, Failure> {
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let mut page = desk.carry_out(&Order::ListAccounts { after, limit: None })?;
+        let mut page = desk.execute(&OperatorCommand::ListAccounts { after, limit: None })?;
         if let Some(Value::Array(accounts)) = page.get_mut("accounts") {
             all.append(accounts);
         }
@@ -275,18 +281,18 @@ fn list_accounts(place: &Place) -> Result<Value, Failure> {
 }
 
 fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
-    let (place, ordered) = match command {
+    let (place, command) = match command {
         CreditsCommand::Buy { account, credits, cents, reference, provider, note, place } => {
             let [account, reference, provider, note] = [account, reference, provider, note].map(Clone::clone);
             let (credits, cents) = (*credits, *cents);
-            (place, Order::BuyCredits { account, credits, cents, reference, provider, note })
+            (place, OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note })
         }
         CreditsCommand::Grant { account, credits, note, place } => {
             let (account, note) = (account.clone(), note.clone());
-            (place, Order::GrantCredits { account, credits: *credits, note })
+            (place, OperatorCommand::GrantCredits { account, credits: *credits, note })
         }
     };
-    order(place, &ordered, json, print::balance)
+    execute(place, &command, json, print::balance)
 }
 
 fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
@@ -306,7 +312,7 @@ fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
         LedgerCommand::Archive { to, place } => {
             // The server may run in another folder.
             let directory = std::path::absolute(to).map_err(Failure::io(to, "find"))?;
-            order(place, &Order::Archive { directory }, json, print::archived)
+            execute(place, &OperatorCommand::Archive { directory }, json, print::archived)
         }
         LedgerCommand::Export { format, account, output, force, place } => {
             export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref(), *force)
@@ -342,13 +348,13 @@ fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-fn order(
+fn execute(
     place: &Place,
-    ordered: &Order,
+    command: &OperatorCommand,
     json: bool,
     print: fn(&Value) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    show(&Desk::find(place)?.carry_out(ordered)?, json, print)
+    show(&Desk::find(place)?.execute(command)?, json, print)
 }
 
 fn show(answer: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {

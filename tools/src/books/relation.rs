@@ -6,7 +6,7 @@
 use clap::Subcommand;
 use mercato::catalog::{DataDirectory, Slug};
 use mercato::limits::ledger::RELATION_WEIGHT_MAX;
-use mercato::operator::Order;
+use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
 use super::desk::Desk;
@@ -74,14 +74,14 @@ fn parse_weight(text: &str) -> Result<f64, String> {
 pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> {
     match command {
         RelationCommand::Add { from, to, relation_type, description, weight, place } => {
-            let ordered = Order::AddRelation {
+            let command = OperatorCommand::AddRelation {
                 from: from.clone(),
                 to: to.clone(),
                 relation_type: relation_type.clone(),
                 description: description.clone(),
                 weight: *weight,
             };
-            let mut answer = Desk::create(place)?.carry_out(&ordered)?;
+            let mut answer = Desk::create(place)?.execute(&command)?;
             let absent = absent(place, [from, to].into_iter());
             if let Value::Object(fields) = &mut answer {
                 fields.insert("absent".to_owned(), Value::from(absent.clone()));
@@ -97,8 +97,8 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
         }
         RelationCommand::Remove { from, to, relation_type, place } => {
             let (from, to, relation_type) = (from.clone(), to.clone(), relation_type.clone());
-            let ordered = Order::RemoveRelation { from, to, relation_type };
-            show(&Desk::find(place)?.carry_out(&ordered)?, json, print::removed_relations)
+            let command = OperatorCommand::RemoveRelation { from, to, relation_type };
+            show(&Desk::find(place)?.execute(&command)?, json, print::removed_relations)
         }
         RelationCommand::List { dataset, place } => {
             show(&list(place, dataset.as_deref())?, json, print::relations)
@@ -115,8 +115,9 @@ fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
-        let ordered = Order::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
-        let mut page = desk.carry_out(&ordered)?;
+        let command =
+            OperatorCommand::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
+        let mut page = desk.execute(&command)?;
         if let Some(Value::Array(relations)) = page.get_mut("relations") {
             all.append(relations);
         }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mercato::catalog::publish::{self as catalog_publish, Order};
-use mercato::catalog::{Breach, CatalogError, DataDirectory, Manifest, Slug};
+use mercato::catalog::publish::{self as catalog_publish, PublishRequest};
+use mercato::catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
 use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
@@ -146,14 +146,14 @@ pub struct Publication {
     /// What was chosen for this version, and will be for the next.
     pub choices: ChosenLine,
     /// What the version breaks of what the ones before promised.
-    pub breaking: Vec<BreachLine>,
+    pub breaking: Vec<BreakingChangeLine>,
     /// What the conversion did.
     pub conversion: Report,
 }
 
 /// A broken column, as printed.
 #[derive(Debug, Serialize)]
-pub struct BreachLine {
+pub struct BreakingChangeLine {
     /// The column.
     pub column: String,
     /// Its type so far.
@@ -223,9 +223,9 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
         publication.path,
         publication.choices
     ))?;
-    publication.breaking.iter().try_for_each(|breach| {
-        let to = breach.to.as_deref().unwrap_or("nothing");
-        print_text(&format!("breaking: column `{}` changes from {} to {to}", breach.column, breach.from))
+    publication.breaking.iter().try_for_each(|breaking| {
+        let to = breaking.to.as_deref().unwrap_or("nothing");
+        print_text(&format!("breaking: column `{}` changes from {} to {to}", breaking.column, breaking.from))
     })
 }
 
@@ -237,17 +237,17 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
     let manifest = Manifest::load(wish.folder)?;
     let own = Chosen::of(&conversion);
     let chosen = wish.chosen.as_ref().unwrap_or(&own);
-    let order = Order {
+    let request = PublishRequest {
         keep: wish.keep,
         choices: Some(chosen.choices.clone()),
         allows_breaking: wish.allows_breaking,
-        ..Order::new(wish.data, wish.folder, wish.version)
+        ..PublishRequest::new(wish.data, wish.folder, wish.version)
     };
     let mut report = None;
-    let published = catalog_publish::publish_by(order, |path, promise| {
+    let published = catalog_publish::publish_by(request, |path, compatibility| {
         let conversion = Conversion { output: path.to_path_buf(), ..conversion };
         let accept = |columns: &[&ColumnSpec]| {
-            promise.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
+            compatibility.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
             Ok(())
         };
         report = Some(convert_if(&conversion, &accept)?);
@@ -263,7 +263,11 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
     let known: HashSet<&str> = conversion.columns.iter().map(|column| column.name.as_str()).collect();
-    let breach = |breach: Breach| BreachLine { column: breach.column, from: breach.from, to: breach.to };
+    let line = |breaking: BreakingChange| BreakingChangeLine {
+        column: breaking.column,
+        from: breaking.from,
+        to: breaking.to,
+    };
     Ok(Publication {
         slug: published.slug,
         version: published.version.to_string(),
@@ -273,7 +277,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
         removed: published.removed.iter().map(ToString::to_string).collect(),
         undescribed: described.filter(|name| !known.contains(name.as_str())).cloned().collect(),
         choices: chosen.line(),
-        breaking: published.breaches.into_iter().map(breach).collect(),
+        breaking: published.breaking_changes.into_iter().map(line).collect(),
         conversion,
     })
 }

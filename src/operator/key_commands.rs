@@ -1,13 +1,13 @@
-//! Orders about the limits of keys: what is typed in them, and how it is carried out.
+//! Commands on the limits of keys.
 //!
-//! Knows no catalog: a key may be for a dataset that is not published yet.
+//! Does not depend on the catalog: a key may name a dataset that is not published yet.
 
-use super::answer::{Answer, CreatedKey, Key};
-use super::order::{Context, OrderError};
+use super::command::{CommandError, Context};
+use super::output::{CommandOutput, CreatedKey, Key};
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
 
-/// The limits of a new key as they were ordered.
+/// The limits of a new key, as typed.
 pub(super) struct Wanted<'o> {
     pub(super) credits_per_day: Option<u64>,
     pub(super) credits_per_month: Option<u64>,
@@ -15,7 +15,7 @@ pub(super) struct Wanted<'o> {
     pub(super) expires_at: Option<&'o str>,
 }
 
-/// A change of limits as it was ordered.
+/// A change of limits, as typed.
 pub(super) struct WantedChange<'o> {
     pub(super) credits_per_day: &'o Change<u64>,
     pub(super) credits_per_month: &'o Change<u64>,
@@ -28,7 +28,7 @@ pub(super) fn create_key(
     account: AccountId,
     label: &str,
     wanted: &Wanted<'_>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let limits = KeyLimits {
         credits_per_day: wanted.credits_per_day,
         credits_per_month: wanted.credits_per_month,
@@ -37,14 +37,14 @@ pub(super) fn create_key(
     };
     let Context { ledger, now, random, .. } = context;
     let created = ledger.create_limited_key(account, label, *random, limits, *now)?;
-    Ok(Answer::CreatedKey(CreatedKey::of(ledger, &created, *now)))
+    Ok(CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, *now)))
 }
 
 pub(super) fn limit_key(
     context: &Context<'_>,
     key: KeyId,
     wanted: &WantedChange<'_>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let change = LimitsChange {
         credits_per_day: wanted.credits_per_day.clone(),
         credits_per_month: wanted.credits_per_month.clone(),
@@ -61,11 +61,11 @@ pub(super) fn limit_key(
     };
     let Context { ledger, now, .. } = context;
     let view = ledger.limit_key(key, &change, *now)?;
-    Ok(Answer::Key(Key::of(ledger, &view, *now)))
+    Ok(CommandOutput::Key(Key::of(ledger, &view, *now)))
 }
 
-/// The moment at which a key ends: as RFC 3339, or the end of a UTC day.
-fn end_of(text: &str) -> Result<Moment, OrderError> {
+/// Parses the expiry of a key: RFC 3339, or the end of a UTC day.
+fn end_of(text: &str) -> Result<Moment, CommandError> {
     let text = text.trim();
     let at = text.parse::<jiff::Timestamp>().ok().map(|at| Moment::from_unix_millis(at.as_millisecond()));
     at.or_else(|| end_of_day(text)).ok_or_else(|| {
@@ -77,13 +77,13 @@ fn end_of(text: &str) -> Result<Moment, OrderError> {
 }
 
 fn end_of_day(text: &str) -> Option<Moment> {
-    // A date is also read out of a longer text.
+    // The parser would also accept a date inside a longer text.
     let day: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == "2026-12-31".len())?;
     let (month, date) = (day.month().unsigned_abs().into(), day.day().unsigned_abs().into());
     Some(UtcDay::from_civil(day.year().into(), month, date).plus_days(1).start())
 }
 
-/// A change in JSON: a field that is absent keeps the limit, `null` lifts it.
+/// A change in JSON: an absent field keeps the limit, `null` lifts it.
 pub(super) mod change {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_ends_at_a_moment_or_with_the_end_of_a_day() {
+    fn parses_expiry_as_time_or_day() {
         for (text, expected) in [
             ("2026-12-31", "2027-01-01T00:00:00.000Z"),
             ("2028-02-28", "2028-02-29T00:00:00.000Z"),

@@ -1,8 +1,8 @@
-//! Printing ahead of a connection: units of rows are printed by cores that are idle and handed over in order.
+//! The parallel encoder: idle cores encode units of rows ahead of a connection, which receives them in order.
 //!
-//! Whoever sends the bytes prints a unit itself when nobody has begun it, so no stream waits for another, and a slow
-//! client stops the printing of what it does not take. Memory has two bounds: units ahead of one connection, and units
-//! ahead of all connections. Knows no format and no socket.
+//! The sender encodes a unit itself when no thread has begun it, so no stream waits for another, and a slow client
+//! stops the encoding. Two limits bound the memory: units ahead of one connection, and units ahead of all. Does not
+//! depend on formats or sockets.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,103 +11,106 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use mercato_format::FormatError;
 use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::limits::render::{UNITS_AHEAD_EACH, UNITS_AHEAD_MAX};
+/// Units encoded ahead of one connection, including the one being sent.
+const UNITS_AHEAD_EACH: usize = 5;
+/// Units encoded ahead of all connections; bounds the memory together with `UNIT_BYTES_MAX`.
+const UNITS_AHEAD_MAX: usize = 24;
 
-/// Rows that are printed together.
+/// A unit of rows, encoded together.
 pub trait Unit: Send + Sync {
-    /// Appends the unit from its row `done` on, at least one row, and stops after the row at which `out` is longer than
-    /// `UNIT_BYTES_MAX`. Gives how many rows of the unit are printed now and whether those are all.
+    /// Encodes the unit from its row `done` on: at least one row, up to the row at which `out` is longer than
+    /// `UNIT_BYTES_MAX`. Returns the progress.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the store file is damaged.
-    fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
+    fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError>;
 }
 
-/// How far a unit is printed.
+/// The progress of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Rows that are printed.
+    /// Rows encoded so far.
     pub rows: usize,
-    /// Whether nothing of the unit is left.
+    /// Whether the unit is complete.
     pub complete: bool,
 }
 
-/// What comes next.
+/// The next step of a pipeline.
 pub enum Next<U> {
-    /// Something to print.
+    /// A unit to encode.
     Unit(U),
-    /// Nothing was found yet; ask again.
+    /// No unit yet; ask again.
     Nothing,
-    /// There is nothing more.
+    /// No further units.
     End,
 }
 
-/// Who finds the units and takes what was printed.
-pub trait Work {
-    /// What is printed.
+/// A source of units and the sink of their bytes.
+pub trait Pipeline {
+    /// The unit.
     type Unit: Unit;
-    /// Why it ends early.
+    /// The error that ends the pipeline early.
     type Error: From<FormatError>;
 
     /// Finds the next unit within a bounded time.
     fn next(&mut self) -> Result<Next<Self::Unit>, Self::Error>;
 
-    /// Takes printed bytes, in order; of a large unit in several pieces.
+    /// Receives encoded bytes in order. A large unit comes in several pieces.
     fn take(&mut self, unit: &Self::Unit, bytes: &[u8], progress: Progress) -> Result<(), Self::Error>;
 }
 
-/// Threads that print ahead.
-pub struct Press {
+/// A pool of encoding threads.
+pub struct ParallelEncoder {
     threads: ThreadPool,
     free: AtomicUsize,
 }
 
-impl Press {
-    /// As many threads as there are cores to use.
+impl ParallelEncoder {
+    /// Starts the threads, one for each available core.
     ///
     /// # Errors
     /// When the system gives no threads.
-    pub fn new(threads: usize) -> Result<Press, ThreadPoolBuildError> {
-        let name = |number| format!("print-{number}");
+    pub fn new(threads: usize) -> Result<ParallelEncoder, ThreadPoolBuildError> {
+        let name = |number| format!("encode-{number}");
         let threads = ThreadPoolBuilder::new().num_threads(threads.max(1)).thread_name(name).build()?;
-        Ok(Press { threads, free: AtomicUsize::new(UNITS_AHEAD_MAX) })
+        Ok(ParallelEncoder { threads, free: AtomicUsize::new(UNITS_AHEAD_MAX) })
     }
 
-    /// Prints everything that `work` finds and hands it over in order.
+    /// Encodes all units of `work` and delivers them in order.
     ///
     /// # Errors
-    /// The first error of the work or of a unit; what was printed ahead by then is dropped.
-    pub fn run<W: Work>(&self, work: &mut W) -> Result<(), W::Error> {
+    /// The first error of the pipeline or of a unit. Units encoded ahead are dropped.
+    pub fn run<W: Pipeline>(&self, work: &mut W) -> Result<(), W::Error> {
         let abandoned = AtomicBool::new(false);
         let spare = Mutex::new(Vec::new());
-        let shared = Shared { press: self, abandoned: &abandoned, spare: &spare };
+        let shared = Shared { encoder: self, abandoned: &abandoned, spare: &spare };
         self.threads.in_place_scope(|scope| {
-            let outcome = shared.hand_over(work, scope);
+            let outcome = shared.deliver_all(work, scope);
             abandoned.store(true, Ordering::Release);
             outcome
         })
     }
 
-    fn take_place(&self) -> bool {
+    fn acquire_slot(&self) -> bool {
         let taken = self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(1));
         taken.is_ok()
     }
 
-    fn give_place(&self) {
+    fn release_slot(&self) {
         self.free.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-/// What the sender and the printing threads of one connection share.
+/// State shared by the sender and the encoding threads of one connection.
 #[derive(Clone, Copy)]
 struct Shared<'s> {
-    press: &'s Press,
+    encoder: &'s ParallelEncoder,
     abandoned: &'s AtomicBool,
     spare: &'s Mutex<Vec<Vec<u8>>>,
 }
 
 impl<'s> Shared<'s> {
-    fn hand_over<W: Work>(self, work: &mut W, scope: &Scope<'s>) -> Result<(), W::Error>
+    fn deliver_all<W: Pipeline>(self, work: &mut W, scope: &Scope<'s>) -> Result<(), W::Error>
     where
         W::Unit: 's,
     {
@@ -122,7 +125,7 @@ impl<'s> Shared<'s> {
                     Next::End => ended = true,
                 }
             }
-            // The first unit goes out before anything is printed ahead of it.
+            // Deliver the first unit before encoding others ahead.
             begun = begun || !ahead.is_empty();
             match ahead.pop_front() {
                 Some(job) => self.deliver(work, &job)?,
@@ -132,27 +135,27 @@ impl<'s> Shared<'s> {
         }
     }
 
-    /// Lets a thread print the unit, if there is a place for what it prints.
+    /// Queues the unit for a thread, if a slot is free for its output.
     fn begin<U: Unit + 's>(self, unit: U, ahead: bool, scope: &Scope<'s>) -> Arc<Job<U>> {
         let job = Arc::new(Job { unit, state: Mutex::new(State::Waiting), changed: Condvar::new() });
-        if ahead && self.press.take_place() {
+        if ahead && self.encoder.acquire_slot() {
             let job = Arc::clone(&job);
             scope.spawn(move |_| {
                 if !self.abandoned.load(Ordering::Acquire) {
-                    job.print_ahead(self.buffer());
+                    job.encode_ahead(self.buffer());
                 }
-                self.press.give_place();
+                self.encoder.release_slot();
             });
         }
         job
     }
 
-    fn deliver<W: Work>(self, work: &mut W, job: &Job<W::Unit>) -> Result<(), W::Error> {
+    fn deliver<W: Pipeline>(self, work: &mut W, job: &Job<W::Unit>) -> Result<(), W::Error> {
         let (mut bytes, mut progress) = match job.take() {
-            Some(printed) => printed?,
+            Some(encoded) => encoded?,
             None => {
                 let mut bytes = self.buffer();
-                let progress = job.unit.print(0, &mut bytes)?;
+                let progress = job.unit.encode(0, &mut bytes)?;
                 (bytes, progress)
             }
         };
@@ -162,7 +165,7 @@ impl<'s> Shared<'s> {
                 break;
             }
             bytes.clear();
-            progress = job.unit.print(progress.rows, &mut bytes)?;
+            progress = job.unit.encode(progress.rows, &mut bytes)?;
         }
         bytes.clear();
         lock(self.spare).push(bytes);
@@ -174,48 +177,48 @@ impl<'s> Shared<'s> {
     }
 }
 
-/// A unit and what has become of it.
+/// A unit and its state.
 struct Job<U> {
     unit: U,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-type Printed = Result<(Vec<u8>, Progress), FormatError>;
+type Encoded = Result<(Vec<u8>, Progress), FormatError>;
 
 enum State {
-    /// Nobody has begun.
+    /// Not started.
     Waiting,
-    /// A thread prints it.
-    Printing,
-    /// It is printed.
-    Done(Printed),
-    /// The sender has it.
+    /// A thread encodes it.
+    Encoding,
+    /// Encoded.
+    Done(Encoded),
+    /// Taken by the sender.
     Taken,
 }
 
 impl<U: Unit> Job<U> {
-    fn print_ahead(&self, mut bytes: Vec<u8>) {
+    fn encode_ahead(&self, mut bytes: Vec<u8>) {
         {
             let mut state = lock(&self.state);
             if !matches!(*state, State::Waiting) {
                 return;
             }
-            *state = State::Printing;
+            *state = State::Encoding;
         }
-        // A panic leaves `Printing` behind; the guard turns it into an error, so that the sender does not wait.
-        let mut guard = Unprinted { job: self, printed: None };
-        guard.printed = Some(self.unit.print(0, &mut bytes).map(|progress| (bytes, progress)));
+        // A panic would leave `Encoding` behind and the sender waiting; the guard resets the state.
+        let mut guard = EncodingGuard { job: self, encoded: None };
+        guard.encoded = Some(self.unit.encode(0, &mut bytes).map(|progress| (bytes, progress)));
     }
 
-    /// What was printed ahead, or nothing when the caller is to print the unit itself.
-    fn take(&self) -> Option<Printed> {
+    /// The output encoded ahead, or `None` when the caller has to encode the unit itself.
+    fn take(&self) -> Option<Encoded> {
         let mut state = lock(&self.state);
         loop {
             match std::mem::replace(&mut *state, State::Taken) {
-                State::Done(printed) => return Some(printed),
-                State::Printing => {
-                    *state = State::Printing;
+                State::Done(encoded) => return Some(encoded),
+                State::Encoding => {
+                    *state = State::Encoding;
                     state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 State::Waiting | State::Taken => return None,
@@ -224,16 +227,16 @@ impl<U: Unit> Job<U> {
     }
 }
 
-/// Hands the outcome over when printing ends, whichever way.
-struct Unprinted<'j, U> {
+/// Stores the result when encoding ends, also by a panic.
+struct EncodingGuard<'j, U> {
     job: &'j Job<U>,
-    printed: Option<Printed>,
+    encoded: Option<Encoded>,
 }
 
-impl<U> Drop for Unprinted<'_, U> {
+impl<U> Drop for EncodingGuard<'_, U> {
     fn drop(&mut self) {
-        // After a panic the sender prints the unit again and meets the panic itself.
-        let state = self.printed.take().map_or(State::Waiting, State::Done);
+        // After a panic the sender encodes the unit again and meets the panic itself.
+        let state = self.encoded.take().map_or(State::Waiting, State::Done);
         *lock(&self.job.state) = state;
         self.job.changed.notify_all();
     }
@@ -249,16 +252,16 @@ mod tests {
 
     use super::*;
 
-    /// Prints its number in pieces of one row.
+    /// Encodes its number in pieces of one row.
     struct Number<'c> {
         number: usize,
         rows: usize,
-        printed: &'c AtomicUsize,
+        encoded: &'c AtomicUsize,
     }
 
     impl Unit for Number<'_> {
-        fn print(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
-            self.printed.fetch_add(1, Ordering::Relaxed);
+        fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+            self.encoded.fetch_add(1, Ordering::Relaxed);
             out.extend_from_slice(format!("{}.{done} ", self.number).as_bytes());
             Ok(Progress { rows: done + 1, complete: done + 1 == self.rows })
         }
@@ -269,7 +272,7 @@ mod tests {
         end: usize,
         pauses: bool,
         stop_at: usize,
-        printed: &'c AtomicUsize,
+        encoded: &'c AtomicUsize,
         taken: Vec<String>,
     }
 
@@ -285,7 +288,7 @@ mod tests {
         }
     }
 
-    impl<'c> Work for Count<'c> {
+    impl<'c> Pipeline for Count<'c> {
         type Unit = Number<'c>;
         type Error = Stop;
 
@@ -298,8 +301,8 @@ mod tests {
                 return Ok(Next::Nothing);
             }
             self.next += 1;
-            let (number, printed) = (self.next, self.printed);
-            Ok(Next::Unit(Number { number, rows: 1 + number % 3, printed }))
+            let (number, encoded) = (self.next, self.encoded);
+            Ok(Next::Unit(Number { number, rows: 1 + number % 3, encoded }))
         }
 
         fn take(&mut self, unit: &Number<'c>, bytes: &[u8], progress: Progress) -> Result<(), Stop> {
@@ -310,32 +313,32 @@ mod tests {
     }
 
     fn run(end: usize, stop_at: usize) -> (Result<(), Stop>, Vec<String>, usize, usize) {
-        let press = Press::new(3).unwrap();
-        let printed = AtomicUsize::new(0);
-        let mut work = Count { next: 0, end, pauses: false, stop_at, printed: &printed, taken: Vec::new() };
-        let outcome = press.run(&mut work);
-        let free = press.free.load(Ordering::Acquire);
+        let encoder = ParallelEncoder::new(3).unwrap();
+        let encoded = AtomicUsize::new(0);
+        let mut work = Count { next: 0, end, pauses: false, stop_at, encoded: &encoded, taken: Vec::new() };
+        let outcome = encoder.run(&mut work);
+        let free = encoder.free.load(Ordering::Acquire);
         let taken = work.taken;
-        (outcome, taken, printed.load(Ordering::Relaxed), free)
+        (outcome, taken, encoded.load(Ordering::Relaxed), free)
     }
 
     #[test]
-    fn everything_is_handed_over_once_and_in_order() {
-        let (outcome, taken, printed, free) = run(500, usize::MAX);
+    fn delivers_units_once_and_in_order() {
+        let (outcome, taken, encoded, free) = run(500, usize::MAX);
         outcome.unwrap();
         let expected: Vec<String> = (1..=500)
             .flat_map(|number| (0..1 + number % 3).map(move |row| format!("{number}.{row} ")))
             .collect();
         assert_eq!(taken, expected);
-        assert_eq!((printed, free), (expected.len(), UNITS_AHEAD_MAX));
+        assert_eq!((encoded, free), (expected.len(), UNITS_AHEAD_MAX));
         assert!(run(0, usize::MAX).1.is_empty());
     }
 
     #[test]
-    fn a_client_that_stops_stops_the_printing() {
-        let (outcome, taken, printed, free) = run(1_000_000, 10);
+    fn stops_encoding_when_client_stops() {
+        let (outcome, taken, encoded, free) = run(1_000_000, 10);
         assert!(matches!(outcome, Err(Stop::Asked)));
         assert_eq!((taken.len(), free), (10, UNITS_AHEAD_MAX));
-        assert!(printed <= 10 + UNITS_AHEAD_EACH, "{printed}");
+        assert!(encoded <= 10 + UNITS_AHEAD_EACH, "{encoded}");
     }
 }

@@ -1,4 +1,4 @@
-//! Flags of what strangers may do: sizes, times and numbers at the public socket.
+//! Flags of the public socket: limits of sizes, times and numbers.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{ConfigError, within};
 use crate::limits::{access, net};
 
-/// Flags as typed; in the configuration file they stand under `[limits]`.
+/// Flags as typed; `[limits]` in the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 #[command(next_help_heading = "Limits")]
@@ -69,9 +69,9 @@ pub struct LimitFlags {
     pub requests_in_flight_per_key: Option<usize>,
 }
 
-/// What the flags mean.
+/// The resolved limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GuardSettings {
+pub struct NetSettings {
     /// Connections at one time.
     pub connections: usize,
     /// Connections of one address, 0 for no limit.
@@ -103,7 +103,7 @@ pub struct GuardSettings {
 }
 
 impl LimitFlags {
-    /// What these leave open is taken from `other`.
+    /// Fills absent flags from `other`.
     pub(super) fn or(self, other: &Self) -> Self {
         Self {
             max_connections: self.max_connections.or(other.max_connections),
@@ -125,11 +125,11 @@ impl LimitFlags {
         }
     }
 
-    /// Says what the flags mean, or which of them cannot be used.
-    pub(super) fn resolve(&self) -> Result<GuardSettings, ConfigError> {
+    /// Resolves and validates the flags.
+    pub(super) fn resolve(&self) -> Result<NetSettings, ConfigError> {
         let wait =
             self.queue_wait_millis.unwrap_or(u64::try_from(net::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
-        Ok(GuardSettings {
+        Ok(NetSettings {
             connections: number("max-connections", self.max_connections, net::CONNECTIONS_MAX)?.max(1),
             connections_per_address: number(
                 "max-connections-per-address",

@@ -1,7 +1,7 @@
-//! What the versions before promise to those who read a dataset, and what a new version may take away.
+//! Compatibility of a new version with the published versions of a dataset.
 //!
-//! Only a higher major number takes away columns or changes their types; below 1.0.0 a higher minor number does. What
-//! breaks stands in the changelog. Pre-releases promise nothing. Knows no Parquet and no value.
+//! Only a higher major version may remove columns or change their types; below 1.0.0, a higher minor version. The
+//! changelog must mention it. Pre-releases guarantee nothing. Does not depend on Parquet or on values.
 
 use std::fmt;
 
@@ -14,21 +14,21 @@ use super::error::CatalogError;
 use super::load::store_files;
 use super::slug::Slug;
 
-/// Broken columns that a message names.
-const NAMED_BREACHES_MAX: usize = 20;
+/// Changed columns that a message lists at most.
+const NAMED_CHANGES_MAX: usize = 20;
 
-/// What a new version does to a column that readers know.
+/// A removed or retyped column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Breach {
+pub struct BreakingChange {
     /// The column.
     pub column: String,
-    /// Its type so far.
+    /// Its old type.
     pub from: String,
-    /// Its new type; nothing where the column is gone.
+    /// Its new type; `None` when the column is removed.
     pub to: Option<String>,
 }
 
-impl fmt::Display for Breach {
+impl fmt::Display for BreakingChange {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.to {
             None => write!(out, "column `{}` ({}) is gone", self.column, self.from),
@@ -37,20 +37,19 @@ impl fmt::Display for Breach {
     }
 }
 
-/// What a publication has to keep.
+/// The check of a new version against the last release.
 #[derive(Debug)]
-pub struct Promise {
+pub struct CompatibilityCheck {
     slug: Slug,
     version: Version,
-    /// The version that promised, and its columns.
+    /// The last release and its columns.
     before: Option<(Version, Vec<(String, ColumnKind)>)>,
     allows_breaking: bool,
     is_in_changelog: bool,
 }
 
-impl Promise {
-    /// Reads what the highest release of the dataset that can be read has; `changelog` is the one that is published
-    /// with the new version.
+impl CompatibilityCheck {
+    /// Reads the columns of the highest readable release. `changelog` is published with the new version.
     pub(super) fn read(
         target: &DatasetFolder,
         slug: &Slug,
@@ -71,30 +70,30 @@ impl Promise {
         Ok(Self { slug: slug.clone(), version: version.clone(), before, allows_breaking, is_in_changelog })
     }
 
-    /// Whether a version with these columns may be published. Gives what it breaks.
+    /// Checks the columns of the new version. Returns the breaking changes.
     ///
     /// # Errors
-    /// Where the number of the version does not allow what it breaks, or the changelog does not tell.
+    /// When the version number or the changelog does not allow the breaking changes.
     pub fn check<'c>(
         &self,
         columns: impl IntoIterator<Item = (&'c str, ColumnKind)>,
-    ) -> Result<Vec<Breach>, CatalogError> {
+    ) -> Result<Vec<BreakingChange>, CatalogError> {
         let Some((base, known)) = &self.before else { return Ok(Vec::new()) };
         let now: std::collections::HashMap<&str, ColumnKind> = columns.into_iter().collect();
-        let breach = |(name, kind): &(String, ColumnKind)| {
+        let change = |(name, kind): &(String, ColumnKind)| {
             let (from, to) = (type_name(*kind), now.get(name.as_str()).map(|kind| type_name(*kind)));
-            (to.as_ref() != Some(&from)).then(|| Breach { column: name.clone(), from, to })
+            (to.as_ref() != Some(&from)).then(|| BreakingChange { column: name.clone(), from, to })
         };
-        let breaches: Vec<Breach> = known.iter().filter_map(breach).collect();
-        if breaches.is_empty() {
-            return Ok(breaches);
+        let changes: Vec<BreakingChange> = known.iter().filter_map(change).collect();
+        if changes.is_empty() {
+            return Ok(changes);
         }
         if !self.allows_breaking && !may_break(base, &self.version) {
             return Err(CatalogError::Breaking {
                 slug: self.slug.to_string(),
                 version: self.version.clone(),
                 base: base.to_string(),
-                breaches: told(&breaches),
+                breaches: summary(&changes),
                 enough: next_breaking(base).to_string(),
             });
         }
@@ -103,23 +102,23 @@ impl Promise {
                 slug: self.slug.to_string(),
                 version: self.version.clone(),
                 base: base.to_string(),
-                breaches: told(&breaches),
+                breaches: summary(&changes),
             });
         }
-        Ok(breaches)
+        Ok(changes)
     }
 }
 
-fn told(breaches: &[Breach]) -> String {
-    let mut said: Vec<String> = breaches.iter().take(NAMED_BREACHES_MAX).map(ToString::to_string).collect();
-    let more = breaches.len().saturating_sub(NAMED_BREACHES_MAX);
+fn summary(changes: &[BreakingChange]) -> String {
+    let mut said: Vec<String> = changes.iter().take(NAMED_CHANGES_MAX).map(ToString::to_string).collect();
+    let more = changes.len().saturating_sub(NAMED_CHANGES_MAX);
     if more > 0 {
         said.push(format!("and {more} more"));
     }
     said.join(", ")
 }
 
-/// The type as readers see it: the digits behind the point of a decimal belong to it, its precision does not.
+/// The type as clients see it: with the scale of a decimal, without its precision.
 fn type_name(kind: ColumnKind) -> String {
     match kind {
         ColumnKind::Decimal { scale, .. } => format!("decimal of scale {scale}"),
@@ -131,7 +130,7 @@ fn may_break(base: &Version, version: &Version) -> bool {
     version.major > base.major || (base.major == 0 && version.minor > base.minor)
 }
 
-/// The lowest number that may break what `base` promised.
+/// The lowest version that may break compatibility with `base`.
 fn next_breaking(base: &Version) -> Version {
     match base.major {
         0 => Version::new(0, base.minor.saturating_add(1), 0),
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_number_that_counts_may_break() {
+    fn allows_breaking_only_in_leading_number() {
         for (base, new, expected) in [
             ("1.2.3", "2.0.0", true),
             ("1.2.3", "2.0.0-rc.1", true),
@@ -165,10 +164,10 @@ mod tests {
         }
     }
 
-    fn promise(new: &str, allows_breaking: bool, is_in_changelog: bool) -> Promise {
+    fn compatibility(new: &str, allows_breaking: bool, is_in_changelog: bool) -> CompatibilityCheck {
         let decimal = ColumnKind::Decimal { precision: 15, scale: 2 };
         let columns = vec![("id".to_owned(), ColumnKind::Integer), ("amount".to_owned(), decimal)];
-        Promise {
+        CompatibilityCheck {
             slug: Slug::parse("sales").unwrap(),
             version: version(new),
             before: Some((version("1.2.3"), columns)),
@@ -178,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_or_retyped_needs_its_number_and_its_words() {
+    fn requires_version_and_changelog_for_breaking_changes() {
         let wider = ColumnKind::Decimal { precision: 38, scale: 2 };
         let kept = [("new", ColumnKind::Text), ("amount", wider), ("id", ColumnKind::Integer)];
-        assert_eq!(promise("1.2.4", false, false).check(kept).unwrap(), []);
+        assert_eq!(compatibility("1.2.4", false, false).check(kept).unwrap(), []);
         let broken = [("amount", ColumnKind::Float)];
-        let said = promise("1.3.0", false, true).check(broken).unwrap_err().to_string();
+        let said = compatibility("1.3.0", false, true).check(broken).unwrap_err().to_string();
         for part in [
             "sales 1.3.0",
             "1.2.3",
@@ -195,9 +194,9 @@ mod tests {
             assert!(said.contains(part), "{part}: {said}");
         }
         for (new, allows) in [("1.3.0", true), ("2.0.0", false)] {
-            let said = promise(new, allows, false).check(broken).unwrap_err().to_string();
+            let said = compatibility(new, allows, false).check(broken).unwrap_err().to_string();
             assert!(said.contains(&format!("## [{new}]")) && said.contains("changelog.md"), "{said}");
-            assert_eq!(promise(new, allows, true).check(broken).unwrap().len(), 2);
+            assert_eq!(compatibility(new, allows, true).check(broken).unwrap().len(), 2);
         }
     }
 }

@@ -1,59 +1,59 @@
-//! The answers to orders, as they are written in JSON.
+//! The output of commands in JSON.
 //!
-//! Mirrors of what the books return; the books themselves know no JSON.
+//! JSON views of results of the books, which do not depend on JSON.
 
 use serde::Serialize;
 
-use super::relation_answer::{RelationAdded, RelationLine, Relations};
+use super::relation_output::{RelationAdded, RelationLine, Relations};
 use crate::clock::Moment;
 use crate::ledger;
 
-/// The answer to an order. Written without its kind: who ordered knows it.
+/// The output of a command. The JSON has no tag: the caller knows its command.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub enum Answer {
-    /// To `createAccount`.
+pub enum CommandOutput {
+    /// Output of `createAccount`.
     AccountCreated(AccountCreated),
-    /// To `listAccounts`.
+    /// Output of `listAccounts`.
     Accounts(Accounts),
-    /// To `showAccount`.
+    /// Output of `showAccount`.
     Account(Account),
-    /// To `buyCredits` and `grantCredits`.
+    /// Output of `buyCredits` and `grantCredits`.
     Balance(Balance),
-    /// To `createKey` and `rotateKey`.
+    /// Output of `createKey` and `rotateKey`.
     CreatedKey(CreatedKey),
-    /// To `listKeys`.
+    /// Output of `listKeys`.
     Keys {
-        /// Oldest first.
+        /// The keys, oldest first.
         keys: Vec<Key>,
     },
-    /// To `revokeKey` and `limitKey`.
+    /// Output of `revokeKey` and `limitKey`.
     Key(Key),
-    /// To `usage`.
+    /// Output of `usage`.
     Usage(Usage),
-    /// To `readEntries`.
+    /// Output of `readEntries`.
     Entries(Entries),
-    /// To `addRelation`.
+    /// Output of `addRelation`.
     RelationAdded(RelationAdded),
-    /// To `removeRelation`.
+    /// Output of `removeRelation`.
     RelationsRemoved {
-        /// What there was.
+        /// The removed relations.
         removed: Vec<RelationLine>,
     },
-    /// To `listRelations`.
+    /// Output of `listRelations`.
     Relations(Relations),
-    /// To `verify`.
+    /// Output of `verify`.
     Verification(Verification),
-    /// To `backup`.
+    /// Output of `backup`.
     Backup(Backup),
-    /// To `archive`.
+    /// Output of `archive`.
     Archived {
-        /// What was moved, oldest first; empty when nothing could be.
+        /// The moved segments, oldest first.
         segments: Vec<ArchivedSegment>,
     },
 }
 
-/// An account that was created.
+/// A new account.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountCreated {
@@ -61,7 +61,7 @@ pub struct AccountCreated {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// When.
+    /// The time.
     pub created_at: String,
 }
 
@@ -69,11 +69,11 @@ pub struct AccountCreated {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Accounts {
-    /// In the order of their ids.
+    /// Accounts by id.
     pub accounts: Vec<AccountLine>,
-    /// How many there are altogether.
+    /// The number of all accounts.
     pub total: usize,
-    /// The id after which the next page begins, if there is one.
+    /// The id after which the next page begins, if any.
     pub next_after: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct AccountLine {
     pub name: String,
     /// Its plan.
     pub plan: &'static str,
-    /// Credits that can be spent.
+    /// Credits available.
     pub credits: u64,
     /// When it was created.
     pub created_at: String,
@@ -115,17 +115,17 @@ pub struct Account {
     pub name: String,
     /// Its plan.
     pub plan: &'static str,
-    /// Credits that can be spent.
+    /// Credits available.
     pub credits: u64,
-    /// Credits that running streams hold back.
+    /// Credits reserved by running streams.
     pub reserved: u64,
     /// Free queries left this month; null on a prepaid account.
     pub free_queries_remaining: Option<u32>,
-    /// When they begin anew; null on a prepaid account.
+    /// When the free queries reset; null on a prepaid account.
     pub free_queries_reset_at: Option<String>,
     /// When it was created.
     pub created_at: String,
-    /// Oldest first.
+    /// The keys, oldest first.
     pub keys: Vec<Key>,
 }
 
@@ -145,23 +145,23 @@ impl Account {
     }
 }
 
-/// Credits that an account received.
+/// Credits added to an account.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Balance {
     /// The account.
     pub account: String,
-    /// Credits after it.
+    /// The new balance.
     pub balance: u64,
-    /// Credits that it received.
+    /// The added credits.
     pub credits: u64,
-    /// What they cost; zero for a gift.
+    /// The price; zero for a gift.
     pub cents: u64,
     /// Always `EUR`.
     pub currency: &'static str,
     /// Always false: amounts are without VAT.
     pub vat_included: bool,
-    /// Whether the purchase was entered before under its reference; nothing was added then.
+    /// Whether the purchase was entered before under its reference. Then nothing was added.
     pub replayed: bool,
 }
 
@@ -180,12 +180,12 @@ impl Balance {
     }
 }
 
-/// A key that was created.
+/// A new key.
 #[derive(Serialize)]
 pub struct CreatedKey {
     /// The key in the clear: shown here and never again.
     pub key: String,
-    /// What is known about it later.
+    /// The key's record.
     #[serde(flatten)]
     pub about: Key,
 }
@@ -196,50 +196,50 @@ impl CreatedKey {
     }
 }
 
-/// A key, without the key.
+/// The record of a key, without the key itself.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Key {
     /// Its id.
     pub id: String,
-    /// Whose it is.
+    /// The owner's account.
     pub account: String,
     /// Its first characters.
     pub prefix: String,
-    /// What its owner calls it.
+    /// The owner's label.
     pub label: String,
     /// When it was created.
     pub created_at: String,
     /// When it was last used.
     pub last_used_at: Option<String>,
-    /// When it ends, if it was rotated or made for a time.
+    /// When it expires, if ever.
     pub expires_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
-    /// What it may spend and read.
+    /// Its limits.
     pub limits: Limits,
-    /// What it has spent; null on a key without caps, and while the books cannot say.
+    /// The credits spent; null on a key without caps, and while the books cannot tell.
     pub spent: Option<Spent>,
 }
 
-/// What a key may spend and read.
+/// The limits of a key.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Credits in a UTC day; null without a cap.
+    /// Credits for each UTC day; null without a cap.
     pub credits_per_day: Option<u64>,
-    /// Credits in a UTC calendar month; null without a cap.
+    /// Credits for each UTC calendar month; null without a cap.
     pub credits_per_month: Option<u64>,
-    /// The only datasets that it reads; all of them when there are none.
+    /// The datasets that the key may read; all when empty.
     pub datasets: Vec<String>,
 }
 
-/// Credits that a key has spent of its caps, and those that its running streams hold.
+/// Credits spent of the caps of a key, including those reserved by its running streams.
 #[derive(Serialize)]
 pub struct Spent {
-    /// In the present UTC day; null without a cap on it.
+    /// In the current UTC day; null without a cap.
     pub day: Option<u64>,
-    /// In the present UTC calendar month; null without a cap on it.
+    /// In the current UTC calendar month; null without a cap.
     pub month: Option<u64>,
 }
 
@@ -252,7 +252,7 @@ impl Spent {
 }
 
 impl Key {
-    /// The mirror of what the books know about a key at a moment.
+    /// The record of a key at a moment.
     pub fn of(books: &ledger::Ledger, view: &ledger::KeyView, now: Moment) -> Key {
         let standings = books.cap_standings(view.account, view.id, &view.limits, now);
         Key {
@@ -274,7 +274,7 @@ impl Key {
     }
 }
 
-/// What an account read.
+/// The usage of an account.
 #[derive(Serialize)]
 pub struct Usage {
     /// The account.
@@ -285,17 +285,17 @@ pub struct Usage {
     pub usage: Vec<UsageDay>,
 }
 
-/// What was read of a dataset on a day.
+/// The usage of a dataset on a day.
 #[derive(Serialize)]
 pub struct UsageDay {
     /// The UTC day.
     pub day: String,
     /// The slug of the dataset.
     pub dataset: String,
-    /// The key, where keys are told apart.
+    /// The key, in a report by key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Answers.
+    /// Responses.
     pub requests: u64,
     /// Rows in them.
     pub rows: u64,
@@ -304,7 +304,7 @@ pub struct UsageDay {
 }
 
 impl UsageDay {
-    /// The mirror of a line.
+    /// The JSON view of a line.
     pub fn of(line: &ledger::UsageLine) -> UsageDay {
         UsageDay {
             day: line.day.to_string(),
@@ -320,9 +320,9 @@ impl UsageDay {
 /// A page of entries.
 #[derive(Serialize)]
 pub struct Entries {
-    /// In their order. May be empty although more follow, when one account is asked for.
+    /// Entries in order. The page of one account may be empty although more follow.
     pub entries: Vec<EntryLine>,
-    /// The sequence with which the next page begins, if there is one.
+    /// The first sequence number of the next page, if any.
     pub next: Option<u64>,
 }
 
@@ -330,35 +330,35 @@ pub struct Entries {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryLine {
-    /// Its place among all entries.
+    /// Its sequence number.
     pub sequence: u64,
-    /// When.
+    /// The time.
     pub at: String,
-    /// Whose balance changed.
+    /// The account.
     pub account: String,
-    /// Why.
+    /// The reason.
     pub kind: &'static str,
-    /// By how many credits.
+    /// The change in credits.
     pub amount: i64,
     /// The balance after it.
     pub balance: u64,
-    /// Rows that were sold.
+    /// Rows sold.
     pub rows: u64,
-    /// What a purchase cost, in cents.
+    /// The price of a purchase in cents.
     pub cents: u64,
     /// Always `EUR`.
     pub currency: &'static str,
     /// Always false: amounts are without VAT.
     pub vat_included: bool,
-    /// The entry that this one settles or takes back; zero when there is none.
+    /// The entry that this one settles or reverses; zero without one.
     pub related: u64,
     /// The request that caused it, or the reference of a purchase.
     pub request_id: String,
-    /// The dataset that was sold.
+    /// The dataset.
     pub dataset: String,
     /// A remark.
     pub note: String,
-    /// The key with which it was bought, if with one.
+    /// The key that bought it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -385,28 +385,28 @@ impl EntryLine {
     }
 }
 
-/// What adding up all entries showed.
+/// The result of verifying all entries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verification {
     /// Whether every balance is the sum of its entries.
     pub balanced: bool,
-    /// Entries that were added up.
+    /// Entries examined.
     pub entries: u64,
-    /// Accounts that were compared.
+    /// Accounts compared.
     pub accounts: u64,
-    /// Reservations that are open.
+    /// Open reservations.
     pub open_reservations: u64,
     /// The sum of all balances.
     pub credits: u64,
-    /// How many differences there are.
+    /// The number of differences.
     pub difference_count: u64,
-    /// The first of them.
+    /// The first differences.
     pub differences: Vec<String>,
 }
 
 impl Verification {
-    /// The mirror of a report.
+    /// The JSON view of a report.
     pub fn of(report: &ledger::AuditReport) -> Verification {
         Verification {
             balanced: report.is_balanced(),
@@ -420,7 +420,7 @@ impl Verification {
     }
 }
 
-/// A backup that was written or taken back.
+/// A backup that was written or restored.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backup {
@@ -435,7 +435,7 @@ pub struct Backup {
 }
 
 impl Backup {
-    /// The mirror of a summary.
+    /// The JSON view of a summary.
     pub fn of(summary: &ledger::BackupSummary) -> Backup {
         Backup {
             path: summary.path.display().to_string(),
@@ -458,7 +458,7 @@ pub struct ArchivedSegment {
     pub last_record: u64,
     /// Its size.
     pub bytes: u64,
-    /// Where it lies now.
+    /// Its new path.
     pub path: String,
 }
 

@@ -1,24 +1,24 @@
-//! The innermost loop of all printing: what stands before a cell and the cell itself, in few steps of fixed size.
+//! The innermost loop of rendering: copies a cell and the bytes before it in few steps of fixed size.
 //!
-//! A step of fixed size is a load and a store, where a copy of any length is a call. What is copied too much is
-//! overwritten by what comes next. Knows no column and no format.
+//! A step of fixed size is a load and a store; a copy of any length is a call. The next copy overwrites the excess
+//! bytes of a step. Does not depend on columns or formats.
 
-/// Room behind what is printed, so that the last cells too can be copied in whole steps.
-pub(crate) const ROOM_BEYOND: usize = STEP + STEPPED_MAX;
+/// Padding behind the output, so that the last cells can be copied in whole steps too.
+pub(crate) const PADDING_BYTES: usize = STEP + STEPPED_MAX;
 
 const STEP: usize = 32;
 /// The longest cell that is copied in steps.
 const STEPPED_MAX: usize = 4 * STEP;
 const HALF: usize = 16;
 
-/// Bytes that stand around cells, padded to whole steps.
+/// A separator around cells, padded to whole steps.
 pub(crate) struct Piece {
     first: [u8; STEP],
     bytes: Vec<u8>,
 }
 
 impl Piece {
-    /// A piece of these bytes.
+    /// A piece with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Piece {
         let mut first = [0; STEP];
         for (target, byte) in first.iter_mut().zip(bytes) {
@@ -27,12 +27,12 @@ impl Piece {
         Piece { first, bytes: bytes.to_vec() }
     }
 
-    /// Its bytes.
+    /// Its length in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes the piece; gives the place after it.
+    /// Writes the piece and returns the offset after it.
     #[inline]
     pub(crate) fn put(&self, target: &mut [u8], at: usize) -> usize {
         let length = self.bytes.len();
@@ -45,26 +45,26 @@ impl Piece {
     }
 }
 
-/// The cells of one column and what stands before each of them.
-pub(crate) struct Lane<'c> {
+/// The cells of one column and the separator before each cell.
+pub(crate) struct CellColumn<'c> {
     before: &'c Piece,
     bytes: &'c [u8],
     spans: &'c [(usize, usize)],
     cells_len: usize,
 }
 
-impl<'c> Lane<'c> {
-    /// Cells that lie in `forms.0` where `forms.1` says, `forms.2` bytes in all.
-    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)], usize)) -> Lane<'c> {
-        Lane { before, bytes: forms.0, spans: forms.1, cells_len: forms.2 }
+impl<'c> CellColumn<'c> {
+    /// `forms` are the bytes of the cells, the span of each cell and the total length.
+    pub(crate) fn new(before: &'c Piece, forms: (&'c [u8], &'c [(usize, usize)], usize)) -> CellColumn<'c> {
+        CellColumn { before, bytes: forms.0, spans: forms.1, cells_len: forms.2 }
     }
 
-    /// Bytes of `count` cells with what stands before them.
+    /// Bytes of `count` cells with their separators.
     pub(crate) fn total_len(&self, count: usize) -> usize {
         self.cells_len + count * self.before.len()
     }
 
-    /// Writes the cell `number` and what stands before it; gives the place after it.
+    /// Writes the cell `number` with its separator and returns the offset after it.
     #[inline]
     pub(crate) fn put(&self, number: usize, target: &mut [u8], at: usize) -> usize {
         let (start, end) = self.spans.get(number).copied().unwrap_or_default();
@@ -79,11 +79,11 @@ impl<'c> Lane<'c> {
         at + before + cell
     }
 
-    /// Whether both fit into steps, and then they are written.
+    /// Writes both in steps and returns true if they fit.
     #[inline]
     fn put_in_steps(&self, from: &[u8], cell: usize, to: &mut [u8]) -> bool {
         let before = self.before.bytes.len();
-        let Some(to) = to.first_chunk_mut::<ROOM_BEYOND>().filter(|_| before <= STEP) else { return false };
+        let Some(to) = to.first_chunk_mut::<PADDING_BYTES>().filter(|_| before <= STEP) else { return false };
         if let Some(head) = to.first_chunk_mut::<STEP>() {
             *head = self.before.first;
         }
@@ -92,7 +92,7 @@ impl<'c> Lane<'c> {
             0..=HALF => step::<HALF>(from, to),
             17..=STEP => step::<STEP>(from, to),
             33..=STEPPED_MAX => {
-                // The last step ends where the cell ends and covers a part of the one before.
+                // The last step ends with the cell and overlaps the step before.
                 let last = cell.saturating_sub(STEP);
                 let mut step_at = |at: usize| {
                     from.get(at..).zip(to.get_mut(at..)).is_some_and(|(from, to)| step::<STEP>(from, to))
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Cells of every length, with pieces of every length before them, with and without bytes behind the last one.
+        /// Cells and separators of all lengths, with and without bytes behind the last cell.
         #[test]
-        fn what_is_put_is_the_pieces_and_cells_one_after_the_other(
+        fn copies_match_plain_concatenation(
             cells in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..150), 0..12),
             before in prop::collection::vec(any::<u8>(), 0..50),
             end in prop::collection::vec(any::<u8>(), 0..50),
@@ -146,12 +146,12 @@ mod tests {
             bytes.extend(vec![0xAA; padding]);
             let (piece, end_piece) = (Piece::of(&before), Piece::of(&end));
             let cells_len = cells.iter().map(Vec::len).sum();
-            let lane = Lane::new(&piece, (&bytes, &spans, cells_len));
-            let length = lane.total_len(cells.len()) + cells.len() * end.len();
-            let mut target = vec![0; length + ROOM_BEYOND];
+            let column = CellColumn::new(&piece, (&bytes, &spans, cells_len));
+            let length = column.total_len(cells.len()) + cells.len() * end.len();
+            let mut target = vec![0; length + PADDING_BYTES];
             let mut at = 0;
             for number in 0..cells.len() {
-                at = lane.put(number, &mut target, at);
+                at = column.put(number, &mut target, at);
                 at = end_piece.put(&mut target, at);
             }
             prop_assert_eq!(at, length);

@@ -1,6 +1,6 @@
-//! Makes the vectors of datasets that have none, a little at a time, and publishes them.
+//! Builds missing vectors of datasets in small rounds and publishes them.
 //!
-//! Knows no request; nobody waits for it.
+//! Runs in the background. Does not depend on requests.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -15,38 +15,38 @@ use crate::catalog::{Dataset, Snapshot};
 use crate::search::models::{Embedder, InferenceError};
 use crate::search::vectors::{TextKey, VectorFile, VectorIndex, normalise};
 
-/// How long vectors are made before what is there is written down and published.
+/// Length of a round, after which new vectors are stored and published.
 const ROUND: Duration = Duration::from_secs(2);
-/// Longest wait for the inference thread that works ahead.
+/// Longest wait for an inference thread.
 const WAIT: Duration = Duration::from_secs(60);
-/// Datasets that get vectors.
+/// Limit of datasets with vectors.
 const DATASETS_MAX: usize = 200_000;
-/// Texts of one dataset that are read.
+/// Limit of texts of one dataset.
 const TEXTS_PER_DATASET_MAX: usize = 16;
-/// Records of texts that are gone, beyond as many as are in use, before the file is written anew.
-const DEAD_RECORDS_MAX: usize = 1_024;
+/// Stale records, beyond as many as are live, before the file is compacted.
+const STALE_RECORDS_MAX: usize = 1_024;
 
-/// Keeps the vectors of one model.
-pub(super) struct Maker {
+/// Builds and stores the vectors of one model.
+pub(super) struct VectorBuilder {
     embedder: Arc<dyn Embedder>,
     texts: Arc<dyn PassageTexts>,
     neural: Arc<Neural>,
     file: VectorFile,
     known: HashMap<TextKey, Arc<[f32]>>,
-    /// Texts that the model cannot read; not tried again until they change or the server starts again.
-    hopeless: HashSet<TextKey>,
+    /// Texts that the model cannot encode; not retried until they change or the server restarts.
+    failed: HashSet<TextKey>,
     seen: HashMap<String, Seen>,
     last: Option<Arc<Snapshot>>,
 }
 
-/// A dataset whose texts were looked at.
+/// A dataset with the key of its texts.
 struct Seen {
     dataset: Arc<Dataset>,
     key: Option<TextKey>,
 }
 
-impl Maker {
-    /// Reads the vectors that earlier runs made.
+impl VectorBuilder {
+    /// Opens the stored vectors.
     pub(super) fn open(
         folder: &Path,
         embedder: Arc<dyn Embedder>,
@@ -58,11 +58,11 @@ impl Maker {
             tracing::warn!(records = stored.damaged, "damaged vectors on disk are made again");
         }
         let known = stored.vectors.into_iter().map(|(key, vector)| (key, vector.into())).collect();
-        let (hopeless, seen) = (HashSet::new(), HashMap::new());
-        Ok(Self { embedder, texts, neural, file, known, hopeless, seen, last: None })
+        let (failed, seen) = (HashSet::new(), HashMap::new());
+        Ok(Self { embedder, texts, neural, file, known, failed, seen, last: None })
     }
 
-    /// Brings the vectors nearer to the catalog: for at most a round, until `stopped`. Says whether more is to be done.
+    /// Builds missing vectors for at most one round, until `stopped`. Returns whether more are missing.
     pub(super) fn follow(&mut self, snapshot: &Arc<Snapshot>, stopped: &dyn Fn() -> bool) -> bool {
         if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, snapshot)) {
             return false;
@@ -82,13 +82,13 @@ impl Maker {
             self.publish(snapshot);
         }
         if complete {
-            self.forget_the_dead();
+            self.compact_file();
             self.last = Some(Arc::clone(snapshot));
         }
         !complete
     }
 
-    /// Notes the keys of datasets that are new or changed, and drops those that are gone.
+    /// Updates the keys of new and changed datasets, and removes the others.
     fn look(&mut self, snapshot: &Snapshot) {
         let multilingual = self.embedder.is_multilingual();
         let mut seen = HashMap::with_capacity(snapshot.datasets().len());
@@ -105,17 +105,17 @@ impl Maker {
         self.seen = seen;
     }
 
-    /// Datasets that should have a vector and have none, in the order of the list, one for each text.
+    /// Datasets without a vector, in list order, one for each text.
     fn missing(&self, snapshot: &Snapshot) -> Vec<(TextKey, Arc<Dataset>)> {
         let mut asked = HashSet::new();
         let seen = snapshot.datasets().iter().filter_map(|dataset| self.seen.get(dataset.slug()));
         seen.filter_map(|seen| Some((seen.key?, Arc::clone(&seen.dataset))))
-            .filter(|(key, _)| !self.known.contains_key(key) && !self.hopeless.contains(key))
+            .filter(|(key, _)| !self.known.contains_key(key) && !self.failed.contains(key))
             .filter(|(key, _)| asked.insert(*key))
             .collect()
     }
 
-    /// Makes vectors until the round ends. What fails counts as made, with no vector.
+    /// Builds vectors until the round ends. A failed text counts as done.
     fn make(
         &mut self,
         missing: &[(TextKey, Arc<Dataset>)],
@@ -135,7 +135,7 @@ impl Maker {
                 Err(error) => {
                     self.neural.count_failure(&error);
                     tracing::warn!(slug = dataset.slug(), %error, "no vector for this dataset");
-                    self.hopeless.insert(*key);
+                    self.failed.insert(*key);
                 }
             }
         }
@@ -164,10 +164,10 @@ impl Maker {
         self.neural.set_vectors(Arc::new(VectorIndex::new(self.embedder.dimensions(), vectors)));
     }
 
-    /// Writes the file anew when most of it belongs to texts that are gone.
-    fn forget_the_dead(&mut self) {
+    /// Compacts the file when most of its records are stale.
+    fn compact_file(&mut self) {
         let live: HashSet<TextKey> = self.seen.values().filter_map(|seen| seen.key).collect();
-        if self.file.records() <= live.len().saturating_mul(2).saturating_add(DEAD_RECORDS_MAX) {
+        if self.file.records() <= live.len().saturating_mul(2).saturating_add(STALE_RECORDS_MAX) {
             return;
         }
         self.known.retain(|key, _| live.contains(key));
@@ -178,7 +178,7 @@ impl Maker {
     }
 }
 
-/// What stands for texts; none where there is nothing to read.
+/// The key of texts; `None` for empty texts.
 fn key_of(texts: &[String]) -> Option<TextKey> {
     let mut hash = Sha256::new();
     for text in texts.iter().take(TEXTS_PER_DATASET_MAX) {

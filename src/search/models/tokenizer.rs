@@ -1,6 +1,6 @@
-//! Cuts texts into the numbers of a vocabulary, as `tokenizer.json` says.
+//! Tokenizes texts with `tokenizer.json`.
 //!
-//! What that file says about padding and truncation is replaced: it is left over from whoever saved it. Knows no weight.
+//! Replaces the file's settings for padding and truncation, which are left from training. Does not depend on weights.
 
 use tokenizers::utils::truncation::TruncationDirection;
 use tokenizers::{Encoding, Tokenizer, TruncationParams};
@@ -15,7 +15,7 @@ const TEXT_SIZE_BYTES_MAX: usize = 64 * 1024;
 const TOKENIZER_FILE: &str = "tokenizer.json";
 
 /// The tokenizer of one model.
-pub(super) struct TokenCutter {
+pub(super) struct TextTokenizer {
     tokenizer: Tokenizer,
     lower_case: bool,
     length: usize,
@@ -28,7 +28,7 @@ pub(super) struct Tokens {
     pub(super) types: Vec<u32>,
 }
 
-impl TokenCutter {
+impl TextTokenizer {
     /// Reads `tokenizer.json`; texts are cut to `length` tokens, special ones included.
     pub(super) fn read(
         folder: &ModelFolder,
@@ -39,10 +39,10 @@ impl TokenCutter {
         if !folder.has(TOKENIZER_FILE) {
             let found = "none; make it once with Python: `from transformers import AutoTokenizer; \
                          AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`";
-            return Err(folder.fault("", "contents", TOKENIZER_FILE, found));
+            return Err(folder.error("", "contents", TOKENIZER_FILE, found));
         }
         let bytes = folder.bytes(TOKENIZER_FILE, TOKENIZER_SIZE_BYTES_MAX)?;
-        let fault = |found: &str| folder.fault(TOKENIZER_FILE, "tokenizer", "one that can be read", found);
+        let error = |found: &str| folder.error(TOKENIZER_FILE, "tokenizer", "one that can be read", found);
         let outcome = guarded(|| -> Result<Tokenizer, String> {
             let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(|error| error.to_string())?;
             tokenizer.with_padding(None);
@@ -50,11 +50,11 @@ impl TokenCutter {
             tokenizer.with_truncation(Some(truncation)).map_err(|error| error.to_string())?;
             Ok(tokenizer)
         });
-        let tokenizer = outcome.and_then(|inner| inner).map_err(|reason| fault(&reason))?;
+        let tokenizer = outcome.and_then(|inner| inner).map_err(|reason| error(&reason))?;
         let tokens = tokenizer.get_vocab_size(true);
         if tokens > settings.vocabulary {
             let expected = format!("at most the {} of vocab_size in config.json", settings.vocabulary);
-            return Err(folder.fault(TOKENIZER_FILE, "number of tokens", &expected, &tokens.to_string()));
+            return Err(folder.error(TOKENIZER_FILE, "number of tokens", &expected, &tokens.to_string()));
         }
         Ok(Self { tokenizer, lower_case, length })
     }

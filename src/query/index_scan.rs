@@ -1,6 +1,6 @@
-//! Walks the rows of a table in the order of a sort column, along its permutation. Descending order goes through runs
-//! of equal values backwards and through the rows of a run forward, so that ties stay in row order; NaN, and then rows
-//! without a value, come last in both directions. Starting anywhere costs a binary search.
+//! Scans a table in the order of a sort column, along its permutation. A descending scan visits runs of equal values in
+//! reverse and the rows of a run forward, so ties stay in row order. NaN and then nulls come last in both directions.
+//! Starting anywhere costs a binary search.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,43 +11,43 @@ use mercato_format::{ColumnData, FormatError, RowOrder, Table};
 use crate::query::position::{KeyPlace, Place, Position};
 use crate::query::request::SortDirection;
 
-/// Ranks still to be visited.
+/// Remaining ranks.
 #[derive(Debug, Clone)]
-enum Stretch {
-    /// From the first to the last.
+enum Span {
+    /// In ascending order.
     Forward(Range<u32>),
-    /// Run by run from the last, each run forward.
+    /// Runs in reverse, each run forward.
     RunsBackward(Range<u32>),
 }
 
-impl Stretch {
+impl Span {
     fn is_empty(&self) -> bool {
-        let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = self;
+        let (Span::Forward(ranks) | Span::RunsBackward(ranks)) = self;
         ranks.start >= ranks.end
     }
 }
 
-/// A walk that can be continued.
+/// A resumable index scan.
 #[derive(Debug, Clone)]
-pub(crate) struct RankWalk<'t> {
+pub(crate) struct IndexScan<'t> {
     table: &'t Table,
     column: usize,
     data: ColumnData<'t>,
     order: RowOrder<'t>,
-    /// First rank of NaN, and first rank of the rows without a value.
+    /// First rank of NaN, and first rank of null.
     nans: u32,
     valid: u32,
-    ahead: VecDeque<Stretch>,
+    ahead: VecDeque<Span>,
 }
 
-impl<'t> RankWalk<'t> {
-    /// A walk over all ranks, or over `allowed` ranks (ascending, each made of whole runs).
+impl<'t> IndexScan<'t> {
+    /// A scan over all ranks, or over `allowed` ranks (ascending, each made of whole runs).
     pub(crate) fn new(
         table: &'t Table,
         column: usize,
         direction: SortDirection,
         allowed: Option<&[Range<u32>]>,
-    ) -> Result<RankWalk<'t>, FormatError> {
+    ) -> Result<IndexScan<'t>, FormatError> {
         let data = table.column(column)?;
         let counts = table.columns().get(column).map(|meta| (meta.null_count, meta.nan_count));
         let (nulls, nan_count) = counts.unwrap_or_default();
@@ -57,74 +57,74 @@ impl<'t> RankWalk<'t> {
         let all = [0..valid, valid..table.row_count()];
         let ranges = allowed.unwrap_or(&all).iter().filter(|range| range.start < range.end).cloned();
         let ahead = match direction {
-            SortDirection::Ascending => ranges.map(Stretch::Forward).collect(),
+            SortDirection::Ascending => ranges.map(Span::Forward).collect(),
             SortDirection::Descending => {
                 let ranges: Vec<Range<u32>> = ranges.collect();
                 let below = |range: &Range<u32>| range.start.min(nans)..range.end.min(nans);
                 let from = |range: &Range<u32>| range.start.max(nans)..range.end.max(nans);
-                let values = ranges.iter().rev().map(below).map(Stretch::RunsBackward);
-                let last = ranges.iter().map(from).map(Stretch::Forward);
-                values.chain(last).filter(|stretch| !stretch.is_empty()).collect()
+                let values = ranges.iter().rev().map(below).map(Span::RunsBackward);
+                let last = ranges.iter().map(from).map(Span::Forward);
+                values.chain(last).filter(|span| !span.is_empty()).collect()
             }
         };
-        Ok(RankWalk { table, column, data, order: data.order(), nans, valid, ahead })
+        Ok(IndexScan { table, column, data, order: data.order(), nans, valid, ahead })
     }
 
     /// Appends up to `max` rows; fewer only at the end.
     pub(crate) fn fill(&mut self, max: usize, rows: &mut Vec<u32>) -> Result<(), FormatError> {
         let mut wanted = max;
         while wanted > 0
-            && let Some(stretch) = self.ahead.pop_front()
+            && let Some(span) = self.ahead.pop_front()
         {
-            match stretch {
-                Stretch::Forward(ranks) => {
+            match span {
+                Span::Forward(ranks) => {
                     let end =
                         ranks.end.min(ranks.start.saturating_add(u32::try_from(wanted).unwrap_or(u32::MAX)));
                     if !self.order.copy_rows(ranks.start..end, rows) {
                         return Err(self.table.damaged(self.column));
                     }
                     wanted -= (end - ranks.start) as usize;
-                    self.put_back(Stretch::Forward(end..ranks.end));
+                    self.put_back(Span::Forward(end..ranks.end));
                 }
-                Stretch::RunsBackward(ranks) => {
+                Span::RunsBackward(ranks) => {
                     let start = self.run_start(ranks.end - 1)?.max(ranks.start);
-                    self.put_back(Stretch::RunsBackward(ranks.start..start));
-                    self.put_back(Stretch::Forward(start..ranks.end));
+                    self.put_back(Span::RunsBackward(ranks.start..start));
+                    self.put_back(Span::Forward(start..ranks.end));
                 }
             }
         }
         Ok(())
     }
 
-    /// Leaves out the next `count` rows. Costs a binary search, however many they are.
+    /// Skips `count` rows by one binary search.
     pub(crate) fn skip(&mut self, count: u64) -> Result<(), FormatError> {
         let mut left = count;
         while left > 0
-            && let Some(stretch) = self.ahead.pop_front()
+            && let Some(span) = self.ahead.pop_front()
         {
-            let (Stretch::Forward(ranks) | Stretch::RunsBackward(ranks)) = &stretch;
+            let (Span::Forward(ranks) | Span::RunsBackward(ranks)) = &span;
             let length = u64::from(ranks.end - ranks.start);
             let Ok(skipped) = u32::try_from(left.min(length)) else { break };
             left -= u64::from(skipped);
             if u64::from(skipped) == length {
                 continue;
             }
-            match stretch {
-                Stretch::Forward(ranks) => self.put_back(Stretch::Forward(ranks.start + skipped..ranks.end)),
-                Stretch::RunsBackward(ranks) => {
+            match span {
+                Span::Forward(ranks) => self.put_back(Span::Forward(ranks.start + skipped..ranks.end)),
+                Span::RunsBackward(ranks) => {
                     let landed = ranks.end - 1 - skipped;
                     let start = self.run_start(landed)?.max(ranks.start);
                     let end = self.run_end(landed)?.min(ranks.end);
                     let inside = skipped - (ranks.end - end);
-                    self.put_back(Stretch::RunsBackward(ranks.start..start));
-                    self.put_back(Stretch::Forward(start + inside..end));
+                    self.put_back(Span::RunsBackward(ranks.start..start));
+                    self.put_back(Span::Forward(start + inside..end));
                 }
             }
         }
         Ok(())
     }
 
-    /// Leaves out everything up to and including a position.
+    /// Skips everything up to and including a position.
     pub(crate) fn seek(&mut self, position: &Position) -> Result<(), FormatError> {
         let run = match position.place {
             Place::Null => self.valid..self.table.row_count(),
@@ -135,34 +135,34 @@ impl<'t> RankWalk<'t> {
         let next = partition_point(run.clone(), |rank| Some(self.order.row_at(rank)? <= position.row));
         let next = next.ok_or_else(|| self.damaged())?;
         let trimmed = std::mem::take(&mut self.ahead);
-        for stretch in trimmed {
-            match stretch {
-                // Descending, these are NaN and the rows without a value, which stand behind every other value too.
-                Stretch::Forward(ranks) => self.push(Stretch::Forward(ranks.start.max(next)..ranks.end)),
-                Stretch::RunsBackward(_) if !is_value => (),
-                Stretch::RunsBackward(ranks) => {
-                    self.push(Stretch::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
-                    self.push(Stretch::RunsBackward(ranks.start..ranks.end.min(run.start)));
+        for span in trimmed {
+            match span {
+                // In a descending scan, these are NaN and nulls, which follow all values.
+                Span::Forward(ranks) => self.push(Span::Forward(ranks.start.max(next)..ranks.end)),
+                Span::RunsBackward(_) if !is_value => (),
+                Span::RunsBackward(ranks) => {
+                    self.push(Span::Forward(ranks.start.max(next)..ranks.end.min(run.end)));
+                    self.push(Span::RunsBackward(ranks.start..ranks.end.min(run.start)));
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether no row is ahead.
+    /// Whether the scan is at its end.
     pub(crate) fn is_over(&self) -> bool {
         self.ahead.is_empty()
     }
 
-    fn put_back(&mut self, stretch: Stretch) {
-        if !stretch.is_empty() {
-            self.ahead.push_front(stretch);
+    fn put_back(&mut self, span: Span) {
+        if !span.is_empty() {
+            self.ahead.push_front(span);
         }
     }
 
-    fn push(&mut self, stretch: Stretch) {
-        if !stretch.is_empty() {
-            self.ahead.push_back(stretch);
+    fn push(&mut self, span: Span) {
+        if !span.is_empty() {
+            self.ahead.push_back(span);
         }
     }
 
@@ -170,7 +170,7 @@ impl<'t> RankWalk<'t> {
         self.table.damaged(self.column)
     }
 
-    /// The ranks of the rows whose value is at a place; empty where no row has that value.
+    /// The ranks of the rows with a value; empty without such rows.
     fn run_of(&self, place: &KeyPlace) -> Result<Range<u32>, FormatError> {
         let first_of = |key: u128| -> Option<u32> {
             match &self.data {
@@ -184,7 +184,7 @@ impl<'t> RankWalk<'t> {
         let start = first_of(place.smaller_before).ok_or_else(|| self.damaged())?;
         let end = match (&self.data, place.larger_from) {
             (ColumnData::Texts(_), _) if start < self.valid => {
-                // Keys of texts are first ranks of runs, so the key after this one is found by its run's end.
+                // The key of a text is the first rank of its run, so the run's end gives the next key.
                 let present = place.larger_from.is_none_or(|from| from > u128::from(start));
                 if present { self.run_end(start)? } else { start }
             }
@@ -194,7 +194,7 @@ impl<'t> RankWalk<'t> {
         Ok(start..end.max(start))
     }
 
-    /// Whether a key is in the key space of the column at all.
+    /// Whether a key is in the key space of the column.
     fn key_exists(&self, key: u128) -> bool {
         match &self.data {
             ColumnData::Numbers(column) => column.width == 16 || key <= u128::from(u64::MAX),
@@ -202,7 +202,7 @@ impl<'t> RankWalk<'t> {
         }
     }
 
-    /// The first rank of the run that a rank with a value belongs to.
+    /// The first rank of the run of a rank with a value.
     fn run_start(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             let row = self.order.row_at(rank)?;
@@ -220,7 +220,7 @@ impl<'t> RankWalk<'t> {
         find().filter(|start| *start <= rank).ok_or_else(|| self.damaged())
     }
 
-    /// The rank after the run that a rank with a value belongs to.
+    /// The rank after the run of a rank with a value.
     fn run_end(&self, rank: u32) -> Result<u32, FormatError> {
         let find = || -> Option<u32> {
             let row = self.order.row_at(rank)?;

@@ -1,6 +1,6 @@
-//! How a file looks from outside, so that a change of its content shows without reading it.
+//! Identities of files, to detect changes without reading the content.
 //!
-//! Knows what the system says of a file; knows no content.
+//! Depends on file metadata only.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::error::CatalogError;
 use crate::clock::Moment;
 
-/// How a file looked: when it is written or replaced, this changes. Moving the file leaves it as it is.
+/// Changes when a file is written or replaced, not when it is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FileMark {
@@ -23,28 +23,28 @@ pub(super) struct FileMark {
 }
 
 impl FileMark {
-    /// The mark of a file; nothing where there is none.
+    /// The mark of a file; `None` when it is absent.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
-        Ok(Stamp::of(path)?.map(|stamp| stamp.mark))
+        Ok(FileIdentity::of(path)?.map(|identity| identity.mark))
     }
 
-    /// When the content last changed, as the file system says.
+    /// Modification time of the content.
     pub(super) fn moment(&self) -> Moment {
         Moment::from_unix_millis(i64::try_from(self.modified_nanos / 1_000_000).unwrap_or(i64::MAX))
     }
 }
 
-/// A mark with the time of the last change of any kind. A program can set back the time of the content, but not this.
+/// A mark with the inode change time. A program can set back the modification time, but not this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Stamp {
+pub(super) struct FileIdentity {
     #[serde(flatten)]
     pub(super) mark: FileMark,
     pub(super) changed_nanos: u64,
 }
 
-impl Stamp {
-    /// The stamp of a file; nothing where there is none.
+impl FileIdentity {
+    /// The identity of a file; `None` when it is absent.
     pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
@@ -54,7 +54,7 @@ impl Stamp {
     }
 }
 
-impl From<&Metadata> for Stamp {
+impl From<&Metadata> for FileIdentity {
     fn from(metadata: &Metadata) -> Self {
         let mark = FileMark {
             device: metadata.dev(),
@@ -66,12 +66,12 @@ impl From<&Metadata> for Stamp {
     }
 }
 
-/// Nanoseconds since 1970, which fit until the year 2554.
+/// Nanoseconds since 1970; 64 bits last until the year 2554.
 fn nanos(seconds: i64, rest: i64) -> u64 {
     u64::try_from(seconds.saturating_mul(1_000_000_000).saturating_add(rest)).unwrap_or(0)
 }
 
-/// Whether a file or folder is simply not there.
+/// Whether the error means that a file or folder is absent.
 pub(super) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,15 +1,15 @@
-//! What an operator can order, and how it is carried out on open books.
+//! The commands of the operator and their execution on open books.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::{
-    Account, AccountCreated, AccountLine, Accounts, Answer, ArchivedSegment, Backup, Balance, CreatedKey,
-    Entries, EntryLine, Key, Usage, UsageDay, Verification,
+use super::key_commands::{self, Wanted, WantedChange, change};
+use super::output::{
+    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
+    CreatedKey, Entries, EntryLine, Key, Usage, UsageDay, Verification,
 };
-use super::key_orders::{self, Wanted, WantedChange, change};
-use super::relation_orders;
+use super::relation_commands;
 use crate::clock::Moment;
 use crate::ledger::{
     AccountHandle, AccountId, BackupError, Change, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
@@ -18,7 +18,7 @@ use crate::ledger::{
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
 
-/// An order. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
+/// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "order",
@@ -27,183 +27,183 @@ use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
     deny_unknown_fields,
     expecting = "an order such as {\"order\":\"verify\"}"
 )]
-pub enum Order {
-    /// A new account without credits.
+pub enum OperatorCommand {
+    /// Creates an account without credits.
     CreateAccount {
         /// Its name.
         name: String,
     },
-    /// Accounts in the order of their ids, a page at a time.
+    /// Lists accounts by id, in pages.
     ListAccounts {
-        /// The id after which the page begins.
+        /// The page begins after this id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<String>,
-        /// Accounts of the page.
+        /// Accounts on the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
     },
-    /// One account with its keys.
+    /// Shows an account with its keys.
     ShowAccount {
         /// Its id.
         account: String,
     },
-    /// Credits that were paid for.
+    /// Enters a purchase of credits.
     BuyCredits {
-        /// Who bought them.
+        /// The buyer's account.
         account: String,
-        /// How many.
+        /// The number of credits.
         credits: u64,
-        /// What they cost in cents of a euro, VAT excluded; the list price when absent.
+        /// The price in euro cents, VAT excluded; the list price when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cents: Option<u64>,
-        /// The number of the invoice or payment: the same purchase under it is entered once.
+        /// The number of the invoice or payment. The same purchase with the same number is entered once.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reference: String,
-        /// Who took the payment; `operator` when absent. The same number of another provider is another payment.
+        /// The payment provider; `operator` when absent. Numbers of different providers are different payments.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         provider: String,
         /// A remark.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// Credits as a gift.
+    /// Grants credits as a gift.
     GrantCredits {
-        /// Who receives them.
+        /// The receiving account.
         account: String,
-        /// How many.
+        /// The number of credits.
         credits: u64,
         /// A remark.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         note: String,
     },
-    /// A new key. The answer is the only place where it stands in the clear.
+    /// Creates a key. Only the response to this command shows it in the clear.
     CreateKey {
-        /// Whose it will be.
+        /// The owner's account.
         account: String,
-        /// What its owner calls it.
+        /// The owner's label.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         label: String,
-        /// Credits that it may spend in a UTC day; no cap when absent.
+        /// Credits for each UTC day; no cap when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         credits_per_day: Option<u64>,
-        /// Credits that it may spend in a UTC calendar month; no cap when absent.
+        /// Credits for each UTC calendar month; no cap when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         credits_per_month: Option<u64>,
-        /// The only datasets that it reads; all of them when there are none.
+        /// The datasets that the key may read; all when empty.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         datasets: Vec<String>,
-        /// When it ends: RFC 3339, or a UTC day with whose end it ends; never when absent.
+        /// The expiry: RFC 3339, or a UTC day at whose end the key expires; never when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expires_at: Option<String>,
     },
-    /// Changes what a key may spend and read. What is absent stays, and `null` lifts a limit.
+    /// Changes the limits of a key. An absent field keeps its limit, and `null` lifts it.
     LimitKey {
         /// The key's id.
         key: String,
-        /// Credits that it may spend in a UTC day.
+        /// Credits for each UTC day.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         credits_per_day: Change<u64>,
-        /// Credits that it may spend in a UTC calendar month.
+        /// Credits for each UTC calendar month.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         credits_per_month: Change<u64>,
-        /// The only datasets that it reads.
+        /// The datasets that the key may read.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         datasets: Change<Vec<String>>,
-        /// When it ends: RFC 3339, or a UTC day with whose end it ends.
+        /// The expiry: RFC 3339, or a UTC day at whose end the key expires.
         #[serde(default, skip_serializing_if = "Change::is_keep", with = "change")]
         expires_at: Change<String>,
     },
-    /// The keys of an account.
+    /// Lists the keys of an account.
     ListKeys {
         /// Its id.
         account: String,
     },
-    /// Ends a key at once.
+    /// Revokes a key at once.
     RevokeKey {
         /// The key's id.
         key: String,
     },
-    /// A new key in the place of another.
+    /// Replaces a key by a new one.
     RotateKey {
         /// The old key's id.
         key: String,
-        /// How long the old one stays valid.
+        /// How long the old key stays valid.
         grace_seconds: u64,
-        /// What its owner calls it; the old label when absent.
+        /// The owner's label; the old label when absent.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         label: String,
     },
-    /// What an account read, by day and dataset.
+    /// Reports the usage of an account, by day and dataset.
     Usage {
         /// Its id.
         account: String,
         /// UTC days, today included.
         days: u32,
-        /// Whether each key has lines of its own.
+        /// Whether each key has its own lines.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         by_key: bool,
-        /// Only what was read with this key of the account.
+        /// Only the usage of this key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// Entries in their order, a page at a time.
+    /// Reads entries in order, in pages.
     ReadEntries {
-        /// Of this account only.
+        /// Only entries of this account.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         account: Option<String>,
-        /// The sequence with which the page begins.
+        /// The first sequence number of the page.
         first: u64,
-        /// Entries that are looked at for the page.
+        /// Entries to examine for the page.
         limit: usize,
     },
-    /// A relation between two datasets, in the place of the one of the same datasets and type.
+    /// Adds a relation between two datasets, or replaces the one of the same type.
     AddRelation {
-        /// The dataset that it begins at.
+        /// The source dataset.
         from: String,
-        /// The dataset that it leads to.
+        /// The target dataset.
         to: String,
-        /// What kind of relation it is.
+        /// The type of the relation.
         #[serde(rename = "type")]
         relation_type: String,
-        /// A sentence about it.
+        /// A description in one sentence.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         description: String,
-        /// How strong it is: 0 to 1,000,000; 1 when absent.
+        /// The weight: 0 to 1,000,000; 1 when absent.
         #[serde(default, skip_serializing_if = "Option::is_none", with = "finite")]
         weight: Option<f64>,
     },
     /// Removes the relations from one dataset to another.
     RemoveRelation {
-        /// The dataset that they begin at.
+        /// The source dataset.
         from: String,
-        /// The dataset that they lead to.
+        /// The target dataset.
         to: String,
-        /// Only the one of this type.
+        /// Only the relation of this type.
         #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
         relation_type: Option<String>,
     },
-    /// Relations by the names of their datasets, a page at a time.
+    /// Lists relations by the names of their datasets, in pages.
     ListRelations {
-        /// Only those at one end of which this dataset stands.
+        /// Only relations from or to this dataset.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dataset: Option<String>,
-        /// How many are passed over.
+        /// Relations to skip.
         #[serde(default)]
         offset: usize,
-        /// Relations of the page.
+        /// Relations on the page.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
     },
-    /// Adds up all entries again.
+    /// Verifies that every balance is the sum of its entries.
     Verify {},
     /// Writes a backup.
     Backup {
-        /// The folder on the server's machine that receives it.
+        /// The target folder on the server's machine.
         directory: PathBuf,
     },
     /// Moves old segments of the log away.
     Archive {
-        /// The folder on the server's machine that receives them.
+        /// The target folder on the server's machine.
         directory: PathBuf,
     },
 }
@@ -211,23 +211,23 @@ pub enum Order {
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
 
-/// What an order needs beside itself.
+/// The context of a command.
 #[derive(Clone)]
 pub struct Context<'l> {
     /// The books.
     pub ledger: &'l Ledger,
-    /// The present moment.
+    /// The current time.
     pub now: Moment,
-    /// The request that brought the order.
+    /// The id of the request.
     pub request_id: String,
-    /// Random bytes from the operating system, for a key that may be created.
+    /// Random bytes from the operating system, for a new key.
     pub random: [u8; KEY_RANDOM_BYTES],
 }
 
-/// Why an order was not carried out.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub enum OrderError {
-    /// A text names no account or key.
+pub enum CommandError {
+    /// A text is not the id of an account or key.
     #[error(transparent)]
     Id(#[from] IdError),
     /// A number is out of range.
@@ -235,12 +235,12 @@ pub enum OrderError {
     Range {
         /// The field.
         field: &'static str,
-        /// What it may be.
+        /// The allowed range.
         expected: String,
-        /// What it is.
+        /// The value found.
         found: u64,
     },
-    /// The books refuse.
+    /// The books refused the operation.
     #[error(transparent)]
     Ledger(#[from] ChargeError),
     /// The backup failed.
@@ -248,81 +248,83 @@ pub enum OrderError {
     Backup(BackupError),
 }
 
-impl Order {
-    /// Carries the order out. What it changed is on the disk when this returns.
-    pub fn carry_out(&self, context: &Context<'_>) -> Result<Answer, OrderError> {
+impl OperatorCommand {
+    /// Executes the command. Its changes are on disk when this returns.
+    pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
-            Order::CreateAccount { name } => create_account(context, name)?,
-            Order::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
-            Order::ShowAccount { account } => {
-                Answer::Account(Account::of(ledger, &ledger.account_view(&find(ledger, account)?, now), now))
-            }
-            Order::BuyCredits { account, credits, cents, reference, provider, note } => {
+            Self::CreateAccount { name } => create_account(context, name)?,
+            Self::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
+            Self::ShowAccount { account } => CommandOutput::Account(Account::of(
+                ledger,
+                &ledger.account_view(&find(ledger, account)?, now),
+                now,
+            )),
+            Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {
                     None => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
                     Some(payment) => ledger.buy_once(id, *credits, *cents, payment, note, now)?,
                 };
-                Answer::Balance(Balance::bought(id, *credits, &bought))
+                CommandOutput::Balance(Balance::bought(id, *credits, &bought))
             }
-            Order::GrantCredits { account, credits, note } => {
+            Self::GrantCredits { account, credits, note } => {
                 let id = find(ledger, account)?.id();
                 let balance = ledger.grant(id, *credits, &context.request_id, note, now)?;
-                Answer::Balance(Balance::granted(id, *credits, balance))
+                CommandOutput::Balance(Balance::granted(id, *credits, balance))
             }
-            Order::CreateKey { account, label, credits_per_day, credits_per_month, datasets, expires_at } => {
+            Self::CreateKey { account, label, credits_per_day, credits_per_month, datasets, expires_at } => {
                 let (credits_per_day, credits_per_month) = (*credits_per_day, *credits_per_month);
                 let expires_at = expires_at.as_deref();
                 let wanted = Wanted { credits_per_day, credits_per_month, datasets, expires_at };
-                key_orders::create_key(context, find(ledger, account)?.id(), label, &wanted)?
+                key_commands::create_key(context, find(ledger, account)?.id(), label, &wanted)?
             }
-            Order::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
+            Self::LimitKey { key, credits_per_day, credits_per_month, datasets, expires_at } => {
                 let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
-                key_orders::limit_key(context, parse_key(key)?, &wanted)?
+                key_commands::limit_key(context, parse_key(key)?, &wanted)?
             }
-            Order::ListKeys { account } => {
+            Self::ListKeys { account } => {
                 let keys = ledger.keys(find(ledger, account)?.id());
-                Answer::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
+                CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
             }
-            Order::RevokeKey { key } => {
-                Answer::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
+            Self::RevokeKey { key } => {
+                CommandOutput::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
             }
-            Order::RotateKey { key, grace_seconds, label } => {
+            Self::RotateKey { key, grace_seconds, label } => {
                 let created =
                     ledger.rotate_key(parse_key(key)?, label, *grace_seconds, context.random, now)?;
-                Answer::CreatedKey(CreatedKey::of(ledger, &created, now))
+                CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, now))
             }
-            Order::Usage { account, days, by_key, key } => {
+            Self::Usage { account, days, by_key, key } => {
                 usage(context, account, *days, *by_key, key.as_deref())?
             }
-            Order::ReadEntries { account, first, limit } => {
+            Self::ReadEntries { account, first, limit } => {
                 read_entries(context, account.as_deref(), *first, *limit)?
             }
-            Order::Verify {} => Answer::Verification(Verification::of(&ledger.verify()?)),
-            Order::Backup { directory } => {
-                let summary = ledger.backup(directory, now).map_err(OrderError::Backup)?;
-                Answer::Backup(Backup::of(&summary))
+            Self::Verify {} => CommandOutput::Verification(Verification::of(&ledger.verify()?)),
+            Self::Backup { directory } => {
+                let summary = ledger.backup(directory, now).map_err(CommandError::Backup)?;
+                CommandOutput::Backup(Backup::of(&summary))
             }
-            Order::Archive { directory } => {
+            Self::Archive { directory } => {
                 let moved = ledger.archive(directory)?;
-                Answer::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
+                CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
             }
-            Order::AddRelation { from, to, relation_type, description, weight } => {
-                relation_orders::add(context, [from, to, relation_type], description, *weight)?
+            Self::AddRelation { from, to, relation_type, description, weight } => {
+                relation_commands::add(context, [from, to, relation_type], description, *weight)?
             }
-            Order::RemoveRelation { from, to, relation_type } => {
-                relation_orders::remove(context, from, to, relation_type.as_deref())?
+            Self::RemoveRelation { from, to, relation_type } => {
+                relation_commands::remove(context, from, to, relation_type.as_deref())?
             }
-            Order::ListRelations { dataset, offset, limit } => {
-                relation_orders::list(context, dataset.as_deref(), *offset, *limit)?
+            Self::ListRelations { dataset, offset, limit } => {
+                relation_commands::list(context, dataset.as_deref(), *offset, *limit)?
             }
         })
     }
 }
 
-/// Under which number a purchase is entered only once; nothing when it has none.
-fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, OrderError> {
+/// The number under which a purchase is entered once, if it has one.
+fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, CommandError> {
     let provider = match (provider, reference) {
         ("", "") => return Ok(None),
         (_, "") => {
@@ -335,17 +337,17 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, OrderEr
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
 }
 
-fn create_account(context: &Context<'_>, name: &str) -> Result<Answer, OrderError> {
+fn create_account(context: &Context<'_>, name: &str) -> Result<CommandOutput, CommandError> {
     let id = context.ledger.create_account(name, context.now)?;
     let (name, created_at) = (name.to_owned(), context.now.rfc3339());
-    Ok(Answer::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
+    Ok(CommandOutput::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
 }
 
 fn list_accounts(
     context: &Context<'_>,
     after: Option<&str>,
     limit: Option<usize>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let limit = limit.unwrap_or(ACCOUNTS_PER_PAGE_MAX);
     check_range("limit", limit as u64, ACCOUNTS_PER_PAGE_MAX as u64)?;
     let after: Option<AccountId> = after.map(str::parse).transpose()?;
@@ -353,7 +355,7 @@ fn list_accounts(
     let mut rest = all.iter().filter(|account| after.is_none_or(|after| account.id() > after));
     let accounts: Vec<_> = rest.by_ref().take(limit).map(AccountLine::of).collect();
     let next_after = rest.next().and(accounts.last()).map(|account| account.id.clone());
-    Ok(Answer::Accounts(Accounts { accounts, total: all.len(), next_after }))
+    Ok(CommandOutput::Accounts(Accounts { accounts, total: all.len(), next_after }))
 }
 
 fn usage(
@@ -362,7 +364,7 @@ fn usage(
     days: u32,
     by_key: bool,
     key: Option<&str>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     check_range("days", u64::from(days), u64::from(USAGE_DAYS_MAX))?;
     let id = find(context.ledger, account)?.id();
     let key = key.map(parse_key).transpose()?;
@@ -374,7 +376,7 @@ fn usage(
     }
     let lines = context.ledger.usage(&UsageAsked { account: id, days, key, by_key }, context.now)?;
     let usage = lines.iter().map(UsageDay::of).collect();
-    Ok(Answer::Usage(Usage { account: id.to_string(), days, usage }))
+    Ok(CommandOutput::Usage(Usage { account: id.to_string(), days, usage }))
 }
 
 fn read_entries(
@@ -382,30 +384,30 @@ fn read_entries(
     account: Option<&str>,
     first: u64,
     limit: usize,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     check_range("limit", limit as u64, ENTRIES_PER_PAGE_MAX as u64)?;
     let account = account.map(|account| find(context.ledger, account)).transpose()?;
     let (entries, next) = context.ledger.entries(account.map(|account| account.id()), first, limit)?;
-    Ok(Answer::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
+    Ok(CommandOutput::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
-fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, OrderError> {
+fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
 }
 
-fn parse_key(key: &str) -> Result<KeyId, OrderError> {
+fn parse_key(key: &str) -> Result<KeyId, CommandError> {
     Ok(key.parse()?)
 }
 
-pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), OrderError> {
+pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<(), CommandError> {
     if (1..=most).contains(&found) {
         return Ok(());
     }
-    Err(OrderError::Range { field, expected: format!("1 to {most}"), found })
+    Err(CommandError::Range { field, expected: format!("1 to {most}"), found })
 }
 
-/// A number that JSON can carry: NaN and infinity would arrive as `null`, which is taken for no number at all.
+/// A finite number. JSON would carry NaN and infinity as `null`, which means no number.
 mod finite {
     use serde::de::Error as _;
     use serde::ser::Error as _;
@@ -431,21 +433,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_reads_back_what_it_writes_and_refuses_what_it_does_not_know() {
-        for order in [
-            Order::CreateAccount { name: "acme".to_owned() },
-            Order::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
-            Order::Verify {},
-            Order::AddRelation {
+    fn round_trips_commands_and_rejects_unknown_fields() {
+        for command in [
+            OperatorCommand::CreateAccount { name: "acme".to_owned() },
+            OperatorCommand::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
+            OperatorCommand::Verify {},
+            OperatorCommand::AddRelation {
                 from: "a".to_owned(),
                 to: "b".to_owned(),
                 relation_type: "x".to_owned(),
                 description: String::new(),
                 weight: Some(0.25),
             },
-            Order::ListRelations { dataset: None, offset: 0, limit: None },
-            Order::ReadEntries { account: None, first: 1, limit: 10 },
-            Order::LimitKey {
+            OperatorCommand::ListRelations { dataset: None, offset: 0, limit: None },
+            OperatorCommand::ReadEntries { account: None, first: 1, limit: 10 },
+            OperatorCommand::LimitKey {
                 key: "key_1".to_owned(),
                 credits_per_day: Change::Lift,
                 credits_per_month: Change::Set(5),
@@ -453,8 +455,8 @@ mod tests {
                 expires_at: Change::Keep,
             },
         ] {
-            let text = serde_json::to_string(&order).unwrap();
-            assert_eq!(serde_json::from_str::<Order>(&text).unwrap(), order, "{text}");
+            let text = serde_json::to_string(&command).unwrap();
+            assert_eq!(serde_json::from_str::<OperatorCommand>(&text).unwrap(), command, "{text}");
         }
         for wrong in [
             r#"{"order":"verify","extra":1}"#,
@@ -465,22 +467,22 @@ mod tests {
             r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":1e999}"#,
             r#"{"order":"addRelation","from":"a","to":"b","type":"x","weight":"nan"}"#,
         ] {
-            assert!(serde_json::from_str::<Order>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<OperatorCommand>(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
-    fn a_weight_that_json_cannot_carry_is_not_written() {
+    fn rejects_non_finite_weights() {
         for weight in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let [from, to, relation_type] = ["a", "b", "x"].map(str::to_owned);
-            let order = Order::AddRelation {
+            let command = OperatorCommand::AddRelation {
                 from,
                 to,
                 relation_type,
                 description: String::new(),
                 weight: Some(weight),
             };
-            assert!(serde_json::to_string(&order).unwrap_err().to_string().contains("finite"), "{weight}");
+            assert!(serde_json::to_string(&command).unwrap_err().to_string().contains("finite"), "{weight}");
         }
     }
 }

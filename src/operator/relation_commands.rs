@@ -1,8 +1,8 @@
-//! Orders about relations between datasets, carried out.
+//! Commands on relations between datasets.
 
-use super::answer::Answer;
-use super::order::{Context, OrderError, check_range};
-use super::relation_answer::{RelationAdded, RelationLine, Relations};
+use super::command::{CommandError, Context, check_range};
+use super::output::CommandOutput;
+use super::relation_output::{RelationAdded, RelationLine, Relations};
 use crate::ledger::{Relation, RelationKey};
 use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
 use crate::limits::operator::RELATIONS_PER_PAGE_MAX;
@@ -13,14 +13,14 @@ pub(super) fn add(
     names: [&String; 3],
     description: &str,
     weight: Option<f64>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let [from, to, relation_type] = names.map(Clone::clone);
     let key = RelationKey { from, to, relation_type };
     let (description, weight) = (description.to_owned(), weight.unwrap_or(RELATION_WEIGHT_DEFAULT));
     let relation = Relation { key, description, weight, at: context.now };
     let line = RelationLine::of(&relation);
     let replaced = context.ledger.add_relation(relation)?;
-    Ok(Answer::RelationAdded(RelationAdded { relation: line, replaced }))
+    Ok(CommandOutput::RelationAdded(RelationAdded { relation: line, replaced }))
 }
 
 pub(super) fn remove(
@@ -28,9 +28,9 @@ pub(super) fn remove(
     from: &str,
     to: &str,
     relation_type: Option<&str>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let removed = context.ledger.remove_relations(from, to, relation_type, context.now)?;
-    Ok(Answer::RelationsRemoved { removed: removed.iter().map(RelationLine::of).collect() })
+    Ok(CommandOutput::RelationsRemoved { removed: removed.iter().map(RelationLine::of).collect() })
 }
 
 pub(super) fn list(
@@ -38,7 +38,7 @@ pub(super) fn list(
     dataset: Option<&str>,
     offset: usize,
     limit: Option<usize>,
-) -> Result<Answer, OrderError> {
+) -> Result<CommandOutput, CommandError> {
     let limit = limit.unwrap_or(RELATIONS_PER_PAGE_MAX);
     check_range("limit", limit as u64, RELATIONS_PER_PAGE_MAX as u64)?;
     let all = context.ledger.relations();
@@ -50,5 +50,5 @@ pub(super) fn list(
         found.iter().skip(offset).take(limit).map(|relation| RelationLine::of(relation)).collect();
     let end = offset.saturating_add(relations.len());
     let next_offset = (end < found.len() && !relations.is_empty()).then_some(end);
-    Ok(Answer::Relations(Relations { relations, total: found.len(), next_offset }))
+    Ok(CommandOutput::Relations(Relations { relations, total: found.len(), next_offset }))
 }

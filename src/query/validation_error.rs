@@ -1,61 +1,61 @@
-//! What is wrong with a request, told to the one who made it. Knows no status code.
+//! Validation errors of requests, for the client. Does not depend on status codes.
 
 use std::fmt;
 
 use crate::query::filter::CONNECTIVES;
-use crate::query::synonyms::meant;
+use crate::query::synonyms::suggest;
 use crate::words::{QUOTED_BYTES_MAX, shortened};
 
-/// Faults of one list or object, or of a whole body, that are reported; reading stops there.
-pub const FAULTS_MAX: usize = 100;
+/// Limit of reported errors in a list, an object or a body; parsing stops there.
+pub const VALIDATION_ERRORS_MAX: usize = 100;
 
-/// Why a field is refused.
+/// The reason of a validation error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The body is no JSON, or no object.
     MalformedJson,
-    /// A field that the request does not have.
+    /// An unknown field.
     UnknownField,
-    /// A field that has no meaning beside another.
+    /// A field that another field excludes.
     FieldNotApplicable,
-    /// A field that occurs twice.
+    /// A repeated field.
     DuplicateField,
-    /// A value of another JSON type than the field takes.
+    /// A value of the wrong JSON type.
     WrongType,
-    /// A number outside its range.
+    /// A number out of range.
     OutOfRange,
-    /// One of a few words was expected.
+    /// An unknown word where one of a few is expected.
     UnknownWord,
-    /// No column has this name.
+    /// An unknown column.
     UnknownColumn,
-    /// A column is asked for twice.
+    /// A repeated column.
     DuplicateColumn,
-    /// No operator has this name.
+    /// An unknown operator.
     UnknownOperator,
     /// The operator does not suit the column's type.
     OperatorNotApplicable,
-    /// The literal cannot be compared with the column.
+    /// The type of the literal does not match the column.
     TypeMismatch,
-    /// Conditions are nested too deeply.
+    /// The filter is nested too deeply.
     FilterTooDeep,
-    /// There are too many conditions.
+    /// The filter has too many conditions.
     FilterTooLarge,
-    /// The column has no sort index, and is too wide or the page too deep to be sorted in memory.
+    /// The column has no sort index, and the sort is too large for memory.
     SortNotIndexed,
-    /// The cursor is not one that this service made.
+    /// The cursor is invalid.
     CursorInvalid,
     /// The cursor belongs to another query.
     CursorQueryMismatch,
-    /// The version that the cursor began on is gone.
+    /// The version of the cursor is no longer served.
     CursorExpired,
     /// The dataset has no such version.
     VersionUnknown,
-    /// The version was published once and cannot be read any more.
+    /// The version was published and is no longer served.
     VersionGone,
 }
 
 impl Reason {
-    /// The word in answers.
+    /// The word in responses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,35 +89,40 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One fault of a request.
+/// A validation error of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// Why.
+pub struct ValidationError {
+    /// The reason.
     pub reason: Reason,
-    /// Where: RFC 6901 into the body.
+    /// JSON pointer into the body (RFC 6901).
     pub pointer: String,
-    /// What was expected and what was found.
+    /// The expected and the found value.
     pub message: String,
-    /// What to do.
+    /// How to correct the request.
     pub hint: String,
-    /// What would have been taken instead, where that is a short list.
+    /// The allowed values, if the list is short.
     pub allowed: Vec<String>,
     /// The nearest name.
     pub suggestion: Option<String>,
 }
 
-/// Names listed as allowed, at most.
+/// Limit of listed allowed names.
 const ALLOWED_NAMES_MAX: usize = 64;
-/// Bytes of a name repeated in a pointer, at most: no key of a filter that means a column is longer, be it with `_min`.
+/// Length limit of a name in a pointer: the longest column name with a suffix such as `_min`.
 const STEP_BYTES_MAX: usize = mercato_format::limits::NAME_BYTES_MAX + 4;
-/// Names among which the nearest is looked for, at most.
+/// Limit of names compared for a suggestion.
 const NAMES_COMPARED_MAX: usize = 1_000;
 
-impl Fault {
-    /// A fault without list and suggestion.
+impl ValidationError {
+    /// A validation error without allowed values and suggestion.
     #[must_use]
-    pub fn new(reason: Reason, pointer: &str, message: impl Into<String>, hint: impl Into<String>) -> Fault {
-        Fault {
+    pub fn new(
+        reason: Reason,
+        pointer: &str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ValidationError {
+        ValidationError {
             reason,
             pointer: pointer.into(),
             message: message.into(),
@@ -127,11 +132,11 @@ impl Fault {
         }
     }
 
-    /// Adds the names that would be taken, and the one nearest to what was found.
+    /// Adds the allowed names and the one nearest to `found`.
     #[must_use]
-    pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> Fault {
+    pub fn with_names<'a>(mut self, found: &str, names: impl Iterator<Item = &'a str>) -> ValidationError {
         let names: Vec<&str> = names.collect();
-        self.suggestion = meant(found, &names).or_else(|| nearest(found, &names)).map(String::from);
+        self.suggestion = suggest(found, &names).or_else(|| nearest(found, &names)).map(String::from);
         if let Some(name) = &self.suggestion {
             self.hint = format!("did you mean `{name}`?");
         }
@@ -139,11 +144,11 @@ impl Fault {
         self
     }
 
-    /// Suggests `$and`, `$or` or `$not` where a name means that elsewhere and no column is near.
+    /// Suggests `$and`, `$or` or `$not` for a synonym of them, if no column is near.
     #[must_use]
-    pub fn or_connective(mut self, found: &str) -> Fault {
+    pub fn or_connective(mut self, found: &str) -> ValidationError {
         if self.suggestion.is_none()
-            && let Some(name) = meant(found, &CONNECTIVES)
+            && let Some(name) = suggest(found, &CONNECTIVES)
         {
             self.hint = format!("did you mean `{name}`?");
             self.suggestion = Some(name.to_owned());
@@ -151,15 +156,15 @@ impl Fault {
         self
     }
 
-    /// The cursor's version is not served any more.
+    /// The error of a cursor whose version is no longer served.
     #[must_use]
-    pub fn cursor_expired() -> Fault {
+    pub fn cursor_expired() -> ValidationError {
         let message = "the dataset version that it began on is not served any more";
-        Fault::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
+        ValidationError::new(Reason::CursorExpired, "/cursor", message, "begin again without a cursor")
     }
 }
 
-/// The name nearest to `found` by Damerau-Levenshtein distance, if it is near at all.
+/// The name nearest to `found` by Damerau-Levenshtein distance, if near enough.
 fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = found.get(..found.len().min(QUOTED_BYTES_MAX)).unwrap_or_default().to_lowercase();
     let length = found.chars().count();
@@ -167,7 +172,7 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     names
         .iter()
         .take(NAMES_COMPARED_MAX)
-        // The distance is at least the difference of the lengths, which is found sooner.
+        // The difference of the lengths is a cheap lower bound of the distance.
         .filter(|name| name.chars().count().abs_diff(length) <= most)
         .map(|name| (strsim::damerau_levenshtein(&found, &name.to_lowercase()), *name))
         .filter(|(distance, _)| *distance <= most)
@@ -175,7 +180,7 @@ fn nearest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
         .map(|(_, name)| name)
 }
 
-/// A pointer one step further down. Of a name that no column can have only the beginning is repeated.
+/// Appends a step to a pointer. Truncates a name that no column can have.
 #[must_use]
 pub fn pointer_to(parent: &str, step: &str) -> String {
     let (step, rest) = shortened(step, STEP_BYTES_MAX);
@@ -187,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+    fn suggests_near_names_only() {
         let names = ["l_orderkey", "l_partkey", "price"];
         assert_eq!(nearest("l_orderkeys", &names), Some("l_orderkey"));
         assert_eq!(nearest("PRICE", &names), Some("price"));

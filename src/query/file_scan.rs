@@ -1,4 +1,4 @@
-//! Walks the rows of a table in file order, or against it, zone by zone, and stops as soon as there are enough.
+//! Scans a table in file order or in reverse, zone by zone, and stops when enough rows are found.
 
 use mercato_format::FormatError;
 use mercato_format::column::ZONE_ROWS;
@@ -7,27 +7,27 @@ use crate::query::key_set::Coverage;
 use crate::query::matcher::Node;
 use crate::query::request::SortDirection;
 
-/// A walk in file order that can be continued.
+/// A resumable scan in file order.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FileWalk {
+pub(crate) struct FileScan {
     direction: SortDirection,
-    /// Rows still ahead: from here on, or up to here when walking backwards.
+    /// The remaining rows: from here on, or up to here in reverse.
     start: u32,
     end: u32,
 }
 
-impl FileWalk {
-    /// A walk over rows `0..rows` behind the row `after`, in the direction.
-    pub(crate) fn new(rows: u32, direction: SortDirection, after: Option<u32>) -> FileWalk {
+impl FileScan {
+    /// A scan over rows `0..rows` behind the row `after` in a direction.
+    pub(crate) fn new(rows: u32, direction: SortDirection, after: Option<u32>) -> FileScan {
         let (start, end) = match (direction, after) {
             (_, None) => (0, rows),
             (SortDirection::Ascending, Some(after)) => (after.saturating_add(1).min(rows), rows),
             (SortDirection::Descending, Some(after)) => (0, after.min(rows)),
         };
-        FileWalk { direction, start, end }
+        FileScan { direction, start, end }
     }
 
-    /// Leaves out rows, matching or not.
+    /// Skips rows, matching or not.
     pub(crate) fn skip_rows(&mut self, count: u64) {
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(self.end - self.start);
         match self.direction {
@@ -36,7 +36,7 @@ impl FileWalk {
         }
     }
 
-    /// Appends up to `max` rows, whatever they hold.
+    /// Appends up to `max` rows without a filter.
     pub(crate) fn fill_all(&mut self, max: usize, rows: &mut Vec<u32>) {
         let count = u32::try_from(max).unwrap_or(u32::MAX).min(self.end - self.start);
         match self.direction {
@@ -65,12 +65,12 @@ impl FileWalk {
         Ok(())
     }
 
-    /// Whether no row is ahead.
+    /// Whether the scan is at its end.
     pub(crate) fn is_over(&self) -> bool {
         self.start >= self.end
     }
 
-    /// Takes the next zone, or the part of it that is still ahead and wanted.
+    /// Scans the remaining part of the next zone.
     fn visit_zone(
         &mut self,
         filter: &Node<'_>,
@@ -83,7 +83,7 @@ impl FileWalk {
         let zone_start = u32::try_from(zone * ZONE_ROWS).unwrap_or(u32::MAX);
         let (from, to) =
             (self.start.max(zone_start), self.end.min(zone_start.saturating_add(ZONE_ROWS as u32)));
-        // The mask covers the zone up to the last row ahead; the table's last zone may be short, others are whole.
+        // The mask covers the zone up to the last remaining row; only the last zone of a table may be short.
         let mask = mask.get_mut(..filter.zone_rows(zone)).unwrap_or_default();
         match filter.zone(zone, mask)? {
             Coverage::None => self.skip_rows(u64::from(to - from)),

@@ -1,6 +1,6 @@
-//! The answers to orders about relations between datasets.
+//! The output of commands on relations between datasets.
 //!
-//! Mirrors of what the books return; knows no catalog.
+//! JSON views of results of the books. Does not depend on the catalog.
 
 use serde::Serialize;
 
@@ -10,15 +10,15 @@ use crate::ledger;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelationLine {
-    /// The dataset that it begins at.
+    /// The source dataset.
     pub from: String,
-    /// The dataset that it leads to.
+    /// The target dataset.
     pub to: String,
-    /// What kind of relation it is.
+    /// The type of the relation.
     pub r#type: String,
-    /// A sentence about it; empty without one.
+    /// A description in one sentence, or nothing.
     pub description: String,
-    /// How strong it is.
+    /// The weight.
     pub weight: f64,
     /// When it was entered or last changed.
     pub updated_at: String,
@@ -37,13 +37,13 @@ impl RelationLine {
     }
 }
 
-/// A relation that was entered.
+/// An added relation.
 #[derive(Serialize)]
 pub struct RelationAdded {
-    /// The relation as it now is.
+    /// The stored relation.
     #[serde(flatten)]
     pub relation: RelationLine,
-    /// Whether it took the place of an earlier one.
+    /// Whether it replaced an earlier relation.
     pub replaced: bool,
 }
 
@@ -51,10 +51,10 @@ pub struct RelationAdded {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Relations {
-    /// By the names of their datasets and their type.
+    /// Relations by dataset names and type.
     pub relations: Vec<RelationLine>,
-    /// How many there are altogether.
+    /// The number of all relations.
     pub total: usize,
-    /// How many to pass over for the next page, if there is one.
+    /// The offset of the next page, if any.
     pub next_offset: Option<usize>,
 }

@@ -186,9 +186,9 @@ fn check_counts(case: &Case, stored: &Table, expected: &[u32], cache: &Selection
         let mut body = case.body(limit);
         body["for"] = purpose.into();
         let estimate = |body: &Value| {
-            let (request, faults) =
+            let (request, errors) =
                 QueryRequest::read_estimate(body.to_string().as_bytes(), 40_000, 1_000_000);
-            assert_eq!(faults, [], "{body}");
+            assert_eq!(errors, [], "{body}");
             count_rows(&plan(&request, stored, "t@1.0.0").unwrap(), cache).unwrap()
         };
         assert_eq!(estimate(&body), expected.len().min(limit) as u64, "{body}");
@@ -245,7 +245,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 30, ..ProptestConfig::default() })]
     #[test]
-    fn they_agree_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
+    fn agrees_beyond_zones_and_chunks(case in case(40).prop_map(|mut case| {
         // The same rows over and over: long runs, many zones, several chunks.
         let rows = case.table.rows;
         let times = 70_000usize.checked_div(rows).map_or(0, |times| times + 1);
