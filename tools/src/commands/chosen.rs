@@ -12,7 +12,7 @@ use semver::Version;
 use serde::Serialize;
 
 use super::publish::PublishArguments;
-use crate::convert::outline::{Outline, with_groups_above};
+use crate::convert::footer::column_names::{ColumnNames, with_groups_above};
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
@@ -85,7 +85,7 @@ impl Chosen {
             };
             return Ok(Chosen::new(choices));
         };
-        let outline = Outline::read(&arguments.parquet)?;
+        let outline = ColumnNames::read(&arguments.parquet)?;
         let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
         let dropped: HashSet<&str> = drop.iter().map(String::as_str).collect();
         let is_dropped = |name: &&String| with_groups_above(name).any(|name| dropped.contains(name));

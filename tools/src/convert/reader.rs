@@ -13,13 +13,16 @@ use parquet::column::page::PageReader;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::branch::Branch;
-use super::columns::OutputColumn;
-use super::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE, TEXT_BATCH_BYTES};
-use super::meter::{LeafCost, Meter};
-use super::pages::CheckedGroup;
-use super::plan::{DAMAGED, Plan, Refusal};
+use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE};
+use crate::convert::pages::CheckedGroup;
+use crate::convert::pages::batch_budget::{BatchBudget, LeafCost};
+use crate::convert::plan::{DAMAGED, ErrorContext, Plan};
+use crate::convert::schema::flatten::OutputColumn;
+use crate::convert::schema::projection::Projection;
 use crate::failure::Failure;
+
+/// Bytes that a batch of texts may take if the memory limit allows it, however little the footer promises.
+const TEXT_BATCH_BYTES: u64 = 48 * 1024 * 1024;
 
 /// Rows of one column.
 pub struct Batch {
@@ -41,17 +44,18 @@ pub fn read_column(
     batch_bytes: u64,
     mut visit: impl FnMut(&Batch) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let refuse = Refusal::of(&plan.source);
+    let context = ErrorContext::of(&plan.source);
     let mut first_row = 0;
     for (index, group) in plan.metadata().row_groups().iter().enumerate() {
         let section = format!("column `{}`, row group {index}", column.spec.name);
         let expected = group.num_rows().unsigned_abs();
-        let reading = GroupReading { plan, column, group, first_row, batch_bytes, section, refuse: &refuse };
+        let reading =
+            GroupReading { plan, column, group, first_row, batch_bytes, section, context: &context };
         let rows = reading.read(&mut visit)?;
         if rows != expected {
             let found =
                 if rows > expected { "more".to_owned() } else { format!("{} fewer", expected - rows) };
-            return Err(refuse.because(&reading.section, format!("{expected} rows"), found, DAMAGED));
+            return Err(context.refusal(&reading.section, format!("{expected} rows"), found, DAMAGED));
         }
         first_row += rows;
     }
@@ -66,7 +70,7 @@ struct GroupReading<'a> {
     first_row: u64,
     batch_bytes: u64,
     section: String,
-    refuse: &'a Refusal,
+    context: &'a ErrorContext,
 }
 
 /// How far reading came with batches of one length.
@@ -96,21 +100,21 @@ impl GroupReading<'_> {
         rows: usize,
         visit: &mut impl FnMut(&Batch) -> Result<(), Failure>,
     ) -> Result<Progress, Failure> {
-        let meter = Meter::new(&self.costs(), self.batch_bytes, rows as u64, *done);
-        let mut reader = self.refuse.decode(&self.section, || self.open(rows, *done, &meter))?;
+        let budget = BatchBudget::new(&self.costs(), self.batch_bytes, rows as u64, *done);
+        let mut reader = self.context.decode(&self.section, || self.open(rows, *done, &budget))?;
         while *done <= self.group.num_rows().unsigned_abs() {
-            if !meter.begin() {
+            if !budget.begin() {
                 return Ok(Progress::TooMuch);
             }
-            let next = self.refuse.decode(&self.section, || reader.next().transpose().map_err(Into::into));
-            if meter.is_over() {
+            let next = self.context.decode(&self.section, || reader.next().transpose().map_err(Into::into));
+            if budget.is_over() {
                 return Ok(Progress::TooMuch);
             }
             let Some(batch) = next? else { break };
             let found =
                 batch.columns().first().and_then(|array| unwrap_structs(array, self.column.struct_depth()));
             let Some((array, nulls)) = found else {
-                return Err(self.refuse.because(&self.section, "values".into(), "none".into(), DAMAGED));
+                return Err(self.context.refusal(&self.section, "values".into(), "none".into(), DAMAGED));
             };
             let batch = Batch { array, nulls, first_row: self.first_row + *done };
             *done += batch.array.len() as u64;
@@ -125,12 +129,12 @@ impl GroupReading<'_> {
         &self,
         rows: usize,
         done: u64,
-        meter: &Meter,
+        budget: &BatchBudget,
     ) -> parquet::errors::Result<ParquetRecordBatchReader> {
-        let checked = self.checked(meter);
+        let checked = self.checked(budget);
         let reading = self.plan.reading(checked.as_keys);
         let root = reading.metadata().file_metadata().schema_descr().root_schema();
-        let branch = Branch::to(&self.column.path, root, reading.schema().fields())?;
+        let branch = Projection::of_path(&self.column.path, root, reading.schema().fields())?;
         let levels =
             parquet_to_arrow_field_levels(&branch.schema, ProjectionMask::all(), Some(&branch.fields))?;
         let selection = (done > 0).then(|| {
@@ -142,7 +146,7 @@ impl GroupReading<'_> {
         ParquetRecordBatchReader::try_new_with_row_groups(&levels, &checked, rows, selection)
     }
 
-    fn checked(&self, meter: &Meter) -> CheckedGroup<'_> {
+    fn checked(&self, budget: &BatchBudget) -> CheckedGroup<'_> {
         let as_keys = self.chunks().all(|(_, chunk)| {
             !self.column.nested && is_text(chunk.column_descr()) && is_all_dictionary(chunk)
         });
@@ -152,7 +156,7 @@ impl GroupReading<'_> {
             group: self.group,
             leaves: self.column.leaves(),
             as_keys,
-            meter: meter.clone(),
+            budget: budget.clone(),
         }
     }
 
@@ -179,16 +183,16 @@ impl GroupReading<'_> {
 
     /// The refusal of a row that alone takes more than a batch may.
     fn refuse_row(&self, row: u64) -> Result<Failure, Failure> {
-        let meter = Meter::new(&self.costs(), u64::MAX, 1, row);
-        let checked = self.checked(&meter);
+        let budget = BatchBudget::new(&self.costs(), u64::MAX, 1, row);
+        let checked = self.checked(&budget);
         for (number, (leaf, _)) in self.chunks().enumerate() {
-            self.refuse.decode(&self.section, || {
+            self.context.decode(&self.section, || {
                 let mut pages = checked.pages(leaf)?;
-                while !meter.is_complete(number) && pages.get_next_page()?.is_some() {}
+                while !budget.is_complete(number) && pages.get_next_page()?.is_some() {}
                 Ok(())
             })?;
         }
-        let (bytes, name) = (meter.used(), &self.column.spec.name);
+        let (bytes, name) = (budget.used(), &self.column.spec.name);
         let section = format!("column `{name}`, row {}", self.first_row + row);
         let bound = self.batch_bytes;
         let expected = format!("a value of at most {bound} bytes in memory under this --memory-limit");
@@ -199,7 +203,7 @@ impl GroupReading<'_> {
         } else {
             format!("no value may take more than {most}: leave the column out with --drop {name}")
         };
-        Ok(self.refuse.because(&section, expected, bytes.to_string(), &remedy))
+        Ok(self.context.refusal(&section, expected, bytes.to_string(), &remedy))
     }
 }
 
@@ -242,7 +246,7 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
 }
 
 /// Whether values become texts by being printed.
-pub fn is_printed(plan: &Plan, column: &OutputColumn) -> bool {
+pub fn is_encoded_as_text(plan: &Plan, column: &OutputColumn) -> bool {
     let schema = plan.metadata().file_metadata().schema_descr();
     column.nested || !column.leaves().all(|leaf| is_text(&schema.column(leaf)))
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use mercato_format::{ColumnReport, TableSummary};
 use serde::Serialize;
 
-use super::Conversion;
-use super::plan::Plan;
+use crate::convert::Conversion;
+use crate::convert::plan::Plan;
 
 /// A part of the work that is timed on its own.
 #[derive(Clone, Copy, Debug)]
@@ -28,21 +28,21 @@ pub(super) enum Phase {
 
 /// The clock of a conversion and what each phase took.
 #[derive(Debug)]
-pub(super) struct Clocks {
+pub(super) struct PhaseTimer {
     begun: Instant,
     nanoseconds: [AtomicU64; 6],
 }
 
-impl Clocks {
-    pub(super) fn start() -> Clocks {
-        Clocks { begun: Instant::now(), nanoseconds: Default::default() }
+impl PhaseTimer {
+    pub(super) fn start() -> PhaseTimer {
+        PhaseTimer { begun: Instant::now(), nanoseconds: Default::default() }
     }
 
     pub(super) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    pub(super) fn note(&self, phase: Phase, took: Duration) {
+    pub(super) fn record(&self, phase: Phase, took: Duration) {
         if let Some(counter) = self.nanoseconds.get(phase as usize) {
             counter.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
@@ -135,9 +135,9 @@ impl Report {
         conversion: &Conversion,
         summary: &TableSummary,
         columns: Vec<ColumnReport>,
-        clocks: &Clocks,
+        timer: &PhaseTimer,
     ) -> Report {
-        let total = clocks.elapsed().as_secs_f64();
+        let total = timer.elapsed().as_secs_f64();
         let lines = plan.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
             name: report.name,
             r#type: column.spec.kind.logical().name(),
@@ -160,12 +160,12 @@ impl Report {
             bytes_out: summary.file_bytes,
             seconds: Seconds {
                 total,
-                plan: clocks.seconds(Phase::Plan),
-                read: clocks.seconds(Phase::Read),
-                build: clocks.seconds(Phase::Build),
-                append: clocks.seconds(Phase::Append),
-                derive: clocks.seconds(Phase::Derive),
-                commit: clocks.seconds(Phase::Commit),
+                plan: timer.seconds(Phase::Plan),
+                read: timer.seconds(Phase::Read),
+                build: timer.seconds(Phase::Build),
+                append: timer.seconds(Phase::Append),
+                derive: timer.seconds(Phase::Derive),
+                commit: timer.seconds(Phase::Commit),
             },
             fingerprint: summary.fingerprint.to_string(),
             warnings: plan.warnings.clone(),

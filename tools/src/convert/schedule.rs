@@ -36,7 +36,7 @@ pub struct Bounds {
 }
 
 /// Something built that may have to wait.
-pub trait Waiting: Send {
+pub trait MemoryUse: Send {
     /// Bytes it holds in memory.
     fn memory_bytes(&self) -> u64;
 }
@@ -46,7 +46,7 @@ pub trait Waiting: Send {
 ///
 /// # Errors
 /// The first failure; nothing more is begun after it.
-pub fn run<T: Waiting, E: Send>(
+pub fn run<T: MemoryUse, E: Send>(
     jobs: Vec<Job>,
     bounds: Bounds,
     build: impl Fn(usize, u64) -> Result<T, E> + Sync,
@@ -54,14 +54,14 @@ pub fn run<T: Waiting, E: Send>(
     append: impl FnMut(T) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let queue = Queue::new(jobs, bounds);
-    let line = Mutex::new(Line { append, next: 0, held: HashMap::new(), held_bytes: 0 });
+    let finished = Mutex::new(ReorderBuffer { append, next: 0, held: HashMap::new(), held_bytes: 0 });
     std::thread::scope(|scope| {
         for _ in 0..bounds.threads.max(1) {
             scope.spawn(|| {
-                while let Some((column, budget, taken)) = queue.take() {
+                while let Some((column, budget, reserved)) = queue.acquire() {
                     let outcome = build(column, budget)
-                        .and_then(|built| lock(&line).arrive(column, built, bounds.waiting_bytes, &spill));
-                    queue.give_back(taken, outcome.err());
+                        .and_then(|built| lock(&finished).push(column, built, bounds.waiting_bytes, &spill));
+                    queue.release(reserved, outcome.err());
                 }
             });
         }
@@ -103,7 +103,7 @@ impl<E> Queue<E> {
 
     /// The largest job that fits the free memory, with the memory for building it and for all of it; waits while none
     /// does. Nothing at the end or after a failure.
-    fn take(&self) -> Option<(usize, u64, u64)> {
+    fn acquire(&self) -> Option<(usize, u64, u64)> {
         let mut state = lock(&self.state);
         loop {
             if state.failure.is_some() || state.waiting.is_empty() {
@@ -116,18 +116,18 @@ impl<E> Queue<E> {
             if let Some(job) = next.and_then(|key| state.waiting.remove(&key)) {
                 let budget = job.wanted_bytes.min(free.saturating_sub(job.reading_bytes));
                 let budget = budget.max(self.budget_bytes_min);
-                let taken = free.min(budget.saturating_add(job.reading_bytes));
-                state.free_bytes = free - taken;
+                let reserved = free.min(budget.saturating_add(job.reading_bytes));
+                state.free_bytes = free - reserved;
                 state.running += 1;
-                return Some((job.column, budget, taken));
+                return Some((job.column, budget, reserved));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn give_back(&self, taken: u64, failure: Option<E>) {
+    fn release(&self, reserved: u64, failure: Option<E>) {
         let mut state = lock(&self.state);
-        state.free_bytes = state.free_bytes.saturating_add(taken);
+        state.free_bytes = state.free_bytes.saturating_add(reserved);
         state.running -= 1;
         state.failure = state.failure.take().or(failure);
         self.changed.notify_all();
@@ -138,16 +138,16 @@ impl<E> Queue<E> {
     }
 }
 
-/// Finished columns, put in line.
-struct Line<T, A> {
+/// Finished columns, put in finished.
+struct ReorderBuffer<T, A> {
     append: A,
     next: usize,
     held: HashMap<usize, T>,
     held_bytes: u64,
 }
 
-impl<T: Waiting, E, A: FnMut(T) -> Result<(), E>> Line<T, A> {
-    fn arrive(
+impl<T: MemoryUse, E, A: FnMut(T) -> Result<(), E>> ReorderBuffer<T, A> {
+    fn push(
         &mut self,
         column: usize,
         mut built: T,
@@ -186,7 +186,7 @@ mod tests {
 
     struct Built(usize, u64);
 
-    impl Waiting for Built {
+    impl MemoryUse for Built {
         fn memory_bytes(&self) -> u64 {
             self.1
         }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::chunk::{Chunk, HeaderReader};
+use crate::convert::pages::column_chunk::{ColumnChunk, HeaderReader};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
@@ -31,19 +31,19 @@ impl Source {
     /// The operating system's, and a refusal of anything that is no regular file.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
-        let facts = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
-        if !facts.is_file() {
+        let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
+        if !attributes.is_file() {
             return Err(Failure::Refused {
                 file: path.display().to_string(),
                 section: "file".into(),
                 expected: "a regular file".into(),
-                found: if facts.is_dir() { "a directory".into() } else { "a device or pipe".into() },
+                found: if attributes.is_dir() { "a directory".into() } else { "a device or pipe".into() },
                 remedy: "name one Parquet file; copy a pipe to a file first".into(),
             });
         }
         Ok(Source {
             file: Arc::new(file),
-            length: facts.len(),
+            length: attributes.len(),
             path: Arc::new(path.to_path_buf()),
             interruption: interruption.clone(),
         })
@@ -70,7 +70,7 @@ impl Source {
     /// Whether `path` leads to this very file.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
-        let identity = |facts: std::fs::Metadata| (facts.dev(), facts.ino());
+        let identity = |attributes: std::fs::Metadata| (attributes.dev(), attributes.ino());
         match (self.file.metadata(), std::fs::metadata(path)) {
             (Ok(own), Ok(other)) => identity(own) == identity(other),
             _ => false,
@@ -108,7 +108,7 @@ impl ChunkReader for Source {
     type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        Chunk::new(self, 0..self.length).get_read(start)
+        ColumnChunk::new(self, 0..self.length).get_read(start)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {

@@ -10,20 +10,20 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 const UNCOUNTED_HEADER_BYTES_MAX: u64 = 100;
 const COUNTED_SINCE: [u64; 3] = [1, 2, 9];
 
-/// The facts of a footer with every chunk beginning where its first page does.
+/// The metadata of a footer with every chunk beginning where its first page does.
 ///
 /// # Errors
-/// When the Parquet library refuses the changed facts.
-pub fn with_true_starts(facts: ParquetMetaData) -> Result<ParquetMetaData> {
+/// When the Parquet library refuses the changed metadata.
+pub fn with_true_starts(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
     let is_false = |chunk: &ColumnChunkMetaData| {
         let (dictionary, data) = (chunk.dictionary_page_offset(), chunk.data_page_offset());
         // Of a column without rows some writers keep a dictionary and say 0 where its data would be.
         dictionary.is_some_and(|start| start == 0 || (data > 0 && start > data))
     };
-    if !facts.row_groups().iter().any(|group| group.columns().iter().any(is_false)) {
-        return Ok(facts);
+    if !metadata.row_groups().iter().any(|group| group.columns().iter().any(is_false)) {
+        return Ok(metadata);
     }
-    let mut builder = facts.into_builder();
+    let mut builder = metadata.into_builder();
     let groups = builder.take_row_groups().into_iter().map(|group| {
         let chunks = group.columns().iter().map(|chunk| match is_false(chunk) {
             true => chunk.clone().into_builder().set_dictionary_page_offset(None).build(),
@@ -45,8 +45,8 @@ pub fn range(chunk: &ColumnChunkMetaData) -> Range<u64> {
 
 /// Bytes that may follow the chunk's counted ones; 0 for all writers but old ones.
 #[must_use]
-pub fn uncounted_bytes(facts: &ParquetMetaData) -> u64 {
-    match facts.file_metadata().created_by() {
+pub fn uncounted_bytes(metadata: &ParquetMetaData) -> u64 {
+    match metadata.file_metadata().created_by() {
         Some(writer) if is_uncounted(writer) => UNCOUNTED_HEADER_BYTES_MAX,
         _ => 0,
     }

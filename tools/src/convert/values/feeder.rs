@@ -11,10 +11,12 @@ use arrow::datatypes::{
 };
 use mercato_format::{ColumnBuilder, FormatError};
 
-use super::columns::{LeafTag, OutputColumn, time_unit};
-use super::limits::{PRINTED_BYTES, VALUE_BYTES_MAX};
-use super::nested::{NestedError, Printer};
-use super::texts::{TextArena, around_midnight, push_base64, push_interval, push_time, push_uuid};
+use crate::convert::limits::{ENCODED_BYTES, VALUE_BYTES_MAX};
+use crate::convert::schema::flatten::{LeafTag, OutputColumn, time_unit};
+use crate::convert::values::nested::{NestedEncoder, NestedError};
+use crate::convert::values::texts::{
+    TextArena, around_midnight, push_base64, push_interval, push_time, push_uuid,
+};
 
 const DAY_MILLISECONDS: i64 = 86_400_000;
 
@@ -71,13 +73,13 @@ impl Feeder {
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::List(_)
-            | DataType::Map(..) => self.printed_texts(builder, column, array, nulls),
+            | DataType::Map(..) => self.encoded_texts(builder, column, array, nulls),
             _ => integers(builder, array, nulls),
         }
     }
 
     /// Values that become texts by being printed, through the arena.
-    fn printed_texts(
+    fn encoded_texts(
         &mut self,
         builder: &mut ColumnBuilder,
         column: &OutputColumn,
@@ -85,7 +87,7 @@ impl Feeder {
         nulls: Option<&NullBuffer>,
     ) -> Result<(), FeedError> {
         self.arena.clear();
-        let printer = ValuePrinter::new(array, &column.tags).map_err(|error| refused(0, &error))?;
+        let printer = ValueEncoder::new(array, &column.tags).map_err(|error| refused(0, &error))?;
         for row in 0..array.len() {
             if nulls.is_some_and(|nulls| nulls.is_null(row)) {
                 self.arena.push_null();
@@ -95,15 +97,15 @@ impl Feeder {
             if self.arena.end_text() > VALUE_BYTES_MAX {
                 return Err(refused(row, &NestedError::TooLong));
             }
-            if self.arena.byte_length() >= PRINTED_BYTES {
-                self.hand_on(builder)?;
+            if self.arena.byte_length() >= ENCODED_BYTES {
+                self.flush(builder)?;
             }
         }
-        self.hand_on(builder)
+        self.flush(builder)
     }
 
     /// Moves the texts printed so far into the column.
-    fn hand_on(&mut self, builder: &mut ColumnBuilder) -> Result<(), FeedError> {
+    fn flush(&mut self, builder: &mut ColumnBuilder) -> Result<(), FeedError> {
         let texts = self.arena.iter().map_err(|error| FeedError::Type(error.to_string()))?;
         builder.extend_texts(texts)?;
         self.arena.clear();
@@ -116,32 +118,32 @@ fn refused(row: usize, error: &NestedError) -> FeedError {
 }
 
 /// How the values of an array become text.
-enum ValuePrinter<'a> {
+enum ValueEncoder<'a> {
     Bytes(&'a dyn Array, LeafTag),
     Times(Vec<i64>, mercato_format::TimeUnit),
-    Json(Printer<'a>),
+    Json(NestedEncoder<'a>),
 }
 
-impl<'a> ValuePrinter<'a> {
-    fn new(array: &'a ArrayRef, tags: &[LeafTag]) -> Result<ValuePrinter<'a>, NestedError> {
+impl<'a> ValueEncoder<'a> {
+    fn new(array: &'a ArrayRef, tags: &[LeafTag]) -> Result<ValueEncoder<'a>, NestedError> {
         Ok(match array.data_type() {
             DataType::Binary | DataType::FixedSizeBinary(_) => {
-                ValuePrinter::Bytes(array.as_ref(), tags.first().copied().unwrap_or(LeafTag::None))
+                ValueEncoder::Bytes(array.as_ref(), tags.first().copied().unwrap_or(LeafTag::None))
             }
             DataType::Time32(unit) | DataType::Time64(unit) => {
                 let mut units = times(array, *unit);
                 if tags.first() == Some(&LeafTag::UtcTime) {
                     units.iter_mut().for_each(|units| *units = around_midnight(*units, time_unit(*unit)));
                 }
-                ValuePrinter::Times(units, time_unit(*unit))
+                ValueEncoder::Times(units, time_unit(*unit))
             }
-            _ => ValuePrinter::Json(Printer::new(array, &mut tags.iter())?),
+            _ => ValueEncoder::Json(NestedEncoder::new(array, &mut tags.iter())?),
         })
     }
 
     fn push(&self, row: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
         match self {
-            ValuePrinter::Bytes(array, tag) => {
+            ValueEncoder::Bytes(array, tag) => {
                 let bytes = bytes_at(*array, row);
                 match tag {
                     LeafTag::Uuid => push_uuid(out, bytes),
@@ -150,7 +152,7 @@ impl<'a> ValuePrinter<'a> {
                 }
                 Ok(())
             }
-            ValuePrinter::Times(values, unit) => {
+            ValueEncoder::Times(values, unit) => {
                 let units = values.get(row).copied().unwrap_or(-1);
                 if push_time(out, units, *unit) {
                     Ok(())
@@ -158,7 +160,7 @@ impl<'a> ValuePrinter<'a> {
                     Err(NestedError::Value(format!("a time of day outside the day ({units})")))
                 }
             }
-            ValuePrinter::Json(printer) => printer.push(row, out.len(), out),
+            ValueEncoder::Json(printer) => printer.push(row, out.len(), out),
         }
     }
 }

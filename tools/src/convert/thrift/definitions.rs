@@ -1,16 +1,16 @@
 //! What `parquet.thrift` says of the fields of a footer and of a page header. Fields that are not here may be
 //! anything. Knows no byte.
 
-use super::thrift::Form::{List, Plain, Struct};
-use super::thrift::{Form, Kind};
+use crate::convert::thrift::ThriftType::{List, Plain, Struct};
+use crate::convert::thrift::{ThriftType, WireType};
 
-const NUMBER: Form = Plain(Kind::Integer);
-const TEXT: Form = Plain(Kind::Binary);
-const FLAG: Form = Plain(Kind::Boolean);
-const NOTHING: Form = Struct(&[]);
+const NUMBER: ThriftType = Plain(WireType::Integer);
+const TEXT: ThriftType = Plain(WireType::Binary);
+const FLAG: ThriftType = Plain(WireType::Boolean);
+const NOTHING: ThriftType = Struct(&[]);
 
 /// `FileMetaData`.
-pub const FOOTER: Form = Struct(&[
+pub const FOOTER: ThriftType = Struct(&[
     (1, NUMBER),
     (2, List(&SCHEMA_ELEMENT)),
     (3, NUMBER),
@@ -23,7 +23,7 @@ pub const FOOTER: Form = Struct(&[
 ]);
 
 /// `PageHeader`.
-pub const PAGE_HEADER: Form = Struct(&[
+pub const PAGE_HEADER: ThriftType = Struct(&[
     (1, NUMBER),
     (2, NUMBER),
     (3, NUMBER),
@@ -34,7 +34,7 @@ pub const PAGE_HEADER: Form = Struct(&[
     (8, DATA_PAGE_V2),
 ]);
 
-const DATA_PAGE_V2: Form = Struct(&[
+const DATA_PAGE_V2: ThriftType = Struct(&[
     (1, NUMBER),
     (2, NUMBER),
     (3, NUMBER),
@@ -45,7 +45,7 @@ const DATA_PAGE_V2: Form = Struct(&[
     (8, STATISTICS),
 ]);
 
-const STATISTICS: Form = Struct(&[
+const STATISTICS: ThriftType = Struct(&[
     (1, TEXT),
     (2, TEXT),
     (3, NUMBER),
@@ -57,7 +57,7 @@ const STATISTICS: Form = Struct(&[
     (9, NUMBER),
 ]);
 
-const SCHEMA_ELEMENT: Form = Struct(&[
+const SCHEMA_ELEMENT: ThriftType = Struct(&[
     (1, NUMBER),
     (2, NUMBER),
     (3, NUMBER),
@@ -70,7 +70,7 @@ const SCHEMA_ELEMENT: Form = Struct(&[
     (10, LOGICAL_TYPE),
 ]);
 
-const LOGICAL_TYPE: Form = Struct(&[
+const LOGICAL_TYPE: ThriftType = Struct(&[
     (1, NOTHING),
     (2, NOTHING),
     (3, NOTHING),
@@ -79,24 +79,24 @@ const LOGICAL_TYPE: Form = Struct(&[
     (6, NOTHING),
     (7, TIME),
     (8, TIME),
-    (10, Struct(&[(1, Plain(Kind::Byte)), (2, FLAG)])),
+    (10, Struct(&[(1, Plain(WireType::Byte)), (2, FLAG)])),
     (11, NOTHING),
     (12, NOTHING),
     (13, NOTHING),
     (14, NOTHING),
     (15, NOTHING),
-    (16, Struct(&[(1, Plain(Kind::Byte))])),
+    (16, Struct(&[(1, Plain(WireType::Byte))])),
     (17, Struct(&[(1, TEXT)])),
     (18, Struct(&[(1, TEXT), (2, NUMBER)])),
 ]);
 
-const TIME: Form = Struct(&[(1, FLAG), (2, Struct(&[(1, NOTHING), (2, NOTHING), (3, NOTHING)]))]);
+const TIME: ThriftType = Struct(&[(1, FLAG), (2, Struct(&[(1, NOTHING), (2, NOTHING), (3, NOTHING)]))]);
 
-const KEY_VALUE: Form = Struct(&[(1, TEXT), (2, TEXT)]);
+const KEY_VALUE: ThriftType = Struct(&[(1, TEXT), (2, TEXT)]);
 
-const COLUMN_ORDER: Form = Struct(&[(1, NOTHING), (2, NOTHING)]);
+const COLUMN_ORDER: ThriftType = Struct(&[(1, NOTHING), (2, NOTHING)]);
 
-const ROW_GROUP: Form = Struct(&[
+const ROW_GROUP: ThriftType = Struct(&[
     (1, List(&COLUMN_CHUNK)),
     (2, NUMBER),
     (3, NUMBER),
@@ -106,7 +106,7 @@ const ROW_GROUP: Form = Struct(&[
     (7, NUMBER),
 ]);
 
-const COLUMN_CHUNK: Form = Struct(&[
+const COLUMN_CHUNK: ThriftType = Struct(&[
     (1, TEXT),
     (2, NUMBER),
     (3, COLUMN_METADATA),
@@ -118,7 +118,7 @@ const COLUMN_CHUNK: Form = Struct(&[
     (9, TEXT),
 ]);
 
-const COLUMN_METADATA: Form = Struct(&[
+const COLUMN_METADATA: ThriftType = Struct(&[
     (1, NUMBER),
     (2, List(&NUMBER)),
     (3, List(&TEXT)),
@@ -138,7 +138,7 @@ const COLUMN_METADATA: Form = Struct(&[
     (17, Struct(&[(1, BOX), (2, List(&NUMBER))])),
 ]);
 
-const BOX: Form = {
-    const SIDE: Form = Plain(Kind::Double);
+const BOX: ThriftType = {
+    const SIDE: ThriftType = Plain(WireType::Double);
     Struct(&[(1, SIDE), (2, SIDE), (3, SIDE), (4, SIDE), (5, SIDE), (6, SIDE), (7, SIDE), (8, SIDE)])
 };

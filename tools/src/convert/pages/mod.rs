@@ -5,6 +5,13 @@
 //! The layout is that of the "Encodings" document of the Parquet format. Every data page is weighed, so that a batch that
 //! would take too much is known before it is decoded. Knows no value.
 
+pub mod batch_budget;
+pub mod column_chunk;
+mod decoded_size;
+mod delta_binary_packed;
+pub mod headers;
+mod repetition_levels;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,11 +23,11 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use super::chunk::Chunk;
-use super::meter::Meter;
-use super::source::Source;
-use super::weight::LeafFacts;
-use super::{packed, placement};
+use crate::convert::footer::chunk_offsets;
+use crate::convert::pages::batch_budget::BatchBudget;
+use crate::convert::pages::column_chunk::ColumnChunk;
+use crate::convert::pages::decoded_size::LeafProperties;
+use crate::convert::source::Source;
 
 /// One row group of a file.
 pub struct CheckedGroup<'f> {
@@ -35,7 +42,7 @@ pub struct CheckedGroup<'f> {
     /// Whether texts are read as keys into their dictionary.
     pub as_keys: bool,
     /// What weighs the pages.
-    pub meter: Meter,
+    pub budget: BatchBudget,
 }
 
 impl CheckedGroup<'_> {
@@ -46,17 +53,17 @@ impl CheckedGroup<'_> {
     pub fn pages(&self, column: usize) -> Result<CheckedPages> {
         let chunk = self.group.columns().get(column);
         let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
-        let range = placement::range(chunk);
-        let uncounted = placement::uncounted_bytes(self.metadata);
+        let range = chunk_offsets::range(chunk);
+        let uncounted = chunk_offsets::uncounted_bytes(self.metadata);
         let uncounted = uncounted.min(self.source.byte_length().saturating_sub(range.end));
         let longer = chunk.compressed_size().saturating_add_unsigned(uncounted);
         let values_left = (uncounted > 0).then_some(chunk.num_values().unsigned_abs());
         let chunk = chunk.clone().into_builder().set_total_compressed_size(longer).build()?;
-        let bytes = Arc::new(Chunk::new(self.source, range.start..range.end + uncounted));
+        let bytes = Arc::new(ColumnChunk::new(self.source, range.start..range.end + uncounted));
         let pages = SerializedPageReader::new(bytes, &chunk, self.num_rows(), None)?;
-        let facts = LeafFacts::of(chunk.column_descr(), self.as_keys);
+        let metadata = LeafProperties::of(chunk.column_descr(), self.as_keys);
         let leaf = column.saturating_sub(self.leaves.start);
-        Ok(CheckedPages { pages, facts, values_left, meter: self.meter.clone(), leaf })
+        Ok(CheckedPages { pages, metadata, values_left, budget: self.budget.clone(), leaf })
     }
 }
 
@@ -96,11 +103,11 @@ impl PageIterator for OneChunk {}
 
 /// The pages of one leaf in order.
 pub struct CheckedPages {
-    pages: SerializedPageReader<Chunk>,
-    facts: LeafFacts,
+    pages: SerializedPageReader<ColumnChunk>,
+    metadata: LeafProperties,
     /// Values that follow, where the footer does not say how far the pages go.
     values_left: Option<u64>,
-    meter: Meter,
+    budget: BatchBudget,
     /// Number of the leaf in its column.
     leaf: usize,
 }
@@ -133,18 +140,18 @@ impl PageReader for CheckedPages {
         if found.is_data_page() {
             self.pass(found.num_values().into());
         }
-        check(found, self.facts.has_levels()).map_err(|fault| ParquetError::General(fault.to_owned()))?;
-        if !self.facts.is_as_announced(found) {
+        check(found, self.metadata.has_levels()).map_err(|fault| ParquetError::General(fault.to_owned()))?;
+        if !self.metadata.has_expected_encoding(found) {
             let fault = "a page in another encoding than the footer announces";
             return Err(ParquetError::General(fault.to_owned()));
         }
-        if !self.facts.holds_its_entries(found) {
+        if !self.metadata.has_room_for_entries(found) {
             return Err(ParquetError::General(
                 "a dictionary with more entries than its bytes hold".to_owned(),
             ));
         }
-        let weight = self.facts.weigh(found);
-        if weight.is_some_and(|weight| !self.meter.page(self.leaf, weight)) {
+        let weight = self.metadata.measure(found);
+        if weight.is_some_and(|weight| !self.budget.page(self.leaf, weight)) {
             return Err(ParquetError::General("more in one batch than its memory holds".to_owned()));
         }
         Ok(page)
@@ -159,7 +166,7 @@ impl PageReader for CheckedPages {
         self.pass(rows.as_ref().and_then(|page| page.num_levels).unwrap_or(0) as u64);
         let rows = rows.and_then(|page| page.num_rows.or(page.num_levels));
         self.pages.skip_next_page()?;
-        self.meter.skip(self.leaf, rows.unwrap_or(0) as u64);
+        self.budget.skip(self.leaf, rows.unwrap_or(0) as u64);
         Ok(())
     }
 
@@ -210,9 +217,9 @@ fn behind_levels(bytes: &[u8], encoding: Encoding) -> Checked<&[u8]> {
 
 /// The lengths that stand before packed texts: one list, or those of the shared beginnings and those of the rest.
 fn check_lengths(values: &[u8], encoding: Encoding, most: u64) -> Checked<()> {
-    let rest = packed::visit(values, most, drop)?;
+    let rest = delta_binary_packed::visit(values, most, drop)?;
     if encoding == Encoding::DELTA_BYTE_ARRAY {
-        packed::visit(rest, most, drop)?;
+        delta_binary_packed::visit(rest, most, drop)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Takes converted types that `parquet.thrift` does not have out of a footer: the leaf is then read as what it is
 //! stored as, which is what other readers do, while the Parquet library refuses the whole file. Knows no type.
 
-use super::thrift::{Cursor, Fault, Kind};
+use crate::convert::thrift::{Cursor, ThriftError, WireType};
 
 const FIELD_SCHEMA: i64 = 2;
 const FIELD_CONVERTED_TYPE: i64 = 6;
@@ -12,12 +12,12 @@ const CONVERTED_TYPE_MAX: i64 = 21;
 ///
 /// # Errors
 /// When the bytes are no footer.
-pub fn without_unknown(footer: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+pub fn without_unknown(footer: &[u8]) -> Result<Option<Vec<u8>>, ThriftError> {
     let mut cursor = Cursor { bytes: footer };
     let (mut field, mut out, mut kept_to) = (0, Vec::new(), 0);
-    while let Some(kind) = cursor.field(&mut field)? {
-        if field != FIELD_SCHEMA || kind != Kind::List {
-            cursor.skip(kind)?;
+    while let Some(wire_type) = cursor.field(&mut field)? {
+        if field != FIELD_SCHEMA || wire_type != WireType::List {
+            cursor.skip(wire_type)?;
             continue;
         }
         let (count, _) = cursor.list()?;
@@ -38,13 +38,13 @@ pub fn without_unknown(footer: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
 }
 
 /// Passes a schema element; its bytes without the field where that is unknown.
-fn element_without_unknown(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, Fault> {
+fn element_without_unknown(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, ThriftError> {
     let (mut field, mut last, mut out, mut unknown) = (0, 0, Vec::new(), false);
     loop {
         let head = cursor.bytes.first().copied().unwrap_or(0);
-        let Some(kind) = cursor.field(&mut field)? else { break };
+        let Some(wire_type) = cursor.field(&mut field)? else { break };
         let value = cursor.bytes;
-        cursor.skip(kind)?;
+        cursor.skip(wire_type)?;
         if field == FIELD_CONVERTED_TYPE
             && !(0..=CONVERTED_TYPE_MAX).contains(&Cursor { bytes: value }.signed()?)
         {
@@ -59,12 +59,12 @@ fn element_without_unknown(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, F
     Ok(unknown.then_some(out))
 }
 
-/// The kind with the step from the field before, or with the number where that is no small step.
-fn push_head(out: &mut Vec<u8>, kind: u8, last: i64, field: i64) {
+/// The wire_type with the step from the field before, or with the number where that is no small step.
+fn push_head(out: &mut Vec<u8>, wire_type: u8, last: i64, field: i64) {
     match u8::try_from(field - last) {
-        Ok(step @ 1..=15) => out.push(step << 4 | kind),
+        Ok(step @ 1..=15) => out.push(step << 4 | wire_type),
         _ => {
-            out.push(kind);
+            out.push(wire_type);
             let mut rest = ((field << 1) ^ (field >> 63)).cast_unsigned();
             while rest >= 0x80 {
                 out.push(u8::try_from(rest & 0x7f).unwrap_or(0) | 0x80);

@@ -65,46 +65,46 @@ pub struct Flattened {
 /// Flattens all fields, leaving out those named in `drop` by the name of a column or of a struct above it.
 #[must_use]
 pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &HashSet<String>) -> Flattened {
-    let mut walk = Walk { schema, drop, next_leaf: 0, flattened: Flattened::default() };
-    walk.fields(fields, &Above::default());
+    let mut walk = Flattener { schema, drop, next_leaf: 0, flattened: Flattened::default() };
+    walk.fields(fields, &Parents::default());
     walk.flattened
 }
 
 /// What a field inherits from the structs above it.
 #[derive(Clone, Default)]
-struct Above {
+struct Parents {
     prefix: String,
     path: Vec<usize>,
     nullable: bool,
     dropped: bool,
 }
 
-struct Walk<'a> {
+struct Flattener<'a> {
     schema: &'a SchemaDescriptor,
     drop: &'a HashSet<String>,
     next_leaf: usize,
     flattened: Flattened,
 }
 
-impl Walk<'_> {
-    fn fields(&mut self, fields: &Fields, above: &Above) {
+impl Flattener<'_> {
+    fn fields(&mut self, fields: &Fields, parents: &Parents) {
         for (place, field) in fields.iter().enumerate() {
-            self.field(field, place, above);
+            self.field(field, place, parents);
         }
     }
 
-    fn field(&mut self, field: &Field, place: usize, above: &Above) {
-        let name = format!("{}{}", above.prefix, field.name());
+    fn field(&mut self, field: &Field, place: usize, parents: &Parents) {
+        let name = format!("{}{}", parents.prefix, field.name());
         let named = self.drop.contains(&name);
         if named {
             self.flattened.dropped.insert(name.clone());
         }
-        let dropped = named || above.dropped;
-        let nullable = above.nullable || field.is_nullable();
-        let path: Vec<usize> = above.path.iter().copied().chain([place]).collect();
+        let dropped = named || parents.dropped;
+        let nullable = parents.nullable || field.is_nullable();
+        let path: Vec<usize> = parents.path.iter().copied().chain([place]).collect();
         match field.data_type() {
             DataType::Struct(children) if !children.is_empty() => {
-                self.fields(children, &Above { prefix: format!("{name}."), path, nullable, dropped });
+                self.fields(children, &Parents { prefix: format!("{name}."), path, nullable, dropped });
             }
             data_type => {
                 let first_leaf = self.next_leaf;

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::levels::RowStarts;
+use crate::convert::pages::repetition_levels::RowStarts;
 
 /// Memory of one leaf of a column.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct LeafCost {
 
 /// The values of one page.
 #[derive(Clone, Debug)]
-pub struct PageWeight {
+pub struct PageValues {
     /// Where rows begin.
     pub starts: RowStarts,
     /// Bytes of the longest text.
@@ -25,7 +25,7 @@ pub struct PageWeight {
 
 /// Shared by the leaves of a column that are read together.
 #[derive(Clone, Debug)]
-pub struct Meter(Arc<Mutex<State>>);
+pub struct BatchBudget(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -45,16 +45,16 @@ struct Leaf {
     is_skipping: bool,
     /// Rows of the batch that have begun.
     rows: u64,
-    page: Option<PageWeight>,
+    page: Option<PageValues>,
 }
 
-impl Meter {
+impl BatchBudget {
     /// For batches of `rows` rows and at most `bound` bytes, after `skip` rows.
     #[must_use]
-    pub fn new(costs: &[LeafCost], bound: u64, rows: u64, skip: u64) -> Meter {
+    pub fn new(costs: &[LeafCost], bound: u64, rows: u64, skip: u64) -> BatchBudget {
         let leaf = |cost: &LeafCost| Leaf { cost: *cost, skip, is_skipping: skip > 0, rows: 0, page: None };
         let leaves = costs.iter().map(leaf).collect();
-        Meter(Arc::new(Mutex::new(State { bound, rows, used: 0, is_over: false, leaves })))
+        BatchBudget(Arc::new(Mutex::new(State { bound, rows, used: 0, is_over: false, leaves })))
     }
 
     /// Begins a batch with what is left of the present pages; whether it fits as far as that goes.
@@ -71,7 +71,7 @@ impl Meter {
     }
 
     /// Takes a new page of a leaf into account; whether the batch still fits.
-    pub fn page(&self, leaf: usize, page: PageWeight) -> bool {
+    pub fn page(&self, leaf: usize, page: PageValues) -> bool {
         let mut state = self.lock();
         if let Some(leaf) = state.leaves.get_mut(leaf) {
             leaf.page = Some(page);
@@ -135,7 +135,7 @@ impl Leaf {
     }
 }
 
-impl PageWeight {
+impl PageValues {
     fn bytes_of(&self, levels: u64, cost: LeafCost) -> u64 {
         // The buffer of texts grows by doubling.
         let texts = levels.saturating_mul(self.text_bytes_max).min(self.text_bytes).saturating_mul(2);
@@ -147,31 +147,31 @@ impl PageWeight {
 mod tests {
     use super::*;
 
-    fn page(count: u64) -> PageWeight {
-        PageWeight { starts: RowStarts::flat(count), text_bytes_max: 0, text_bytes: 0 }
+    fn page(count: u64) -> PageValues {
+        PageValues { starts: RowStarts::flat(count), text_bytes_max: 0, text_bytes: 0 }
     }
 
     #[test]
     fn a_batch_is_over_as_soon_as_its_pages_are() {
-        let meter = Meter::new(&[LeafCost { level_bytes: 10 }], 100, 8, 0);
-        assert!(meter.begin());
-        assert!(meter.page(0, page(5)), "five rows of ten bytes");
-        assert!(meter.page(0, page(20)), "three more");
-        assert!(meter.begin() && meter.begin(), "eight of the rows that are left");
-        assert!(meter.begin() && !meter.is_over());
+        let budget = BatchBudget::new(&[LeafCost { level_bytes: 10 }], 100, 8, 0);
+        assert!(budget.begin());
+        assert!(budget.page(0, page(5)), "five rows of ten bytes");
+        assert!(budget.page(0, page(20)), "three more");
+        assert!(budget.begin() && budget.begin(), "eight of the rows that are left");
+        assert!(budget.begin() && !budget.is_over());
         let mut texts = page(20);
         (texts.text_bytes_max, texts.text_bytes) = (3, 30);
-        assert!(!meter.page(0, texts), "eight rows of ten bytes and six of texts");
-        assert!(meter.is_over());
+        assert!(!budget.page(0, texts), "eight rows of ten bytes and six of texts");
+        assert!(budget.is_over());
     }
 
     #[test]
     fn leaves_share_the_bound_and_rows_that_are_skipped_cost_nothing() {
         let costs = [LeafCost { level_bytes: 10 }, LeafCost { level_bytes: 10 }];
-        let meter = Meter::new(&costs, 100, 8, 30);
-        assert!(meter.begin() && meter.page(0, page(20)) && meter.page(0, page(12)));
-        meter.skip(1, 20);
-        assert!(meter.page(1, page(16)));
-        assert!(!meter.page(0, page(20)), "two, six and now eight rows");
+        let budget = BatchBudget::new(&costs, 100, 8, 30);
+        assert!(budget.begin() && budget.page(0, page(20)) && budget.page(0, page(12)));
+        budget.skip(1, 20);
+        assert!(budget.page(1, page(16)));
+        assert!(!budget.page(0, page(20)), "two, six and now eight rows");
     }
 }

@@ -12,10 +12,10 @@ use arrow::datatypes::{
 };
 use mercato_format::{FloatWidth, TimeUnit, print, text};
 
-use super::columns::{LeafTag, time_unit};
-use super::limits::VALUE_BYTES_MAX;
-use super::scalars;
-use super::texts::{around_midnight, push_base64, push_interval, push_time, push_uuid};
+use crate::convert::limits::VALUE_BYTES_MAX;
+use crate::convert::schema::flatten::{LeafTag, time_unit};
+use crate::convert::values::feeder;
+use crate::convert::values::texts::{around_midnight, push_base64, push_interval, push_time, push_uuid};
 
 /// Why a nested value cannot be printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,16 +35,16 @@ pub enum NestedError {
 }
 
 /// Prints the values of one array; made once for a batch.
-pub struct Printer<'a> {
+pub struct NestedEncoder<'a> {
     nulls: Option<NullBuffer>,
-    body: Body<'a>,
+    body: Values<'a>,
 }
 
 /// Reads the value at a row; nothing past the last. A copy of the values would be several times the array.
 type Read<'a, V> = Box<dyn Fn(usize) -> Option<V> + 'a>;
 
 /// The values of an array in the form they are printed from.
-enum Body<'a> {
+enum Values<'a> {
     Null,
     Boolean(&'a BooleanBuffer),
     Integer(Read<'a, i128>),
@@ -56,13 +56,13 @@ enum Body<'a> {
     Time(Read<'a, i64>, TimeUnit),
     Text(&'a StringArray),
     Bytes(&'a dyn Array, LeafTag),
-    List(&'a OffsetBuffer<i32>, Box<Printer<'a>>),
-    Object(&'a OffsetBuffer<i32>, &'a StringArray, Box<Printer<'a>>),
-    Pairs(&'a OffsetBuffer<i32>, Box<Printer<'a>>, Box<Printer<'a>>),
-    Struct(Vec<(Vec<u8>, Printer<'a>)>),
+    List(&'a OffsetBuffer<i32>, Box<NestedEncoder<'a>>),
+    Object(&'a OffsetBuffer<i32>, &'a StringArray, Box<NestedEncoder<'a>>),
+    Pairs(&'a OffsetBuffer<i32>, Box<NestedEncoder<'a>>, Box<NestedEncoder<'a>>),
+    Struct(Vec<(Vec<u8>, NestedEncoder<'a>)>),
 }
 
-impl<'a> Printer<'a> {
+impl<'a> NestedEncoder<'a> {
     /// A printer of `array`, whose leaves have these tags, taken from the front.
     ///
     /// # Errors
@@ -70,19 +70,19 @@ impl<'a> Printer<'a> {
     pub fn new(
         array: &'a ArrayRef,
         tags: &mut std::slice::Iter<'_, LeafTag>,
-    ) -> Result<Printer<'a>, NestedError> {
+    ) -> Result<NestedEncoder<'a>, NestedError> {
         let body = match array.data_type() {
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
-                Body::List(list.offsets(), Box::new(Printer::new(list.values(), tags)?))
+                Values::List(list.offsets(), Box::new(NestedEncoder::new(list.values(), tags)?))
             }
             DataType::Map(..) => {
                 let map = array.as_map();
-                let keys = Printer::new(map.keys(), tags)?;
-                let values = Box::new(Printer::new(map.values(), tags)?);
+                let keys = NestedEncoder::new(map.keys(), tags)?;
+                let values = Box::new(NestedEncoder::new(map.values(), tags)?);
                 match keys.body {
-                    Body::Text(keys) => Body::Object(map.offsets(), keys, values),
-                    _ => Body::Pairs(map.offsets(), Box::new(keys), values),
+                    Values::Text(keys) => Values::Object(map.offsets(), keys, values),
+                    _ => Values::Pairs(map.offsets(), Box::new(keys), values),
                 }
             }
             DataType::Struct(fields) => {
@@ -90,13 +90,13 @@ impl<'a> Printer<'a> {
                     let mut name = Vec::new();
                     text::push_json_string(&mut name, field.name().as_bytes());
                     name.push(b':');
-                    Ok((name, Printer::new(column, tags)?))
+                    Ok((name, NestedEncoder::new(column, tags)?))
                 });
-                Body::Struct(children.collect::<Result<_, NestedError>>()?)
+                Values::Struct(children.collect::<Result<_, NestedError>>()?)
             }
             _ => leaf(array, tags.next().copied().unwrap_or(LeafTag::None))?,
         };
-        Ok(Printer { nulls: array.logical_nulls(), body })
+        Ok(NestedEncoder { nulls: array.logical_nulls(), body })
     }
 
     /// Appends the JSON text of the value at `row`.
@@ -112,17 +112,17 @@ impl<'a> Printer<'a> {
             return Ok(());
         }
         match &self.body {
-            Body::List(offsets, item) => {
+            Values::List(offsets, item) => {
                 push_sequence(out, b"[]", span(offsets, row)?, |index, out| item.push(index, start, out))
             }
-            Body::Object(offsets, keys, values) => {
+            Values::Object(offsets, keys, values) => {
                 push_sequence(out, b"{}", span(offsets, row)?, |index, out| {
                     text::push_json_string(out, keys.value(index).as_bytes());
                     out.push(b':');
                     values.push(index, start, out)
                 })
             }
-            Body::Pairs(offsets, keys, values) => {
+            Values::Pairs(offsets, keys, values) => {
                 push_sequence(out, b"[]", span(offsets, row)?, |index, out| {
                     out.extend_from_slice(b"{\"key\":");
                     keys.push(index, start, out)?;
@@ -132,7 +132,7 @@ impl<'a> Printer<'a> {
                     Ok(())
                 })
             }
-            Body::Struct(children) => push_sequence(out, b"{}", 0..children.len(), |index, out| {
+            Values::Struct(children) => push_sequence(out, b"{}", 0..children.len(), |index, out| {
                 let Some((name, child)) = children.get(index) else { return Ok(()) };
                 out.extend_from_slice(name);
                 child.push(row, start, out)
@@ -169,42 +169,42 @@ fn span(offsets: &OffsetBuffer<i32>, row: usize) -> Result<std::ops::Range<usize
     }
 }
 
-fn push_scalar(body: &Body<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
+fn push_scalar(body: &Values<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
     let missing = || NestedError::Type("fewer values than rows".into());
     match body {
-        Body::Boolean(values) => {
+        Values::Boolean(values) => {
             let value = row < values.len() && values.value(row);
             out.extend_from_slice(if value { b"true" } else { b"false" });
         }
-        Body::Integer(read) => print::push_wide(out, read(row).ok_or_else(missing)?),
-        Body::Float(read, width) => {
+        Values::Integer(read) => print::push_wide(out, read(row).ok_or_else(missing)?),
+        Values::Float(read, width) => {
             if !width.push_finite(out, read(row).ok_or_else(missing)?) {
                 out.extend_from_slice(b"null");
             }
         }
-        Body::Decimal(read, scale) => print::push_decimal(out, read(row).ok_or_else(missing)?, *scale),
-        Body::WideDecimal(values, scale) => {
+        Values::Decimal(read, scale) => print::push_decimal(out, read(row).ok_or_else(missing)?, *scale),
+        Values::WideDecimal(values, scale) => {
             let value = values.get(row).ok_or_else(missing)?;
             print::push_decimal(out, value.to_i128().ok_or(NestedError::WideDecimal)?, *scale);
         }
-        Body::Date(read) => {
+        Values::Date(read) => {
             let days = read(row).ok_or_else(missing)?;
             push_quoted(out, |out| print::push_date(out, days));
         }
-        Body::Timestamp(read, unit) => {
+        Values::Timestamp(read, unit) => {
             let units = read(row).ok_or_else(missing)?;
             push_quoted(out, |out| print::push_timestamp(out, units, *unit));
         }
-        Body::Time(read, unit) => {
+        Values::Time(read, unit) => {
             let (units, mut inside) = (read(row).ok_or_else(missing)?, false);
             push_quoted(out, |out| inside = push_time(out, units, *unit));
             if !inside {
                 return Err(NestedError::Value("a time of day outside the day".into()));
             }
         }
-        Body::Text(values) => text::push_json_string(out, values.value(row).as_bytes()),
-        Body::Bytes(array, tag) => {
-            let bytes = scalars::bytes_at(*array, row);
+        Values::Text(values) => text::push_json_string(out, values.value(row).as_bytes()),
+        Values::Bytes(array, tag) => {
+            let bytes = feeder::bytes_at(*array, row);
             push_quoted(out, |out| match tag {
                 LeafTag::Uuid => push_uuid(out, bytes),
                 LeafTag::Interval => push_interval(out, bytes),
@@ -222,34 +222,36 @@ fn push_quoted(out: &mut Vec<u8>, push: impl FnOnce(&mut Vec<u8>)) {
     out.push(b'"');
 }
 
-fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Body<'a>, NestedError> {
+fn leaf<'a>(array: &'a ArrayRef, tag: LeafTag) -> Result<Values<'a>, NestedError> {
     Ok(match array.data_type() {
-        DataType::Null => Body::Null,
-        DataType::Boolean => Body::Boolean(array.as_boolean().values()),
-        DataType::Int8 => Body::Integer(read::<Int8Type, _>(array)),
-        DataType::Int16 => Body::Integer(read::<Int16Type, _>(array)),
-        DataType::Int32 => Body::Integer(read::<Int32Type, _>(array)),
-        DataType::Int64 => Body::Integer(read::<Int64Type, _>(array)),
-        DataType::UInt8 => Body::Integer(read::<UInt8Type, _>(array)),
-        DataType::UInt16 => Body::Integer(read::<UInt16Type, _>(array)),
-        DataType::UInt32 => Body::Integer(read::<UInt32Type, _>(array)),
-        DataType::UInt64 => Body::Integer(read::<UInt64Type, _>(array)),
-        DataType::Float16 => Body::Float(read::<Float16Type, _>(array), FloatWidth::Half),
-        DataType::Float32 => Body::Float(read::<Float32Type, _>(array), FloatWidth::Single),
-        DataType::Float64 => Body::Float(read::<Float64Type, _>(array), FloatWidth::Double),
-        DataType::Decimal64(_, scale) => Body::Decimal(read::<Decimal64Type, _>(array), scale_of(*scale)?),
-        DataType::Decimal128(_, scale) => Body::Decimal(read::<Decimal128Type, _>(array), scale_of(*scale)?),
+        DataType::Null => Values::Null,
+        DataType::Boolean => Values::Boolean(array.as_boolean().values()),
+        DataType::Int8 => Values::Integer(read::<Int8Type, _>(array)),
+        DataType::Int16 => Values::Integer(read::<Int16Type, _>(array)),
+        DataType::Int32 => Values::Integer(read::<Int32Type, _>(array)),
+        DataType::Int64 => Values::Integer(read::<Int64Type, _>(array)),
+        DataType::UInt8 => Values::Integer(read::<UInt8Type, _>(array)),
+        DataType::UInt16 => Values::Integer(read::<UInt16Type, _>(array)),
+        DataType::UInt32 => Values::Integer(read::<UInt32Type, _>(array)),
+        DataType::UInt64 => Values::Integer(read::<UInt64Type, _>(array)),
+        DataType::Float16 => Values::Float(read::<Float16Type, _>(array), FloatWidth::Half),
+        DataType::Float32 => Values::Float(read::<Float32Type, _>(array), FloatWidth::Single),
+        DataType::Float64 => Values::Float(read::<Float64Type, _>(array), FloatWidth::Double),
+        DataType::Decimal64(_, scale) => Values::Decimal(read::<Decimal64Type, _>(array), scale_of(*scale)?),
+        DataType::Decimal128(_, scale) => {
+            Values::Decimal(read::<Decimal128Type, _>(array), scale_of(*scale)?)
+        }
         DataType::Decimal256(_, scale) => {
-            Body::WideDecimal(array.as_primitive::<Decimal256Type>().values(), scale_of(*scale)?)
+            Values::WideDecimal(array.as_primitive::<Decimal256Type>().values(), scale_of(*scale)?)
         }
-        DataType::Date32 => Body::Date(read::<Date32Type, _>(array)),
-        DataType::Date64 => Body::Timestamp(read::<Date64Type, _>(array), TimeUnit::Millisecond),
-        DataType::Timestamp(unit, _) => Body::Timestamp(timestamps(array, *unit), time_unit(*unit)),
+        DataType::Date32 => Values::Date(read::<Date32Type, _>(array)),
+        DataType::Date64 => Values::Timestamp(read::<Date64Type, _>(array), TimeUnit::Millisecond),
+        DataType::Timestamp(unit, _) => Values::Timestamp(timestamps(array, *unit), time_unit(*unit)),
         DataType::Time32(unit) | DataType::Time64(unit) => {
-            Body::Time(times(array, *unit, tag), time_unit(*unit))
+            Values::Time(times(array, *unit, tag), time_unit(*unit))
         }
-        DataType::Utf8 => Body::Text(array.as_string::<i32>()),
-        DataType::Binary | DataType::FixedSizeBinary(_) => Body::Bytes(array.as_ref(), tag),
+        DataType::Utf8 => Values::Text(array.as_string::<i32>()),
+        DataType::Binary | DataType::FixedSizeBinary(_) => Values::Bytes(array.as_ref(), tag),
         other => return Err(NestedError::Type(format!("type {other}"))),
     })
 }

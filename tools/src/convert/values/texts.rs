@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use mercato_format::TimeUnit;
 
-use super::limits::PRINTED_BYTES;
+use crate::convert::limits::ENCODED_BYTES;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
@@ -22,7 +22,7 @@ impl TextArena {
     /// Forgets the texts and keeps the memory, but for what long ones took.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(2 * PRINTED_BYTES);
+        self.bytes.shrink_to(2 * ENCODED_BYTES);
         self.ends.clear();
     }
 

@@ -5,34 +5,35 @@ use std::path::Path;
 
 use parquet::file::metadata::ParquetMetaDataReader;
 
-use super::footer;
-use super::plan::Refusal;
-use super::source::Source;
+use crate::convert::footer;
+use crate::convert::plan::ErrorContext;
+use crate::convert::source::Source;
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
 /// The columns and groups of a Parquet file by their dotted names.
 #[derive(Debug)]
-pub struct Outline {
+pub struct ColumnNames {
     names: HashSet<String>,
 }
 
-impl Outline {
+impl ColumnNames {
     /// Reads the footer.
     ///
     /// # Errors
     /// When it is damaged.
-    pub fn read(input: &Path) -> Result<Outline, Failure> {
+    pub fn read(input: &Path) -> Result<ColumnNames, Failure> {
         let source = Source::open(input, &Interruption::default())?;
         let footer = footer::read(&source)?;
-        let refuse = Refusal::of(&source);
-        let facts = refuse.decode("Parquet footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
-        let leaves = facts.file_metadata().schema_descr().columns();
+        let context = ErrorContext::of(&source);
+        let metadata =
+            context.decode("Parquet footer", || ParquetMetaDataReader::decode_metadata(&footer))?;
+        let leaves = metadata.file_metadata().schema_descr().columns();
         let mut names = HashSet::new();
         for path in leaves.iter().map(|leaf| leaf.path().string()) {
             names.extend(with_groups_above(&path).map(str::to_owned));
         }
-        Ok(Outline { names })
+        Ok(ColumnNames { names })
     }
 
     /// Whether a column or group of this name is in the file.

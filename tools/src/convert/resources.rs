@@ -5,11 +5,11 @@ use std::path::Path;
 
 use mercato_format::ColumnKind;
 
-use super::columns::OutputColumn;
-use super::limits::{BATCH_SHARE, COLUMN_BUDGET_BYTES_MIN, MEMORY_LIMIT_BYTES_MIN, PRINTED_BYTES};
-use super::plan::{Plan, Refusal};
-use super::reader;
-use super::survey::{self, Pages};
+use crate::convert::limits::{BATCH_SHARE, COLUMN_BUDGET_BYTES_MIN, ENCODED_BYTES, MEMORY_LIMIT_BYTES_MIN};
+use crate::convert::pages::headers::{self, PageMemory};
+use crate::convert::plan::{ErrorContext, Plan};
+use crate::convert::reader;
+use crate::convert::schema::flatten::OutputColumn;
 use crate::failure::Failure;
 
 /// Bytes a row that sorting a column of numbers takes beside its values.
@@ -48,16 +48,16 @@ pub fn batch_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64
 /// # Errors
 /// A refusal when the pages of a column cannot be held, with the limit that would do; the signal's end.
 pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure> {
-    let refuse = Refusal::of(&plan.source);
+    let context = ErrorContext::of(&plan.source);
     let columns = plan.columns.iter().map(|column| {
-        let pages = survey::pages(plan, column);
-        refuse.go_on()?;
+        let pages = headers::pages(plan, column);
+        context.check_interrupted()?;
         let reading = |limit| pages.bytes.saturating_add(decoded_bytes(plan, column, limit));
         let fits = |limit| reading(limit).saturating_add(COLUMN_BUDGET_BYTES_MIN) <= building_bytes(limit);
         if fits(memory_limit) {
             Ok(reading(memory_limit))
         } else {
-            Err(refuse_pages(&refuse, column, pages, fits))
+            Err(refuse_pages(&context, column, pages, fits))
         }
     });
     columns.collect()
@@ -67,17 +67,17 @@ pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure
 fn decoded_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
     let values = batch_bytes(plan, column, memory_limit);
     match column.spec.kind {
-        ColumnKind::Text if reader::is_printed(plan, column) => {
-            values.saturating_mul(3).saturating_add(PRINTED_BYTES as u64 * 2)
+        ColumnKind::Text if reader::is_encoded_as_text(plan, column) => {
+            values.saturating_mul(3).saturating_add(ENCODED_BYTES as u64 * 2)
         }
         _ => values,
     }
 }
 
 fn refuse_pages(
-    refuse: &Refusal,
+    context: &ErrorContext,
     column: &OutputColumn,
-    pages: Pages,
+    pages: PageMemory,
     fits: impl Fn(u64) -> bool,
 ) -> Failure {
     const MEBIBYTE: u64 = 1 << 20;
@@ -90,7 +90,7 @@ fn refuse_pages(
     let remedy = format!("pass --memory-limit {low}MiB, or leave the column out with --drop {name}");
     let found = format!("{} bytes, of which {} in one page", pages.bytes, pages.largest);
     let expected = "pages that this --memory-limit holds".to_owned();
-    refuse.because(&format!("column `{name}`"), expected, found, &remedy)
+    context.refusal(&format!("column `{name}`"), expected, found, &remedy)
 }
 
 /// Bytes of store file for a column.

@@ -5,19 +5,28 @@ use std::ops::Range;
 
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
-use super::limits::{ROW_GROUPS_MAX, ROWS_MAX};
-use super::placement;
-use super::plan::{DAMAGED, Refusal};
+use crate::convert::footer::chunk_offsets;
+use crate::convert::plan::{DAMAGED, ErrorContext};
 use crate::failure::Failure;
+
+/// Row groups of a Parquet file.
+const ROW_GROUPS_MAX: usize = 1_000_000;
+
+/// Rows of a Parquet file, the same as a store file holds.
+const ROWS_MAX: u64 = u32::MAX as u64 - 1;
 
 const FOOTER: &str = "Parquet footer";
 
 /// The number of rows, when all numbers hold together.
-pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) -> Result<u64, Failure> {
-    let groups = facts.num_row_groups();
+pub(in crate::convert) fn check(
+    metadata: &ParquetMetaData,
+    file_bytes: u64,
+    context: &ErrorContext,
+) -> Result<u64, Failure> {
+    let groups = metadata.num_row_groups();
     if groups > ROW_GROUPS_MAX {
         let expected = format!("at most {ROW_GROUPS_MAX} row groups");
-        return Err(refuse.because(
+        return Err(context.refusal(
             FOOTER,
             expected,
             groups.to_string(),
@@ -25,28 +34,28 @@ pub(super) fn check(facts: &ParquetMetaData, file_bytes: u64, refuse: &Refusal) 
         ));
     }
     let (mut rows, mut ranges) = (0_u64, Vec::new());
-    for (index, group) in facts.row_groups().iter().enumerate() {
+    for (index, group) in metadata.row_groups().iter().enumerate() {
         let section = format!("row group {index}");
         let found = group.num_rows();
         let more = u64::try_from(found)
-            .map_err(|_| refuse.because(&section, "0 rows or more".into(), found.to_string(), DAMAGED))?;
+            .map_err(|_| context.refusal(&section, "0 rows or more".into(), found.to_string(), DAMAGED))?;
         rows = rows.saturating_add(more);
         for chunk in group.columns() {
             let name = || format!("{section}, column `{}`", chunk.column_path().string());
             let range = checked_range(chunk, file_bytes)
-                .map_err(|fault| refuse.because(&name(), fault.0, fault.1, DAMAGED))?;
+                .map_err(|fault| context.refusal(&name(), fault.0, fault.1, DAMAGED))?;
             ranges.push(range);
         }
     }
-    check_disjoint(ranges, refuse)?;
+    check_disjoint(ranges, context)?;
     if rows > ROWS_MAX {
         let remedy = "split the file into several datasets";
-        return Err(refuse.because(FOOTER, format!("at most {ROWS_MAX} rows"), rows.to_string(), remedy));
+        return Err(context.refusal(FOOTER, format!("at most {ROWS_MAX} rows"), rows.to_string(), remedy));
     }
-    let said = facts.file_metadata().num_rows();
+    let said = metadata.file_metadata().num_rows();
     if u64::try_from(said) != Ok(rows) {
         let expected = format!("{rows} rows, the sum of the row groups");
-        return Err(refuse.because(FOOTER, expected, said.to_string(), DAMAGED));
+        return Err(context.refusal(FOOTER, expected, said.to_string(), DAMAGED));
     }
     Ok(rows)
 }
@@ -58,7 +67,7 @@ fn checked_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u
     if let Some(negative) = numbers.iter().find(|number| **number < 0) {
         return Err(("offsets, lengths and counts of 0 or more".into(), negative.to_string()));
     }
-    let range = placement::range(chunk);
+    let range = chunk_offsets::range(chunk);
     if range.end > file_bytes {
         let found = format!("{} to {}", range.start, range.end);
         return Err((format!("bytes inside the file of {file_bytes}"), found));
@@ -66,7 +75,7 @@ fn checked_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u
     Ok(range)
 }
 
-fn check_disjoint(mut ranges: Vec<Range<u64>>, refuse: &Refusal) -> Result<(), Failure> {
+fn check_disjoint(mut ranges: Vec<Range<u64>>, context: &ErrorContext) -> Result<(), Failure> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| range.start);
     for pair in ranges.windows(2) {
@@ -74,7 +83,7 @@ fn check_disjoint(mut ranges: Vec<Range<u64>>, refuse: &Refusal) -> Result<(), F
             && second.start < first.end
         {
             let found = format!("bytes {} to {} in two", second.start, first.end);
-            return Err(refuse.because(FOOTER, "every byte in one column chunk".into(), found, DAMAGED));
+            return Err(context.refusal(FOOTER, "every byte in one column chunk".into(), found, DAMAGED));
         }
     }
     Ok(())

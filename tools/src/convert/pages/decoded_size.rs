@@ -6,15 +6,15 @@ use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::Page;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::levels::RowStarts;
-use super::meter::PageWeight;
+use crate::convert::pages::batch_budget::PageValues;
+use crate::convert::pages::repetition_levels::RowStarts;
 
 /// Pages with more text than this are searched for their longest one; a bound is enough for the others.
 const SEARCHED_TEXT_BYTES_MIN: u64 = 256 * 1024;
 
 /// What a leaf's pages have in common.
 #[derive(Clone, Debug)]
-pub struct LeafFacts {
+pub struct LeafProperties {
     /// Greatest repetition and definition levels.
     levels_max: [i16; 2],
     /// Whether texts are written out one by one.
@@ -27,11 +27,11 @@ pub struct LeafFacts {
     longest_entry: u64,
 }
 
-impl LeafFacts {
+impl LeafProperties {
     /// Of a leaf whose texts are written out, or read as keys into their dictionary.
     #[must_use]
-    pub fn of(leaf: &ColumnDescriptor, as_keys: bool) -> LeafFacts {
-        LeafFacts {
+    pub fn of(leaf: &ColumnDescriptor, as_keys: bool) -> LeafProperties {
+        LeafProperties {
             levels_max: [leaf.max_rep_level(), leaf.max_def_level()],
             has_texts: leaf.physical_type() == PhysicalType::BYTE_ARRAY && !as_keys,
             as_keys,
@@ -48,14 +48,14 @@ impl LeafFacts {
 
     /// Whether the page holds what it is read as.
     #[must_use]
-    pub fn is_as_announced(&self, page: &Page) -> bool {
+    pub fn has_expected_encoding(&self, page: &Page) -> bool {
         let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
         !self.as_keys || page.is_dictionary_page() || keys
     }
 
     /// Whether a dictionary has no more entries than its bytes hold. The decoder makes room for all that it claims.
     #[must_use]
-    pub fn holds_its_entries(&self, page: &Page) -> bool {
+    pub fn has_room_for_entries(&self, page: &Page) -> bool {
         match page {
             Page::DictionaryPage { buf, num_values, .. } => {
                 usize::try_from(*num_values).is_ok_and(|entries| entries <= buf.len() / self.entry_bytes_min)
@@ -65,7 +65,7 @@ impl LeafFacts {
     }
 
     /// The weight of a data page; nothing for a dictionary, which is noted.
-    pub fn weigh(&mut self, page: &Page) -> Option<PageWeight> {
+    pub fn measure(&mut self, page: &Page) -> Option<PageValues> {
         let (values, starts) = match page {
             Page::DictionaryPage { buf, .. } => {
                 if self.has_texts {
@@ -86,7 +86,7 @@ impl LeafFacts {
             }
         };
         let (text_bytes_max, text_bytes) = self.texts(page.encoding(), &values);
-        Some(PageWeight { starts, text_bytes_max, text_bytes })
+        Some(PageValues { starts, text_bytes_max, text_bytes })
     }
 
     /// The values of a page of the first version, and its repetition levels where they can be read.
@@ -157,7 +157,10 @@ fn longest_text(texts: &[u8]) -> u64 {
 /// Bytes that texts share with the text before them: the sum of the lengths at the start of DELTA_BYTE_ARRAY.
 fn shared_bytes(values: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
-    super::packed::visit(values, u64::MAX, |length| sum = sum.saturating_add(length)).ok()?;
+    crate::convert::pages::delta_binary_packed::visit(values, u64::MAX, |length| {
+        sum = sum.saturating_add(length)
+    })
+    .ok()?;
     Some(sum)
 }
 

@@ -8,26 +8,28 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::limits::PAGE_HEADER_BYTES_MAX;
-use super::shapes::PAGE_HEADER;
-use super::source::Source;
-use super::thrift::{Cursor, Fault};
+use crate::convert::source::Source;
+use crate::convert::thrift::definitions::PAGE_HEADER;
+use crate::convert::thrift::{Cursor, ThriftError};
+
+/// Bytes of a page header; statistics inside it may carry long texts.
+const PAGE_HEADER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Bytes that are read at first for a page header.
 const HEADER_READ_BYTES: usize = 4 * 1024;
 
 /// A part of a file that holds a column chunk.
 #[derive(Clone, Debug)]
-pub struct Chunk {
+pub struct ColumnChunk {
     source: Source,
     range: Range<u64>,
 }
 
-impl Chunk {
+impl ColumnChunk {
     /// The bytes in `range` of a file.
     #[must_use]
-    pub fn new(source: &Source, range: Range<u64>) -> Chunk {
-        Chunk { source: source.clone(), range }
+    pub fn new(source: &Source, range: Range<u64>) -> ColumnChunk {
+        ColumnChunk { source: source.clone(), range }
     }
 
     /// The page header at `start`: exactly its bytes.
@@ -49,7 +51,7 @@ impl Chunk {
                 }
                 // What is missing may follow.
                 Err(_) if length < room => length = length.saturating_mul(16).min(room),
-                Err(Fault { expected, found }) => {
+                Err(ThriftError { expected, found }) => {
                     let text = format!("page header at byte {start}: expected {expected}, found {found}");
                     return Err(io::Error::new(io::ErrorKind::InvalidData, text));
                 }
@@ -58,13 +60,13 @@ impl Chunk {
     }
 }
 
-impl Length for Chunk {
+impl Length for ColumnChunk {
     fn len(&self) -> u64 {
         self.range.end
     }
 }
 
-impl ChunkReader for Chunk {
+impl ChunkReader for ColumnChunk {
     type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<HeaderReader, ParquetError> {
@@ -86,7 +88,7 @@ impl ChunkReader for Chunk {
 /// bytes that it skipped.
 #[derive(Debug)]
 pub struct HeaderReader {
-    chunk: Chunk,
+    chunk: ColumnChunk,
     start: u64,
     /// Read when the first byte is asked for, because the library also asks for readers that it does not use.
     header: Option<Vec<u8>>,

@@ -27,19 +27,19 @@ pub fn adapt(
     reading: Reading,
     int96_units: &HashMap<usize, TimeUnit>,
 ) -> Fields {
-    let mut walk = Walk { schema, next_leaf: 0, reading, int96_units };
+    let mut walk = Adapter { schema, next_leaf: 0, reading, int96_units };
     walk.fields(plain, embedded)
 }
 
 /// Visits fields in the order of their leaves.
-struct Walk<'a> {
+struct Adapter<'a> {
     schema: &'a SchemaDescriptor,
     next_leaf: usize,
     reading: Reading,
     int96_units: &'a HashMap<usize, TimeUnit>,
 }
 
-impl Walk<'_> {
+impl Adapter<'_> {
     fn fields(&mut self, plain: &Fields, embedded: Option<&Fields>) -> Fields {
         let embedded = embedded.filter(|fields| fields.len() == plain.len());
         let adapted = plain.iter().enumerate().map(|(index, field)| {

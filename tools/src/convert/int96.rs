@@ -11,12 +11,12 @@ use parquet::data_type::{Int96, Int96Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::columns::{OutputColumn, flatten, time_unit};
-use super::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
-use super::meter::{LeafCost, Meter};
-use super::pages::CheckedGroup;
-use super::plan::{FieldViews, Refusal, is_int96};
-use super::source::Source;
+use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_ROWS};
+use crate::convert::pages::CheckedGroup;
+use crate::convert::pages::batch_budget::{BatchBudget, LeafCost};
+use crate::convert::plan::{ErrorContext, FieldViews, is_int96};
+use crate::convert::schema::flatten::{OutputColumn, flatten, time_unit};
+use crate::convert::source::Source;
 use crate::failure::Failure;
 
 /// Julian day of 1970-01-01, from which INT96 counts its days.
@@ -46,22 +46,22 @@ pub(super) struct Int96Units {
 /// A refusal that names column and row when a value does not fit the unit.
 pub(super) fn units(
     source: &Source,
-    facts: &Arc<ParquetMetaData>,
+    metadata: &Arc<ParquetMetaData>,
     fields: &FieldViews,
     drop: &HashSet<String>,
     asked: Option<mercato_format::TimeUnit>,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<Int96Units, Failure> {
     let mut units = Int96Units::default();
-    let schema = facts.file_metadata().schema_descr();
+    let schema = metadata.file_metadata().schema_descr();
     if !(0..schema.num_columns()).any(|leaf| is_int96(schema, leaf)) {
         return Ok(units);
     }
     for column in flatten(&fields.plain, schema, drop).columns {
         for leaf in column.leaves().filter(|leaf| is_int96(schema, *leaf)) {
             let section = format!("column `{}`", column.spec.name);
-            let range = refuse.decode(&section, || range(source, facts, leaf))?;
-            let unit = choose(&range, asked, &column, refuse)?;
+            let range = context.decode(&section, || range(source, metadata, leaf))?;
+            let unit = choose(&range, asked, &column, context)?;
             units.by_leaf.insert(leaf, unit.0);
             units.warnings.extend(warning(&column, &range, unit));
         }
@@ -109,7 +109,7 @@ fn choose(
     range: &Range,
     asked: Option<mercato_format::TimeUnit>,
     column: &OutputColumn,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<Unit, Failure> {
     let fitting = finest(range);
     let wanted = UNITS.into_iter().find(|(unit, ..)| Some(time_unit(*unit)) == asked).or(fitting);
@@ -118,7 +118,7 @@ fn choose(
         let (section, remedy) =
             (format!("column `{name}`"), format!("leave the column out with --drop {name}"));
         let expected = "timestamps that 64 bits of milliseconds hold".to_owned();
-        return Err(refuse.because(&section, expected, "one beyond them".to_owned(), &remedy));
+        return Err(context.refusal(&section, expected, "one beyond them".to_owned(), &remedy));
     };
     let Some((value, row)) = range.outside(wanted.2) else { return Ok(wanted) };
     let section = format!("column `{name}`, row {row}");
@@ -129,7 +129,7 @@ fn choose(
         }
         None => format!("leave the column out with --drop {name}"),
     };
-    Err(refuse.because(&section, expected, printed(value), &remedy))
+    Err(context.refusal(&section, expected, printed(value), &remedy))
 }
 
 /// Says that a column is kept in a coarser unit than its source has, and what that costs.
@@ -158,21 +158,22 @@ fn printed(nanoseconds: i128) -> String {
     text.replace('Z', &format!(".{:09}Z", nanoseconds.rem_euclid(1_000_000_000)))
 }
 
-fn range(source: &Source, facts: &ParquetMetaData, leaf: usize) -> parquet::errors::Result<Range> {
+fn range(source: &Source, metadata: &ParquetMetaData, leaf: usize) -> parquet::errors::Result<Range> {
     let (mut range, mut first_row) = (Range::default(), 0);
-    let description = facts.file_metadata().schema_descr().column(leaf);
+    let description = metadata.file_metadata().schema_descr().column(leaf);
     // Rows of one value each are read many at a time; a row of a list may have any number of them.
     let rows = if description.max_rep_level() > 0 { 1 } else { BATCH_ROWS };
-    for group in facts.row_groups() {
-        let meter = Meter::new(&[LeafCost { level_bytes: LEVEL_BYTES }], BATCH_BYTES_MAX, rows as u64, 0);
+    for group in metadata.row_groups() {
+        let budget =
+            BatchBudget::new(&[LeafCost { level_bytes: LEVEL_BYTES }], BATCH_BYTES_MAX, rows as u64, 0);
         let leaves = leaf..leaf + 1;
-        let checked = CheckedGroup { source, metadata: facts, group, leaves, as_keys: false, meter };
+        let checked = CheckedGroup { source, metadata, group, leaves, as_keys: false, budget };
         let pages = Box::new(checked.pages(leaf)?);
         let reader = get_column_reader(Arc::clone(&description), pages);
         let ColumnReader::Int96ColumnReader(reader) = reader else {
             return Err(ParquetError::General("a column is missing".to_owned()));
         };
-        let mut leaf = Leaf { reader, meter: &checked.meter, present: description.max_def_level(), rows };
+        let mut leaf = Leaf { reader, budget: &checked.budget, present: description.max_def_level(), rows };
         leaf.widen(&mut range, first_row)?;
         first_row += group.num_rows().unsigned_abs();
     }
@@ -182,7 +183,7 @@ fn range(source: &Source, facts: &ParquetMetaData, leaf: usize) -> parquet::erro
 /// One leaf of one row group.
 struct Leaf<'a> {
     reader: ColumnReaderImpl<Int96Type>,
-    meter: &'a Meter,
+    budget: &'a BatchBudget,
     /// The definition level of a value.
     present: i16,
     /// Rows that are read at a time.
@@ -197,7 +198,7 @@ impl Leaf<'_> {
             definitions.clear();
             repetitions.clear();
             values.clear();
-            self.meter.begin();
+            self.budget.begin();
             let levels = (Some(&mut definitions), Some(&mut repetitions));
             let (_, _, places) = self.reader.read_records(self.rows, levels.0, levels.1, &mut values)?;
             if places == 0 {

@@ -1,13 +1,25 @@
 //! Looks at a Parquet footer before the Parquet library does, because the library reserves what it is told, skips as
-//! many elements as it is told, and builds the schema by recursion: counts, kinds and depth are checked here first.
+//! many elements as it is told, and builds the schema by recursion: counts, wire_types and depth are checked here first.
 //! Knows no type of Parquet.
 
-use super::converted;
-use super::limits::{FOOTER_BYTES_MAX, NESTING_DEPTH_MAX, SCHEMA_ELEMENTS_MAX};
-use super::shapes::FOOTER;
-use super::source::Source;
-use super::thrift::{Cursor, Fault, Kind};
+pub(super) mod chunk_offsets;
+pub mod column_names;
+mod converted_types;
+pub(super) mod counts;
+
+use crate::convert::source::Source;
+use crate::convert::thrift::definitions::FOOTER;
+use crate::convert::thrift::{Cursor, ThriftError, WireType};
 use crate::failure::Failure;
+
+/// Bytes of a Parquet footer.
+const FOOTER_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// Elements of a Parquet schema, groups and leaves together.
+const SCHEMA_ELEMENTS_MAX: usize = 65_536;
+
+/// Levels of groups in a Parquet schema.
+const NESTING_DEPTH_MAX: usize = 64;
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const MAGIC_ENCRYPTED: &[u8; 4] = b"PARE";
@@ -56,7 +68,8 @@ pub fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     if checked.map_err(|fault| refuse(fault.expected, fault.found))? {
         return Err(refuse_encrypted(source, "a plain footer with encrypted columns"));
     }
-    let repaired = converted::without_unknown(&bytes).map_err(|fault| refuse(fault.expected, fault.found))?;
+    let repaired =
+        converted_types::without_unknown(&bytes).map_err(|fault| refuse(fault.expected, fault.found))?;
     Ok(repaired.unwrap_or(bytes))
 }
 
@@ -71,36 +84,39 @@ fn refuse_encrypted(source: &Source, found: &str) -> Failure {
 }
 
 /// Whether the footer, which is plain itself, names the way in which columns are encrypted.
-fn names_encryption(footer: &[u8]) -> Result<bool, Fault> {
+fn names_encryption(footer: &[u8]) -> Result<bool, ThriftError> {
     let (mut cursor, mut field) = (Cursor { bytes: footer }, 0);
-    while let Some(kind) = cursor.field(&mut field)? {
+    while let Some(wire_type) = cursor.field(&mut field)? {
         if field == FIELD_ENCRYPTION_ALGORITHM {
             return Ok(true);
         }
-        cursor.skip(kind)?;
+        cursor.skip(wire_type)?;
     }
     Ok(false)
 }
 
 /// Every field that a reader may take for the schema; there is one at least.
-fn check_schemas(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+fn check_schemas(cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
     let (mut field, mut schemas) = (0, 0);
-    while let Some(kind) = cursor.field(&mut field)? {
+    while let Some(wire_type) = cursor.field(&mut field)? {
         if field == FIELD_SCHEMA {
             check_elements(cursor)?;
             schemas += 1;
         } else {
-            cursor.skip(kind)?;
+            cursor.skip(wire_type)?;
         }
     }
-    if schemas == 0 { Err(Fault::new("a schema", "none")) } else { Ok(()) }
+    if schemas == 0 { Err(ThriftError::new("a schema", "none")) } else { Ok(()) }
 }
 
 /// Elements come depth first, each with the number of its children.
-fn check_elements(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
-    let (count, kind) = cursor.list()?;
-    if count == 0 || count > SCHEMA_ELEMENTS_MAX || kind != Kind::Struct {
-        return Err(Fault::new(format!("1 to {SCHEMA_ELEMENTS_MAX} schema elements"), format!("{count}")));
+fn check_elements(cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
+    let (count, wire_type) = cursor.list()?;
+    if count == 0 || count > SCHEMA_ELEMENTS_MAX || wire_type != WireType::Struct {
+        return Err(ThriftError::new(
+            format!("1 to {SCHEMA_ELEMENTS_MAX} schema elements"),
+            format!("{count}"),
+        ));
     }
     let mut open: Vec<usize> = Vec::new();
     for element in 0..count {
@@ -111,37 +127,44 @@ fn check_elements(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
             Some(rest) => *rest -= 1,
             None if element == 0 => {}
             None => {
-                return Err(Fault::new(format!("{element} schema elements in one tree"), format!("{count}")));
+                return Err(ThriftError::new(
+                    format!("{element} schema elements in one tree"),
+                    format!("{count}"),
+                ));
             }
         }
         let children = child_count(cursor)?;
         if children > count {
-            return Err(Fault::new(format!("at most {count} children of a group"), format!("{children}")));
+            return Err(ThriftError::new(
+                format!("at most {count} children of a group"),
+                format!("{children}"),
+            ));
         }
         if children > 0 {
             open.push(children);
         }
         if open.len() > NESTING_DEPTH_MAX {
-            return Err(Fault::new(format!("at most {NESTING_DEPTH_MAX} levels of groups"), "more"));
+            return Err(ThriftError::new(format!("at most {NESTING_DEPTH_MAX} levels of groups"), "more"));
         }
     }
     match open.iter().sum::<usize>() {
         0 => Ok(()),
-        missing => {
-            Err(Fault::new("as many schema elements as the groups announce", format!("{missing} fewer")))
-        }
+        missing => Err(ThriftError::new(
+            "as many schema elements as the groups announce",
+            format!("{missing} fewer"),
+        )),
     }
 }
 
-fn child_count(cursor: &mut Cursor<'_>) -> Result<usize, Fault> {
+fn child_count(cursor: &mut Cursor<'_>) -> Result<usize, ThriftError> {
     let (mut field, mut children) = (0, 0);
-    while let Some(kind) = cursor.field(&mut field)? {
-        if field == FIELD_CHILD_COUNT && kind == Kind::Integer {
+    while let Some(wire_type) = cursor.field(&mut field)? {
+        if field == FIELD_CHILD_COUNT && wire_type == WireType::Integer {
             let found = cursor.signed()?;
             children = usize::try_from(found)
-                .map_err(|_| Fault::new("a number of children of 0 or more", format!("{found}")))?;
+                .map_err(|_| ThriftError::new("a number of children of 0 or more", format!("{found}")))?;
         } else {
-            cursor.skip(kind)?;
+            cursor.skip(wire_type)?;
         }
     }
     Ok(children)

@@ -4,12 +4,12 @@
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 
-use super::chunk::Chunk;
-use super::columns::OutputColumn;
-use super::placement;
-use super::plan::Plan;
-use super::source::Source;
-use super::thrift::{Cursor, Fault};
+use crate::convert::footer::chunk_offsets;
+use crate::convert::pages::column_chunk::ColumnChunk;
+use crate::convert::plan::Plan;
+use crate::convert::schema::flatten::OutputColumn;
+use crate::convert::source::Source;
+use crate::convert::thrift::{Cursor, ThriftError};
 
 /// Bytes that the decoder keeps for each length of DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
 const LENGTH_BYTES: u64 = 8;
@@ -19,7 +19,7 @@ const DICTIONARY_PAGE: i64 = 2;
 
 /// Memory that the pages of a column take.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pages {
+pub struct PageMemory {
     /// At the same time, bytes.
     pub bytes: u64,
     /// The largest of them unfolded, bytes.
@@ -28,29 +28,29 @@ pub struct Pages {
 
 /// Looks at every page of every chunk of a column.
 #[must_use]
-pub fn pages(plan: &Plan, column: &OutputColumn) -> Pages {
-    let mut most = Pages::default();
+pub fn pages(plan: &Plan, column: &OutputColumn) -> PageMemory {
+    let mut most = PageMemory::default();
     for group in plan.metadata().row_groups() {
-        let mut now = Pages::default();
+        let mut now = PageMemory::default();
         for chunk in column.leaves().filter_map(|leaf| group.columns().get(leaf)) {
             let leaf = pages_of(&plan.source, chunk);
             now.bytes = now.bytes.saturating_add(leaf.bytes);
             now.largest = now.largest.max(leaf.largest);
         }
-        most = Pages { bytes: most.bytes.max(now.bytes), largest: most.largest.max(now.largest) };
+        most = PageMemory { bytes: most.bytes.max(now.bytes), largest: most.largest.max(now.largest) };
     }
     most
 }
 
 /// A page, the one before it, and the dictionary with its decoded form are in memory together. What cannot be read ends
 /// the look; whoever reads the pages says what is wrong with it.
-fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> Pages {
-    let range = placement::range(chunk);
-    let bytes = Chunk::new(source, range.clone());
+fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
+    let range = chunk_offsets::range(chunk);
+    let bytes = ColumnChunk::new(source, range.clone());
     let (mut start, mut dictionary, mut stored, mut largest, mut second) = (range.start, 0_u64, 0, 0, 0);
     while start < range.end {
         let Ok(header) = bytes.header(start) else { break };
-        let Ok(page) = Facts::of(&header) else { break };
+        let Ok(page) = PageHeader::of(&header) else { break };
         start = start.saturating_add(header.len() as u64).saturating_add(page.stored);
         if page.is_dictionary {
             dictionary = dictionary.saturating_add(page.unfolded.saturating_mul(2));
@@ -64,11 +64,11 @@ fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> Pages {
         }
     }
     let bytes = [stored, largest, second].into_iter().fold(dictionary, u64::saturating_add);
-    Pages { bytes, largest }
+    PageMemory { bytes, largest }
 }
 
 /// What a page header says.
-struct Facts {
+struct PageHeader {
     is_dictionary: bool,
     stored: u64,
     unfolded: u64,
@@ -76,24 +76,24 @@ struct Facts {
     lengths: u64,
 }
 
-impl Facts {
-    fn of(header: &[u8]) -> Result<Facts, Fault> {
+impl PageHeader {
+    fn of(header: &[u8]) -> Result<PageHeader, ThriftError> {
         let mut cursor = Cursor { bytes: header };
         let (mut number, mut kind_of_page, mut sizes) = (0, 0, [0; 2]);
         let mut lengths = 0;
-        while let Some(kind) = cursor.field(&mut number)? {
+        while let Some(wire_type) = cursor.field(&mut number)? {
             match number {
                 1 => kind_of_page = cursor.signed()?,
                 2 => sizes[0] = cursor.signed()?,
                 3 => sizes[1] = cursor.signed()?,
                 5 => lengths = lengths_of(&mut cursor, 2)?,
                 8 => lengths = lengths_of(&mut cursor, 4)?,
-                _ => cursor.skip(kind)?,
+                _ => cursor.skip(wire_type)?,
             }
         }
         let [unfolded, stored] = sizes.map(u64::try_from);
-        let negative = |_| Fault::new("a size of 0 or more", "a negative one");
-        Ok(Facts {
+        let negative = |_| ThriftError::new("a size of 0 or more", "a negative one");
+        Ok(PageHeader {
             is_dictionary: kind_of_page == DICTIONARY_PAGE,
             stored: stored.map_err(negative)?,
             unfolded: unfolded.map_err(negative)?,
@@ -103,13 +103,13 @@ impl Facts {
 }
 
 /// Bytes of the unpacked lengths of a data page, whose encoding is in field `encoding_field`.
-fn lengths_of(cursor: &mut Cursor<'_>, encoding_field: i64) -> Result<u64, Fault> {
+fn lengths_of(cursor: &mut Cursor<'_>, encoding_field: i64) -> Result<u64, ThriftError> {
     let (mut number, mut values, mut encoding) = (0, 0, 0);
-    while let Some(kind) = cursor.field(&mut number)? {
+    while let Some(wire_type) = cursor.field(&mut number)? {
         match number {
             1 => values = cursor.signed()?,
             field if field == encoding_field => encoding = cursor.signed()?,
-            _ => cursor.skip(kind)?,
+            _ => cursor.skip(wire_type)?,
         }
     }
     let packed = matches!(encoding, DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY);

@@ -1,38 +1,40 @@
 //! Thrift's compact protocol, read without trust: every length and every count is bounded by the bytes that are
-//! there, and a field that `parquet.thrift` knows must have the kind that it says. The Parquet library reads the same
+//! there, and a field that `parquet.thrift` knows must have the wire_type that it says. The Parquet library reads the same
 //! bytes afterwards and believes them; what passes here cannot keep it busy. Knows no file.
+
+pub mod definitions;
 
 /// Structs and lists inside a value that is skipped.
 const SKIP_DEPTH_MAX: usize = 32;
 
 /// What bytes should be and are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ThriftError {
     /// What would have been right.
     pub expected: String,
     /// What is there.
     pub found: String,
 }
 
-impl Fault {
+impl ThriftError {
     /// A fault in words.
-    pub fn new(expected: impl Into<String>, found: impl Into<String>) -> Fault {
-        Fault { expected: expected.into(), found: found.into() }
+    pub fn new(expected: impl Into<String>, found: impl Into<String>) -> ThriftError {
+        ThriftError { expected: expected.into(), found: found.into() }
     }
 
-    fn thrift() -> Fault {
-        Fault::new("Thrift in compact protocol", "bytes that are none")
+    fn thrift() -> ThriftError {
+        ThriftError::new("Thrift in compact protocol", "bytes that are none")
     }
 
     /// The bytes end inside a value.
-    pub fn end() -> Fault {
-        Fault::new("whole Thrift values", "an unexpected end")
+    pub fn end() -> ThriftError {
+        ThriftError::new("whole Thrift values", "an unexpected end")
     }
 }
 
 /// Kinds of values by how they are skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum WireType {
     /// A field's head carries it; in lists and maps it takes a byte.
     Boolean,
     /// One byte.
@@ -53,40 +55,40 @@ pub enum Kind {
     Uuid,
 }
 
-impl Kind {
-    fn of(code: u8) -> Result<Kind, Fault> {
+impl WireType {
+    fn of(code: u8) -> Result<WireType, ThriftError> {
         Ok(match code {
-            1 | 2 => Kind::Boolean,
-            3 => Kind::Byte,
-            4..=6 => Kind::Integer,
-            7 => Kind::Double,
-            8 => Kind::Binary,
-            9 | 10 => Kind::List,
-            11 => Kind::Map,
-            12 => Kind::Struct,
-            13 => Kind::Uuid,
-            _ => return Err(Fault::thrift()),
+            1 | 2 => WireType::Boolean,
+            3 => WireType::Byte,
+            4..=6 => WireType::Integer,
+            7 => WireType::Double,
+            8 => WireType::Binary,
+            9 | 10 => WireType::List,
+            11 => WireType::Map,
+            12 => WireType::Struct,
+            13 => WireType::Uuid,
+            _ => return Err(ThriftError::thrift()),
         })
     }
 }
 
 /// What a value must be where `parquet.thrift` knows it.
 #[derive(Debug)]
-pub enum Form {
-    /// A value of this kind, whatever is in it.
-    Plain(Kind),
+pub enum ThriftType {
+    /// A value of this wire_type, whatever is in it.
+    Plain(WireType),
     /// A list of such values.
-    List(&'static Form),
+    List(&'static ThriftType),
     /// A struct with fields of these numbers; others may be anything.
-    Struct(&'static [(i64, Form)]),
+    Struct(&'static [(i64, ThriftType)]),
 }
 
-impl Form {
-    fn kind(&self) -> Kind {
+impl ThriftType {
+    fn wire_type(&self) -> WireType {
         match self {
-            Form::Plain(kind) => *kind,
-            Form::List(_) => Kind::List,
-            Form::Struct(_) => Kind::Struct,
+            ThriftType::Plain(wire_type) => *wire_type,
+            ThriftType::List(_) => WireType::List,
+            ThriftType::Struct(_) => WireType::Struct,
         }
     }
 }
@@ -98,8 +100,8 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The next field's kind, with its number in `field`; nothing at the end of the struct.
-    pub fn field(&mut self, field: &mut i64) -> Result<Option<Kind>, Fault> {
+    /// The next field's wire_type, with its number in `field`; nothing at the end of the struct.
+    pub fn field(&mut self, field: &mut i64) -> Result<Option<WireType>, ThriftError> {
         let head = self.byte()?;
         if head == 0 {
             return Ok(None);
@@ -109,53 +111,55 @@ impl<'a> Cursor<'a> {
             step => field.saturating_add(i64::from(step)),
         };
         // A reader that keeps 16 bits of the number would take a larger one for another field.
-        *field = i16::try_from(number).map_err(|_| Fault::thrift())?.into();
-        Kind::of(head & 0x0f).map(Some)
+        *field = i16::try_from(number).map_err(|_| ThriftError::thrift())?.into();
+        WireType::of(head & 0x0f).map(Some)
     }
 
-    /// A number of elements, no more than there are bytes, and their kind.
-    pub fn list(&mut self) -> Result<(usize, Kind), Fault> {
+    /// A number of elements, no more than there are bytes, and their wire_type.
+    pub fn list(&mut self) -> Result<(usize, WireType), ThriftError> {
         let head = self.byte()?;
         if head == 0 {
-            return Ok((0, Kind::Byte));
+            return Ok((0, WireType::Byte));
         }
         let count = match head >> 4 {
             15 => self.varint()?,
             small => u64::from(small),
         };
-        let kind = Kind::of(head & 0x0f)?;
-        Ok((self.elements(count, 1, &[kind])?, kind))
+        let wire_type = WireType::of(head & 0x0f)?;
+        Ok((self.elements(count, 1, &[wire_type])?, wire_type))
     }
 
     /// A whole number.
-    pub fn signed(&mut self) -> Result<i64, Fault> {
+    pub fn signed(&mut self) -> Result<i64, ThriftError> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
     }
 
-    /// Passes a value of which only the kind is known.
-    pub fn skip(&mut self, kind: Kind) -> Result<(), Fault> {
-        self.skip_to_depth(kind, SKIP_DEPTH_MAX)
+    /// Passes a value of which only the wire_type is known.
+    pub fn skip(&mut self, wire_type: WireType) -> Result<(), ThriftError> {
+        self.skip_to_depth(wire_type, SKIP_DEPTH_MAX)
     }
 
     /// Passes a value that must have this form, to its last byte.
-    pub fn check(&mut self, form: &Form) -> Result<(), Fault> {
+    pub fn check(&mut self, form: &ThriftType) -> Result<(), ThriftError> {
         match form {
-            Form::Plain(kind) => self.skip(*kind),
-            Form::List(form) => {
-                let (count, kind) = self.list()?;
-                if count > 0 && kind != form.kind() {
-                    return Err(wrong_kind(form.kind(), kind));
+            ThriftType::Plain(wire_type) => self.skip(*wire_type),
+            ThriftType::List(form) => {
+                let (count, wire_type) = self.list()?;
+                if count > 0 && wire_type != form.wire_type() {
+                    return Err(wrong_type(form.wire_type(), wire_type));
                 }
                 (0..count).try_for_each(|_| self.check(form))
             }
-            Form::Struct(fields) => {
+            ThriftType::Struct(fields) => {
                 let mut number = 0;
-                while let Some(kind) = self.field(&mut number)? {
+                while let Some(wire_type) = self.field(&mut number)? {
                     match fields.iter().find(|(known, _)| *known == number) {
-                        Some((_, form)) if form.kind() != kind => return Err(wrong_kind(form.kind(), kind)),
+                        Some((_, form)) if form.wire_type() != wire_type => {
+                            return Err(wrong_type(form.wire_type(), wire_type));
+                        }
                         Some((_, form)) => self.check(form)?,
-                        None => self.skip(kind)?,
+                        None => self.skip(wire_type)?,
                     }
                 }
                 Ok(())
@@ -163,13 +167,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn byte(&mut self) -> Result<u8, Fault> {
-        let (first, rest) = self.bytes.split_first().ok_or_else(Fault::end)?;
+    fn byte(&mut self) -> Result<u8, ThriftError> {
+        let (first, rest) = self.bytes.split_first().ok_or_else(ThriftError::end)?;
         self.bytes = rest;
         Ok(*first)
     }
 
-    fn varint(&mut self) -> Result<u64, Fault> {
+    fn varint(&mut self) -> Result<u64, ThriftError> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -178,60 +182,60 @@ impl<'a> Cursor<'a> {
                 return Ok(value);
             }
         }
-        Err(Fault::thrift())
+        Err(ThriftError::thrift())
     }
 
     /// Checks a count of elements of `bytes_each` bytes or more.
-    fn elements(&self, count: u64, bytes_each: usize, kinds: &[Kind]) -> Result<usize, Fault> {
+    fn elements(&self, count: u64, bytes_each: usize, wire_types: &[WireType]) -> Result<usize, ThriftError> {
         let most = self.bytes.len() / bytes_each;
         let found = usize::try_from(count).ok().filter(|count| *count <= most);
         let found = found.ok_or_else(|| {
-            Fault::new(format!("a list or map of at most {most} elements"), count.to_string())
+            ThriftError::new(format!("a list or map of at most {most} elements"), count.to_string())
         })?;
         // Readers disagree whether these take a byte, and Parquet's footers and page headers have none.
-        if found > 0 && kinds.contains(&Kind::Boolean) {
-            return Err(Fault::new("no list or map of booleans", "one"));
+        if found > 0 && wire_types.contains(&WireType::Boolean) {
+            return Err(ThriftError::new("no list or map of booleans", "one"));
         }
         Ok(found)
     }
 
-    fn advance(&mut self, count: usize) -> Result<(), Fault> {
-        self.bytes = self.bytes.get(count..).ok_or_else(Fault::end)?;
+    fn advance(&mut self, count: usize) -> Result<(), ThriftError> {
+        self.bytes = self.bytes.get(count..).ok_or_else(ThriftError::end)?;
         Ok(())
     }
 
-    fn skip_to_depth(&mut self, kind: Kind, depth: usize) -> Result<(), Fault> {
-        let deeper = depth.checked_sub(1).ok_or_else(Fault::thrift)?;
-        match kind {
-            Kind::Boolean => Ok(()),
-            Kind::Byte => self.advance(1),
-            Kind::Integer => self.varint().map(drop),
-            Kind::Double => self.advance(8),
-            Kind::Uuid => self.advance(16),
-            Kind::Binary => {
-                let length = usize::try_from(self.varint()?).map_err(|_| Fault::end())?;
+    fn skip_to_depth(&mut self, wire_type: WireType, depth: usize) -> Result<(), ThriftError> {
+        let deeper = depth.checked_sub(1).ok_or_else(ThriftError::thrift)?;
+        match wire_type {
+            WireType::Boolean => Ok(()),
+            WireType::Byte => self.advance(1),
+            WireType::Integer => self.varint().map(drop),
+            WireType::Double => self.advance(8),
+            WireType::Uuid => self.advance(16),
+            WireType::Binary => {
+                let length = usize::try_from(self.varint()?).map_err(|_| ThriftError::end())?;
                 self.advance(length)
             }
-            Kind::List => {
-                let (count, kind) = self.list()?;
-                (0..count).try_for_each(|_| self.skip_to_depth(kind, deeper))
+            WireType::List => {
+                let (count, wire_type) = self.list()?;
+                (0..count).try_for_each(|_| self.skip_to_depth(wire_type, deeper))
             }
-            Kind::Map => {
+            WireType::Map => {
                 let count = self.varint()?;
                 if count == 0 {
                     return Ok(());
                 }
-                let kinds = self.byte()?;
-                let (key, value) = (Kind::of(kinds >> 4)?, Kind::of(kinds & 0x0f)?);
+                let wire_types = self.byte()?;
+                let (key, value) = (WireType::of(wire_types >> 4)?, WireType::of(wire_types & 0x0f)?);
                 (0..self.elements(count, 2, &[key, value])?).try_for_each(|_| {
                     self.skip_to_depth(key, deeper)?;
                     self.skip_to_depth(value, deeper)
                 })
             }
-            Kind::Struct => {
+            WireType::Struct => {
                 let mut field = 0;
-                while let Some(kind) = self.field(&mut field)? {
-                    self.skip_to_depth(kind, deeper)?;
+                while let Some(wire_type) = self.field(&mut field)? {
+                    self.skip_to_depth(wire_type, deeper)?;
                 }
                 Ok(())
             }
@@ -239,9 +243,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn wrong_kind(expected: Kind, found: Kind) -> Fault {
-    let name = |kind| format!("a field of Thrift kind {kind:?}");
-    Fault::new(name(expected), name(found))
+fn wrong_type(expected: WireType, found: WireType) -> ThriftError {
+    let name = |wire_type| format!("a field of Thrift kind {wire_type:?}");
+    ThriftError::new(name(expected), name(found))
 }
 
 #[cfg(test)]
@@ -250,10 +254,11 @@ mod tests {
 
     use super::*;
 
-    const NUMBERS: Form = Form::Struct(&[(1, Form::Plain(Kind::Integer)), (2, Form::List(&TEXTS))]);
-    const TEXTS: Form = Form::Plain(Kind::Binary);
+    const NUMBERS: ThriftType =
+        ThriftType::Struct(&[(1, ThriftType::Plain(WireType::Integer)), (2, ThriftType::List(&TEXTS))]);
+    const TEXTS: ThriftType = ThriftType::Plain(WireType::Binary);
 
-    fn checked(bytes: &[u8]) -> Result<usize, Fault> {
+    fn checked(bytes: &[u8]) -> Result<usize, ThriftError> {
         let mut cursor = Cursor { bytes };
         cursor.check(&NUMBERS)?;
         Ok(cursor.bytes.len())
@@ -263,11 +268,11 @@ mod tests {
     fn counts_are_bounded_by_the_bytes_that_are_there() {
         let most = [0xff, 0xff, 0xff, 0xff, 0x07];
         // Field 9: a list of 2^31 - 1 doubles, of structs, of booleans; a set; a map of numbers to lists.
-        for (head, kinds) in [(0x99, 0xf7), (0x99, 0xfc), (0x99, 0xf1), (0x9a, 0xf7)] {
-            let bytes = [[head, kinds].as_slice(), &most, &[0; 64]].concat();
+        for (head, wire_types) in [(0x99, 0xf7), (0x99, 0xfc), (0x99, 0xf1), (0x9a, 0xf7)] {
+            let bytes = [[head, wire_types].as_slice(), &most, &[0; 64]].concat();
             assert!(
                 checked(&bytes).unwrap_err().expected.contains("at most 64 elements"),
-                "{head:x} {kinds:x}"
+                "{head:x} {wire_types:x}"
             );
         }
         let map = [[0x9b].as_slice(), &most, &[0x59], &[0; 64]].concat();

@@ -9,22 +9,22 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 /// A schema of one column, twice.
 #[derive(Debug)]
-pub struct Branch {
+pub struct Projection {
     /// As Parquet has it; its leaves are those of the column, counted from 0.
     pub schema: SchemaDescriptor,
     /// As Arrow has it.
     pub fields: Fields,
 }
 
-impl Branch {
+impl Projection {
     /// The branch to the field at `path`: its place in the root, or that of the group above it, then its place in there,
     /// and so on.
     ///
     /// # Errors
     /// When there is no such field.
-    pub fn to(path: &[usize], root: &Type, fields: &Fields) -> Result<Branch> {
+    pub fn of_path(path: &[usize], root: &Type, fields: &Fields) -> Result<Projection> {
         let (child, field) = step(path, root, fields)?;
-        Ok(Branch { schema: schema_of(root, child)?, fields: Fields::from(vec![field]) })
+        Ok(Projection { schema: schema_of(root, child)?, fields: Fields::from(vec![field]) })
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use parquet::schema::parser::parse_message_type;
 
     use super::*;
-    use crate::convert::columns::flatten;
+    use crate::convert::schema::flatten::flatten;
 
     /// Schema elements of a type.
     fn size(of: &Type) -> usize {
@@ -77,7 +77,7 @@ mod tests {
         let fields = parquet_to_arrow_schema(&all, None).unwrap().fields;
         let columns = flatten(&fields, &all, &HashSet::new()).columns;
         let elements = columns.iter().map(|column| {
-            let branch = Branch::to(&column.path, all.root_schema(), &fields).unwrap();
+            let branch = Projection::of_path(&column.path, all.root_schema(), &fields).unwrap();
             assert_eq!(branch.schema.num_columns(), column.leaves().len(), "{}", column.spec.name);
             for (leaf, number) in branch.schema.columns().iter().zip(column.leaves()) {
                 let same = all.column(number);
@@ -131,7 +131,7 @@ mod tests {
         let fields =
             parquet_to_arrow_schema(&SchemaDescriptor::new(Arc::new(root.clone())), None).unwrap().fields;
         for path in [&[][..], &[1], &[0, 1], &[0, 0, 0]] {
-            assert!(Branch::to(path, &root, &fields).is_err(), "{path:?}");
+            assert!(Projection::of_path(path, &root, &fields).is_err(), "{path:?}");
         }
     }
 }
