@@ -1,7 +1,7 @@
 //! Which columns of dates and timestamps print years of more than four digits. Knows no value but the extremes.
 
+use mercato_format::encode::is_four_digit_year;
 use mercato_format::order::integer_of;
-use mercato_format::print::is_four_digit_year;
 use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
 
 const SECONDS_OF_DAY: i64 = 86_400;

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
+use crate::column::narrow_floats::NarrowTexts;
+use crate::column::view::{ColumnSections, ColumnView};
 use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
-use crate::column_view::{ColumnSections, ColumnView};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::mapped_file::MappedFile;
-use crate::narrow_texts::NarrowTexts;
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
 
 pub(crate) enum Bytes {

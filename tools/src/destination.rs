@@ -19,11 +19,11 @@ const NEW_FILE_MODE: u32 = 0o666;
 #[derive(Debug)]
 pub struct Destination {
     typed: PathBuf,
-    place: Place,
+    place: DestinationKind,
 }
 
 #[derive(Debug)]
-enum Place {
+enum DestinationKind {
     /// Where every symbolic link leads: the name of the file, and the file that it replaces.
     File { path: PathBuf, replaced: Option<Metadata> },
     /// A device, a pipe, or a descriptor of a process: what it is.
@@ -41,10 +41,10 @@ impl Destination {
             Err(refusal(typed, expected.to_owned(), found.to_owned(), remedy))
         };
         match &place {
-            Place::File { replaced: Some(facts), .. } if facts.is_dir() => {
+            DestinationKind::File { replaced: Some(facts), .. } if facts.is_dir() => {
                 refuse("the name of a file", "a folder", "name a file in it")
             }
-            Place::File { replaced: Some(_), .. } if !force => refuse(
+            DestinationKind::File { replaced: Some(_), .. } if !force => refuse(
                 "a new name",
                 "a file that exists",
                 "name another file, or replace this one with --force",
@@ -65,8 +65,8 @@ impl Destination {
     /// A refusal of a device or pipe.
     pub fn into_file(self) -> Result<PathBuf, Failure> {
         match self.place {
-            Place::File { path, .. } => Ok(path),
-            Place::Stream(what) => Err(refusal(
+            DestinationKind::File { path, .. } => Ok(path),
+            DestinationKind::Stream(what) => Err(refusal(
                 &self.typed,
                 "a regular file or a new name".to_owned(),
                 what.to_owned(),
@@ -81,12 +81,12 @@ impl Destination {
     /// The operating system's.
     pub fn create(self) -> Result<OutputFile, Failure> {
         let sink = match &self.place {
-            Place::Stream(_) => {
+            DestinationKind::Stream(_) => {
                 // Appending, because a descriptor may lead to a file that holds something already.
                 let opened = OpenOptions::new().append(true).open(&self.typed);
                 Sink::Stream(opened.map_err(Failure::io(&self.typed, "open"))?)
             }
-            Place::File { path, .. } => {
+            DestinationKind::File { path, .. } => {
                 let folder = folder_of(path);
                 let made = tempfile::Builder::new()
                     .permissions(Permissions::from_mode(NEW_FILE_MODE))
@@ -120,7 +120,9 @@ impl OutputFile {
     pub fn finish(self) -> Result<(), Failure> {
         let Destination { typed, place } = self.destination;
         let sink = self.out.into_inner().map_err(|error| Failure::io(&typed, "write")(error.into_error()))?;
-        let (Place::File { path, replaced }, Sink::Beside(file)) = (place, sink) else { return Ok(()) };
+        let (DestinationKind::File { path, replaced }, Sink::Beside(file)) = (place, sink) else {
+            return Ok(());
+        };
         file.as_file().sync_all().map_err(Failure::io(&typed, "sync"))?;
         let persisted = match replaced {
             None => file.persist_noclobber(&path),
@@ -162,26 +164,26 @@ impl Write for Sink {
 }
 
 /// Walks along symbolic links, one after the other, so that a link to a name that is free leads to a new file there.
-fn follow(typed: &Path) -> Result<Place, Failure> {
+fn follow(typed: &Path) -> Result<DestinationKind, Failure> {
     let mut path = typed.to_owned();
     for _ in 0..=LINKS_MAX {
         let facts = match fs::symlink_metadata(&path) {
             Ok(facts) => facts,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Place::File { path, replaced: None });
+                return Ok(DestinationKind::File { path, replaced: None });
             }
             Err(error) => return Err(Failure::io(typed, "look at")(error)),
         };
         if !facts.is_symlink() {
             return Ok(match stream_name(facts.file_type()) {
-                Some(what) => Place::Stream(what),
-                None => Place::File { path, replaced: Some(facts) },
+                Some(what) => DestinationKind::Stream(what),
+                None => DestinationKind::File { path, replaced: Some(facts) },
             });
         }
         let folder = folder_of(&path).canonicalize().map_err(Failure::io(typed, "follow"))?;
         // Links in /proc/PID/fd lead to what is open, whatever their text says: `/dev/stdout` is one.
         if folder.starts_with("/proc") {
-            return Ok(Place::Stream("a descriptor of a process"));
+            return Ok(DestinationKind::Stream("a descriptor of a process"));
         }
         path = folder.join(fs::read_link(&path).map_err(Failure::io(typed, "follow"))?);
     }
@@ -223,7 +225,7 @@ mod tests {
         symlink("/dev/null", &link).unwrap();
         for path in [Path::new("/dev/null"), &link, Path::new("/dev/stdout"), Path::new("/proc/self/fd/1")] {
             let destination = Destination::check(path, true).unwrap();
-            assert!(matches!(destination.place, Place::Stream(_)), "{}", path.display());
+            assert!(matches!(destination.place, DestinationKind::Stream(_)), "{}", path.display());
             let reason = destination.into_file().unwrap_err().one_line();
             assert!(reason.contains("name a file"), "{reason}");
         }

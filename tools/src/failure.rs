@@ -81,12 +81,12 @@ pub enum Failure {
     #[error("server: {0}")]
     Start(String),
     /// Requests of a load failed.
-    #[error("{url}: {complaint}")]
+    #[error("{url}: {failure_summary}")]
     Load {
         /// The server.
         url: String,
         /// How many failed, the first of them, and what to do.
-        complaint: String,
+        failure_summary: String,
     },
     /// A signal ended the command before it was done.
     #[error("{file}: ended by a signal; nothing was written")]

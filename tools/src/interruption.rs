@@ -21,12 +21,12 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     requested: Arc<AtomicBool>,
-    unfinished: Arc<Mutex<Unfinished>>,
+    unfinished: Arc<Mutex<Cleanup>>,
 }
 
 /// What a sudden end has to clear away.
 #[derive(Debug, Default)]
-enum Unfinished {
+enum Cleanup {
     /// Nothing is written yet.
     #[default]
     Nothing,
@@ -50,15 +50,15 @@ impl Interruption {
 
     /// Notes the file that is written before `output` has its name.
     pub fn begin(&self, unnamed: &Path, output: &Path) {
-        self.set(Unfinished::File { unnamed: unnamed.to_path_buf(), output: output.to_path_buf() });
+        self.set(Cleanup::File { unnamed: unnamed.to_path_buf(), output: output.to_path_buf() });
     }
 
     /// Notes that nothing unfinished is left.
     pub fn end(&self) {
-        self.set(Unfinished::Ended);
+        self.set(Cleanup::Ended);
     }
 
-    fn set(&self, now: Unfinished) {
+    fn set(&self, now: Cleanup) {
         *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
@@ -84,13 +84,13 @@ impl Interruption {
         // Held to the end, so that the conversion cannot note anything new.
         let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match &*unfinished {
-            Unfinished::Nothing => String::from("conversion"),
-            Unfinished::File { unnamed, output } => {
+            Cleanup::Nothing => String::from("conversion"),
+            Cleanup::File { unnamed, output } => {
                 // It may have got its name or been removed a moment ago.
                 let _ = std::fs::remove_file(unnamed);
                 output.display().to_string()
             }
-            Unfinished::Ended => return,
+            Cleanup::Ended => return,
         };
         let failure = Failure::Cancelled { file };
         eprintln!("mercato-tools: {}", failure.one_line());

@@ -8,10 +8,10 @@ pub mod convert;
 pub mod demo;
 pub mod destination;
 pub mod failure;
-pub mod guard;
 pub mod interruption;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
 pub mod models;
+pub mod panic_guard;
 pub mod progress;
 mod split_mix;

@@ -193,7 +193,7 @@ fn verify_numbers(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
         }
         if let Some(csv) = &data.csv {
             text.clear();
-            crate::print::push_float_csv(&mut text, data.float(code).unwrap_or(0.0));
+            crate::encode::push_float_csv(&mut text, data.float(code).unwrap_or(0.0));
             if csv.get(code) != Some(&text) {
                 return Err(fault(SectionKind::CsvBytes, column, "printed number", 0, code.into()));
             }

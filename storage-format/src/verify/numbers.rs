@@ -4,8 +4,8 @@ use super::{expect_equal, fault};
 use crate::column::{FENCE_RANKS, Numbers, RowOrder, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
-use crate::numbers::CHUNK_ROWS;
 use crate::order::NAN_KEY;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 
 /// Ranks looked at together.

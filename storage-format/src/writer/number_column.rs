@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use crate::column::FENCE_RANKS;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
-use crate::error::FormatError;
-use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
-use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
-use crate::order::{float_key, integer_key, wide_key};
-use crate::print::{
+use crate::encode::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
 };
+use crate::error::FormatError;
+use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
+use crate::order::{float_key, integer_key, wide_key};
+use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts};

@@ -22,7 +22,7 @@ use crate::statistics::ColumnStatistics;
 use crate::verify::VerifyProgress;
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
-use crate::writer::unfinished;
+use crate::writer::temporary_file;
 
 /// What the file says of its source.
 #[derive(Debug, Clone, Default)]
@@ -65,7 +65,7 @@ impl TableWriter {
     /// [`FormatError::Io`] when the folder cannot be written to, [`FormatError::LimitExceeded`] for a too long schema.
     pub fn create(target: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
         limit("bytes of the source schema", metadata.source_schema.len(), SOURCE_SCHEMA_BYTES_MAX)?;
-        let mut file = unfinished::create(target).map_err(FormatError::io("create the file"))?;
+        let mut file = temporary_file::create(target).map_err(FormatError::io("create the file"))?;
         file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
         Ok(TableWriter {
             target: target.to_path_buf(),

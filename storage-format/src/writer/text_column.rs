@@ -3,7 +3,7 @@
 use crate::array::width_for;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
-use crate::numbers::CHUNK_ROWS;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, push_json_string};
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts, csv_of_strings};

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::checksum::checksum;
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
-use crate::numbers::CHUNK_ROWS;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::text::json_string_len;
 use crate::writer::distinct_sketch::DistinctSketch;
 use crate::writer::segment::read_uints;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp};
+use mercato_format::encode::{push_date, push_decimal, push_finite, push_timestamp};
 use mercato_format::text::push_json_string;
 use mercato_format::writer::{Column, ColumnValues, temporary_table, write_table};
 use mercato_format::{ColumnData, ColumnKind, Table, TimeUnit};

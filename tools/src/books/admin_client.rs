@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-const ORDERS_PATH: &str = "/admin/v1/orders";
+const COMMANDS_PATH: &str = "/admin/v1/orders";
 const RELOAD_PATH: &str = "/admin/v1/catalog/reload";
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
-const RELOAD_WAIT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// A backup or a verification of large books takes its time.
-const ANSWER_WAIT: Duration = Duration::from_secs(900);
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(900);
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const TOKEN_BYTES_MAX: u64 = 4096;
 
 /// The admin listener of a running server.
@@ -55,7 +55,7 @@ impl AdminClient {
     pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
         let body =
             serde_json::to_vec(order).map_err(|error| self.failed("write the order", error.to_string()))?;
-        let answer = self.exchange(ORDERS_PATH, &body, ANSWER_WAIT).map_err(|error| {
+        let answer = self.exchange(COMMANDS_PATH, &body, RESPONSE_TIMEOUT).map_err(|error| {
             let remedy = "is the server running? name its admin listener with --admin";
             self.failed("reach the admin listener", format!("{error}; {remedy}"))
         })?;
@@ -72,7 +72,7 @@ impl AdminClient {
 
     /// Has the server look at the folders of the catalog, and waits until it has.
     pub(super) fn reload_catalog(&self) -> io::Result<()> {
-        self.exchange(RELOAD_PATH, b"", RELOAD_WAIT).map(drop)
+        self.exchange(RELOAD_PATH, b"", RELOAD_TIMEOUT).map(drop)
     }
 
     fn exchange(&self, path: &str, body: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
@@ -86,7 +86,7 @@ impl AdminClient {
         connection.write_all(&[head.as_bytes(), body].concat())?;
         connection.flush()?;
         let mut answer = Vec::new();
-        let ended = connection.take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
+        let ended = connection.take(RESPONSE_BYTES_MAX).read_to_end(&mut answer);
         // A server that closes at once may reset the connection behind a whole answer.
         match ended {
             Err(error) if body_of(&answer).is_none() => Err(error),
@@ -104,7 +104,7 @@ impl AdminClient {
             Address::Tcp(address) => {
                 let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
                 for address in address.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_WAIT) {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                         Ok(stream) => {
                             stream.set_read_timeout(Some(wait))?;
                             return Ok(Box::new(stream));

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use mercato::operator::Order;
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::backend::Backend;
 use crate::destination::Destination;
 use crate::failure::Failure;
 
@@ -43,7 +43,7 @@ pub enum ExportFormat {
 
 /// Writes all entries, or those of one account.
 pub(super) fn run(
-    desk: &Desk,
+    backend: &Backend,
     format: ExportFormat,
     account: Option<&str>,
     output: Option<&Path>,
@@ -53,19 +53,19 @@ pub(super) fn run(
     match output {
         None => {
             let mut out = BufWriter::new(io::stdout().lock());
-            write_entries(desk, format, account, name, &mut out)?;
+            write_entries(backend, format, account, name, &mut out)?;
             out.flush().map_err(Failure::io(name, "write"))
         }
         Some(path) => {
             let mut out = Destination::check(path, force)?.create()?;
-            write_entries(desk, format, account, name, &mut out)?;
+            write_entries(backend, format, account, name, &mut out)?;
             out.finish()
         }
     }
 }
 
 fn write_entries(
-    desk: &Desk,
+    backend: &Backend,
     format: ExportFormat,
     account: Option<&str>,
     name: &Path,
@@ -77,7 +77,7 @@ fn write_entries(
     let mut first = 1;
     loop {
         let account = account.map(ToOwned::to_owned);
-        let page = desk.carry_out(&Order::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
+        let page = backend.carry_out(&Order::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
         for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
             write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
         }

@@ -9,9 +9,9 @@ use mercato::ledger::Change;
 use mercato::operator::Order;
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::backend::Backend;
 use super::relation::absent;
-use super::{Place, order, print, show};
+use super::{BooksLocation, order, show, text_output};
 use crate::failure::Failure;
 
 /// What can be done with keys.
@@ -33,7 +33,7 @@ pub enum KeyCommand {
         limits: LimitArguments,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Change what a key may spend and read, and when it ends. What is not given stays; what it has spent counts.
     #[command(
@@ -57,7 +57,7 @@ pub enum KeyCommand {
         lifted: LiftArguments,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// List the keys of an account, with their limits and what they have spent.
     List {
@@ -66,7 +66,7 @@ pub enum KeyCommand {
         account: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// End a key at once.
     Revoke {
@@ -75,9 +75,9 @@ pub enum KeyCommand {
         key: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Put a new key with the same limits in the place of another. The new one is shown once, and has spent nothing.
+    /// Put a new key with the same limits in place of another. The new one is shown once, and has spent nothing.
     Rotate {
         /// The old key's id, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
@@ -90,7 +90,7 @@ pub enum KeyCommand {
         label: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
@@ -135,7 +135,7 @@ fn parse_slug(text: &str) -> Result<String, String> {
 
 pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
     match command {
-        KeyCommand::Create { account, label, limits, place } => {
+        KeyCommand::Create { account, label, limits, location } => {
             let ordered = Order::CreateKey {
                 account: account.clone(),
                 label: label.clone(),
@@ -144,9 +144,9 @@ pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
                 datasets: limits.datasets.clone(),
                 expires_at: limits.expires.clone(),
             };
-            show(&limited(place, &ordered, limits, json)?, json, print::created_key)
+            show(&limited(location, &ordered, limits, json)?, json, text_output::created_key)
         }
-        KeyCommand::Limit { key, limits, lifted, place } => {
+        KeyCommand::Limit { key, limits, lifted, location } => {
             let datasets = Some(limits.datasets.clone()).filter(|datasets| !datasets.is_empty());
             let ordered = Order::LimitKey {
                 key: key.clone(),
@@ -155,18 +155,18 @@ pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
                 datasets: change(datasets, lifted.no_dataset),
                 expires_at: change(limits.expires.clone(), lifted.no_expires),
             };
-            show(&limited(place, &ordered, limits, json)?, json, print::key)
+            show(&limited(location, &ordered, limits, json)?, json, text_output::key)
         }
-        KeyCommand::List { account, place } => {
-            order(place, &Order::ListKeys { account: account.clone() }, json, print::keys)
+        KeyCommand::List { account, location } => {
+            order(location, &Order::ListKeys { account: account.clone() }, json, text_output::keys)
         }
-        KeyCommand::Revoke { key, place } => {
-            order(place, &Order::RevokeKey { key: key.clone() }, json, print::revoked_key)
+        KeyCommand::Revoke { key, location } => {
+            order(location, &Order::RevokeKey { key: key.clone() }, json, text_output::revoked_key)
         }
-        KeyCommand::Rotate { key, grace_seconds, label, place } => {
+        KeyCommand::Rotate { key, grace_seconds, label, location } => {
             let (key, label) = (key.clone(), label.clone());
             let ordered = Order::RotateKey { key, grace_seconds: *grace_seconds, label };
-            order(place, &ordered, json, print::created_key)
+            order(location, &ordered, json, text_output::created_key)
         }
     }
 }
@@ -180,9 +180,14 @@ fn change<T>(typed: Option<T>, is_lifted: bool) -> Change<T> {
 }
 
 /// Carries the order out; the answer says too which of the datasets are not there.
-fn limited(place: &Place, ordered: &Order, limits: &LimitArguments, json: bool) -> Result<Value, Failure> {
-    let mut answer = Desk::find(place)?.carry_out(ordered)?;
-    let absent = absent(place, limits.datasets.iter());
+fn limited(
+    location: &BooksLocation,
+    ordered: &Order,
+    limits: &LimitArguments,
+    json: bool,
+) -> Result<Value, Failure> {
+    let mut answer = Backend::open_existing(location)?.carry_out(ordered)?;
+    let absent = absent(location, limits.datasets.iter());
     if !json {
         for slug in &absent {
             eprintln!(

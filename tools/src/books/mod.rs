@@ -4,11 +4,11 @@
 //! give the same answer. Knows no HTTP route of the public API.
 
 mod admin_client;
-mod desk;
+mod backend;
 mod export;
 mod key;
-mod print;
 mod relation;
+mod text_output;
 
 use std::path::{Path, PathBuf};
 
@@ -20,14 +20,14 @@ use serde_json::Value;
 
 use crate::commands::print_json;
 use crate::failure::Failure;
-use desk::Desk;
+use backend::Backend;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
 pub use relation::RelationCommand;
 
 /// Where the books are.
 #[derive(Debug, Clone, Args)]
-pub struct Place {
+pub struct BooksLocation {
     /// The server's data directory.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
@@ -69,7 +69,7 @@ pub enum BooksCommand {
         key: Option<String>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Write a consistent copy of the books, while they are in use.
     Backup {
@@ -78,7 +78,7 @@ pub enum BooksCommand {
         folder: PathBuf,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Make the books of a data directory, which must hold none, from a backup.
     Restore {
@@ -104,13 +104,13 @@ pub enum AccountCommand {
         name: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// List all accounts.
     List {
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Show one account with its keys.
     Show {
@@ -119,7 +119,7 @@ pub enum AccountCommand {
         account: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
@@ -154,7 +154,7 @@ pub enum CreditsCommand {
         note: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Give credits. The plan of the account stays as it is.
     Grant {
@@ -169,7 +169,7 @@ pub enum CreditsCommand {
         note: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
@@ -180,7 +180,7 @@ pub enum LedgerCommand {
     Verify {
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Move the oldest segments of the log into another folder, also of a running server. Balances, keys and usage stay;
     /// `export` and `verify` see only the entries that are left.
@@ -192,7 +192,7 @@ pub enum LedgerCommand {
         to: PathBuf,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Write all entries for accounting: amounts in cents of a euro, VAT excluded.
     Export {
@@ -210,14 +210,14 @@ pub enum LedgerCommand {
         force: bool,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
 /// Asks the server of a data directory, if one runs, to look at the catalog now. A server that hears nothing finds the
 /// change by itself, so that nobody needs to know whether this succeeded.
-pub fn tell_server(data: &DataDirectory) {
-    desk::tell_server(data);
+pub fn notify_server(data: &DataDirectory) {
+    backend::notify_server(data);
 }
 
 /// Runs a command.
@@ -231,14 +231,19 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
         BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
         BooksCommand::Relation(command) => relation::run(command, json),
-        BooksCommand::Usage { account, days, by_key, key, place } => {
+        BooksCommand::Usage { account, days, by_key, key, location } => {
             let (account, key) = (account.clone(), key.clone());
-            order(place, &Order::Usage { account, days: *days, by_key: *by_key, key }, json, print::usage)
+            order(
+                location,
+                &Order::Usage { account, days: *days, by_key: *by_key, key },
+                json,
+                text_output::usage,
+            )
         }
-        BooksCommand::Backup { folder, place } => {
+        BooksCommand::Backup { folder, location } => {
             // The server may run in another folder.
             let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
-            order(place, &Order::Backup { directory }, json, print::backup)
+            order(location, &Order::Backup { directory }, json, text_output::backup)
         }
         BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
     }
@@ -246,24 +251,25 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
 
 fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     match command {
-        AccountCommand::Create { name, place } => {
-            let answer = Desk::create(place)?.carry_out(&Order::CreateAccount { name: name.clone() })?;
-            show(&answer, json, print::created_account)
+        AccountCommand::Create { name, location } => {
+            let answer =
+                Backend::open_or_create(location)?.carry_out(&Order::CreateAccount { name: name.clone() })?;
+            show(&answer, json, text_output::created_account)
         }
-        AccountCommand::List { place } => show(&list_accounts(place)?, json, print::accounts),
-        AccountCommand::Show { account, place } => {
-            order(place, &Order::ShowAccount { account: account.clone() }, json, print::account)
+        AccountCommand::List { location } => show(&list_accounts(location)?, json, text_output::accounts),
+        AccountCommand::Show { account, location } => {
+            order(location, &Order::ShowAccount { account: account.clone() }, json, text_output::account)
         }
     }
 }
 
 /// All pages in one document.
-fn list_accounts(place: &Place) -> Result<Value, Failure> {
-    let desk = Desk::find(place)?;
+fn list_accounts(location: &BooksLocation) -> Result<Value, Failure> {
+    let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let mut page = desk.carry_out(&Order::ListAccounts { after, limit: None })?;
+        let mut page = backend.carry_out(&Order::ListAccounts { after, limit: None })?;
         if let Some(Value::Array(accounts)) = page.get_mut("accounts") {
             all.append(accounts);
         }
@@ -275,42 +281,46 @@ fn list_accounts(place: &Place) -> Result<Value, Failure> {
 }
 
 fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
-    let (place, ordered) = match command {
-        CreditsCommand::Buy { account, credits, cents, reference, provider, note, place } => {
+    let (location, ordered) = match command {
+        CreditsCommand::Buy { account, credits, cents, reference, provider, note, location } => {
             let [account, reference, provider, note] = [account, reference, provider, note].map(Clone::clone);
             let (credits, cents) = (*credits, *cents);
-            (place, Order::BuyCredits { account, credits, cents, reference, provider, note })
+            (location, Order::BuyCredits { account, credits, cents, reference, provider, note })
         }
-        CreditsCommand::Grant { account, credits, note, place } => {
+        CreditsCommand::Grant { account, credits, note, location } => {
             let (account, note) = (account.clone(), note.clone());
-            (place, Order::GrantCredits { account, credits: *credits, note })
+            (location, Order::GrantCredits { account, credits: *credits, note })
         }
     };
-    order(place, &ordered, json, print::balance)
+    order(location, &ordered, json, text_output::balance)
 }
 
 fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
     match command {
-        LedgerCommand::Verify { place } => {
-            let report = Desk::verify(place)?;
-            show(&report, json, print::verification)?;
+        LedgerCommand::Verify { location } => {
+            let report = Backend::verify(location)?;
+            show(&report, json, text_output::verification)?;
             match report.get("balanced").and_then(Value::as_bool) {
                 Some(true) => Ok(()),
-                _ => Err(desk::books_failure(
-                    &place.data,
+                _ => Err(backend::books_failure(
+                    &location.data,
                     "balance them",
-                    print::first_difference(&report).to_owned(),
+                    text_output::first_difference(&report).to_owned(),
                 )),
             }
         }
-        LedgerCommand::Archive { to, place } => {
+        LedgerCommand::Archive { to, location } => {
             // The server may run in another folder.
             let directory = std::path::absolute(to).map_err(Failure::io(to, "find"))?;
-            order(place, &Order::Archive { directory }, json, print::archived)
+            order(location, &Order::Archive { directory }, json, text_output::archived)
         }
-        LedgerCommand::Export { format, account, output, force, place } => {
-            export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref(), *force)
-        }
+        LedgerCommand::Export { format, account, output, force, location } => export::run(
+            &Backend::open_existing(location)?,
+            *format,
+            account.as_deref(),
+            output.as_deref(),
+            *force,
+        ),
     }
 }
 
@@ -318,8 +328,8 @@ fn run_restore(backup: &Path, data: &Path, json: bool) -> Result<(), Failure> {
     let file = if backup.is_dir() { newest_backup(backup)? } else { backup.to_owned() };
     let folder = DataDirectory::new(data).ledger();
     let summary = restore(&file, &folder)
-        .map_err(|error| desk::books_failure(data, "restore them", error.to_string()))?;
-    show(&desk::to_value(data, &Backup::of(&summary))?, json, print::backup)
+        .map_err(|error| backend::books_failure(data, "restore them", error.to_string()))?;
+    show(&backend::to_value(data, &Backup::of(&summary))?, json, text_output::backup)
 }
 
 /// Names carry the time, so the newest is the last.
@@ -343,12 +353,12 @@ fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn order(
-    place: &Place,
+    location: &BooksLocation,
     ordered: &Order,
     json: bool,
     print: fn(&Value) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    show(&Desk::find(place)?.carry_out(ordered)?, json, print)
+    show(&Backend::open_existing(location)?.carry_out(ordered)?, json, print)
 }
 
 fn show(answer: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {

@@ -9,14 +9,14 @@ use mercato::limits::ledger::RELATION_WEIGHT_MAX;
 use mercato::operator::Order;
 use serde_json::Value;
 
-use super::desk::Desk;
-use super::{Place, print, show};
+use super::backend::Backend;
+use super::{BooksLocation, show, text_output};
 use crate::failure::Failure;
 
 /// What can be done with relations.
 #[derive(Debug, Subcommand)]
 pub enum RelationCommand {
-    /// Enter a relation from one dataset to another, in the place of one of the same type.
+    /// Enter a relation from one dataset to another, in place of one of the same type.
     #[command(after_help = "Example:
   mercato-tools relation add orders customers --type foreign-key --description \"o_custkey\" --weight 0.9 \\
     --data /srv/mercato")]
@@ -38,7 +38,7 @@ pub enum RelationCommand {
         weight: Option<f64>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Remove the relations from one dataset to another.
     Remove {
@@ -53,7 +53,7 @@ pub enum RelationCommand {
         relation_type: Option<String>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// List relations.
     List {
@@ -62,7 +62,7 @@ pub enum RelationCommand {
         dataset: Option<String>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
@@ -73,7 +73,7 @@ fn parse_weight(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> {
     match command {
-        RelationCommand::Add { from, to, relation_type, description, weight, place } => {
+        RelationCommand::Add { from, to, relation_type, description, weight, location } => {
             let ordered = Order::AddRelation {
                 from: from.clone(),
                 to: to.clone(),
@@ -81,8 +81,8 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
                 description: description.clone(),
                 weight: *weight,
             };
-            let mut answer = Desk::create(place)?.carry_out(&ordered)?;
-            let absent = absent(place, [from, to].into_iter());
+            let mut answer = Backend::open_or_create(location)?.carry_out(&ordered)?;
+            let absent = absent(location, [from, to].into_iter());
             if let Value::Object(fields) = &mut answer {
                 fields.insert("absent".to_owned(), Value::from(absent.clone()));
             }
@@ -93,30 +93,37 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
                     );
                 }
             }
-            show(&answer, json, print::added_relation)
+            show(&answer, json, text_output::added_relation)
         }
-        RelationCommand::Remove { from, to, relation_type, place } => {
+        RelationCommand::Remove { from, to, relation_type, location } => {
             let (from, to, relation_type) = (from.clone(), to.clone(), relation_type.clone());
             let ordered = Order::RemoveRelation { from, to, relation_type };
-            show(&Desk::find(place)?.carry_out(&ordered)?, json, print::removed_relations)
+            show(
+                &Backend::open_existing(location)?.carry_out(&ordered)?,
+                json,
+                text_output::removed_relations,
+            )
         }
-        RelationCommand::List { dataset, place } => {
-            show(&list(place, dataset.as_deref())?, json, print::relations)
+        RelationCommand::List { dataset, location } => {
+            show(&list(location, dataset.as_deref())?, json, text_output::relations)
         }
     }
 }
 
 /// All pages in one document.
-fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
-    if place.admin.is_none() && place.data.is_dir() && !DataDirectory::new(&place.data).ledger().is_dir() {
+fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failure> {
+    if location.admin.is_none()
+        && location.data.is_dir()
+        && !DataDirectory::new(&location.data).ledger().is_dir()
+    {
         return Ok(serde_json::json!({ "total": 0, "relations": [] }));
     }
-    let desk = Desk::find(place)?;
+    let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
         let ordered = Order::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
-        let mut page = desk.carry_out(&ordered)?;
+        let mut page = backend.carry_out(&ordered)?;
         if let Some(Value::Array(relations)) = page.get_mut("relations") {
             all.append(relations);
         }
@@ -129,8 +136,8 @@ fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
 }
 
 /// Those of the datasets that have no folder here.
-pub(super) fn absent<'s>(place: &Place, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
-    let data = DataDirectory::new(&place.data);
+pub(super) fn absent<'s>(location: &BooksLocation, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
+    let data = DataDirectory::new(&location.data);
     let is_here = |slug: &str| Slug::parse(slug).is_ok_and(|slug| data.dataset(&slug).path().is_dir());
     slugs.filter(|slug| !is_here(slug)).cloned().collect()
 }

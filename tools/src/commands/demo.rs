@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::{print_json, print_text};
-use crate::demo::{Customer, Offered, prepare, start};
+use crate::demo::{DemoAccount, DemoDataset, prepare, start};
 use crate::failure::Failure;
 
 /// How long requests that run may take to finish after SIGINT.
@@ -64,8 +64,8 @@ pub fn run(arguments: &DemoArguments, json: bool) -> Result<(), Failure> {
 fn announce(
     arguments: &DemoArguments,
     address: SocketAddr,
-    offered: &[Offered],
-    customer: &Customer,
+    offered: &[DemoDataset],
+    customer: &DemoAccount,
     json: bool,
 ) -> Result<(), Failure> {
     let url = format!("http://{}", reachable(address));

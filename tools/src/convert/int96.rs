@@ -1,6 +1,6 @@
-//! Chooses the unit of INT96 columns. INT96 counts nanoseconds over eleven million years; 64 bits of nanoseconds hold 584.
-//! A first pass over the values finds their range and their digits; the finest unit that holds the whole range is taken,
-//! or the one that was asked for. Knows no kind.
+//! Chooses the time unit of INT96 columns. INT96 covers eleven million years in nanoseconds, but 64 bits of nanoseconds
+//! cover 584 years. A first pass finds the range and the precision of the values. The column gets the requested unit,
+//! or the finest unit that holds its range. Knows no column kind.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use crate::failure::Failure;
 /// Julian day of 1970-01-01, from which INT96 counts its days.
 const UNIX_EPOCH_JULIAN_DAY: i128 = 2_440_588;
 const DAY_NANOSECONDS: i128 = 86_400_000_000_000;
-/// Bytes of a value with its levels.
+/// Bytes of a value and its levels.
 const LEVEL_BYTES: u64 = 16;
-/// The units of INT96 columns, the finest first: name, nanoseconds of one.
+/// The units of INT96 columns, the finest first: name and length in nanoseconds.
 const UNITS: [(TimeUnit, &str, i128); 3] = [
     (TimeUnit::Nanosecond, "ns", 1),
     (TimeUnit::Microsecond, "us", 1_000),
     (TimeUnit::Millisecond, "ms", 1_000_000),
 ];
 
-/// The units of INT96 leaves, and what is to be said of them.
+/// The units of INT96 leaves, with warnings.
 #[derive(Default)]
 pub(super) struct Int96Units {
-    /// The unit of each INT96 leaf that is read.
+    /// The unit of each INT96 leaf.
     pub(super) by_leaf: HashMap<usize, TimeUnit>,
-    /// One sentence for each column that loses digits.
+    /// One warning for each column that loses digits.
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads all INT96 values and chooses the units. `asked` is the unit for all of them.
+/// Reads all INT96 values and chooses their units. `asked` overrides the choice.
 ///
 /// # Errors
-/// A refusal that names column and row when a value does not fit the unit.
+/// When a value does not fit the unit; the error names column and row.
 pub(super) fn units(
     source: &Source,
     metadata: &Arc<ParquetMetaData>,
@@ -69,10 +69,10 @@ pub(super) fn units(
     Ok(units)
 }
 
-/// What the values of a leaf are, in nanoseconds since 1970.
+/// The range of the values of a leaf, in nanoseconds since 1970.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Range {
-    /// The smallest and the largest, each with its row; nothing when there is no value.
+    /// The smallest and the largest value, each with its row; `None` without values.
     extremes: Option<[(i128, u64); 2]>,
     /// Values that microseconds do not hold exactly, and values that milliseconds do not.
     finer_than: [u64; 2],
@@ -92,7 +92,7 @@ impl Range {
         }
     }
 
-    /// The first extreme that 64 bits of a unit do not hold.
+    /// The first extreme that does not fit 64 bits of a unit.
     fn outside(&self, nanoseconds: i128) -> Option<(i128, u64)> {
         let fits = |value: i128| i64::try_from(value.div_euclid(nanoseconds)).is_ok();
         self.extremes.into_iter().flatten().find(|(value, _)| !fits(*value))
@@ -132,7 +132,7 @@ fn choose(
     Err(context.refusal(&section, expected, printed(value), &remedy))
 }
 
-/// Says that a column is kept in a coarser unit than its source has, and what that costs.
+/// The warning that a column gets a coarser unit than its source has, with the number of values that lose digits.
 fn warning(column: &OutputColumn, range: &Range, (_, unit, nanoseconds): Unit) -> Option<String> {
     let [finer_than_us, finer_than_ms] = range.finer_than;
     let lost = match nanoseconds {
@@ -149,11 +149,11 @@ fn warning(column: &OutputColumn, range: &Range, (_, unit, nanoseconds): Unit) -
     Some(format!("column `{name}` is kept in {unit}{why}: {lost} of its values lose digits"))
 }
 
-/// A moment as people read it, with nanoseconds.
+/// A timestamp as text, with nanoseconds.
 fn printed(nanoseconds: i128) -> String {
     let seconds = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).unwrap_or_default();
     let mut text = Vec::new();
-    mercato_format::print::push_timestamp(&mut text, seconds, mercato_format::TimeUnit::Second);
+    mercato_format::encode::push_timestamp(&mut text, seconds, mercato_format::TimeUnit::Second);
     let text = String::from_utf8_lossy(&text).into_owned();
     text.replace('Z', &format!(".{:09}Z", nanoseconds.rem_euclid(1_000_000_000)))
 }
@@ -161,7 +161,7 @@ fn printed(nanoseconds: i128) -> String {
 fn range(source: &Source, metadata: &ParquetMetaData, leaf: usize) -> parquet::errors::Result<Range> {
     let (mut range, mut first_row) = (Range::default(), 0);
     let description = metadata.file_metadata().schema_descr().column(leaf);
-    // Rows of one value each are read many at a time; a row of a list may have any number of them.
+    // Flat rows are read in large batches. A row of a list may have any number of values.
     let rows = if description.max_rep_level() > 0 { 1 } else { BATCH_ROWS };
     for group in metadata.row_groups() {
         let budget =
@@ -186,7 +186,7 @@ struct Leaf<'a> {
     budget: &'a BatchBudget,
     /// The definition level of a value.
     present: i16,
-    /// Rows that are read at a time.
+    /// Rows of one read.
     rows: usize,
 }
 
@@ -206,7 +206,7 @@ impl Leaf<'_> {
             }
             let mut values = values.iter();
             for place in 0..places {
-                // Without levels every place is a row with a value.
+                // Without levels, every row has a value.
                 next_row += u64::from(repetitions.get(place).is_none_or(|level| *level == 0));
                 if definitions.get(place).is_none_or(|level| *level == self.present)
                     && let Some(value) = values.next()
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_finest_unit_holds_the_range_to_its_last_unit() {
+    fn chooses_finest_unit_that_holds_range() {
         let (low, high) = (i128::from(i64::MIN), i128::from(i64::MAX));
         assert_eq!(unit_of(&[]), "ns");
         assert_eq!(unit_of(&[low, 0, high]), "ns");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_printed_with_nine_digits() {
+    fn formats_timestamps_with_nine_digits() {
         assert_eq!(printed(-1), "1969-12-31T23:59:59.999999999Z");
         assert_eq!(printed(253_402_300_800_000_000_001), "+010000-01-01T00:00:00.000000001Z");
     }

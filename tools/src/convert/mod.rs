@@ -1,5 +1,5 @@
-//! Makes a store file of a Parquet file: plan from the footer, build every column on its own inside one memory
-//! limit, append them in order, verify what was written. Knows no dataset and no server.
+//! Converts a Parquet file into a store file: plans from the footer, builds each column inside one memory limit,
+//! appends the columns in order and verifies the file. Knows no dataset and no server.
 
 pub mod footer;
 mod int96;
@@ -39,10 +39,10 @@ use schema::flatten::OutputColumn;
 use source::Source;
 use values::feeder::{FeedError, Feeder};
 
-/// Bytes of store file that are accepted whatever the ratio.
+/// Output of this size is accepted at any expansion ratio, bytes.
 const OUTPUT_RATIO_FREE_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Bytes of store file for one byte of Parquet; a few bytes that unfold into terabytes are a bomb.
+/// Largest expansion ratio: bytes of store file for one byte of Parquet. It stops decompression bombs.
 const OUTPUT_RATIO_MAX: u64 = 1_000;
 
 /// Which columns get a sort index.
@@ -56,28 +56,28 @@ pub enum SortIndex {
     Only(Vec<String>),
 }
 
-/// What to convert and how.
+/// The options of a conversion.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The Parquet file.
     pub input: PathBuf,
     /// The store file.
     pub output: PathBuf,
-    /// Whether a file that is there already may be replaced.
+    /// Whether an existing file may be replaced.
     pub replace: bool,
     /// Which columns get a sort index.
     pub sort_index: SortIndex,
-    /// Columns and structs to leave out.
+    /// Columns and structs to drop.
     pub drop: Vec<String>,
-    /// Unit of INT96 timestamps; without it, for each column the finest that holds all its values.
+    /// Unit of INT96 timestamps. By default, each column gets the finest unit that holds its values.
     pub timestamp_unit: Option<TimeUnit>,
-    /// Memory to stay inside, bytes.
+    /// Memory limit, bytes.
     pub memory_limit: u64,
     /// Threads that build columns.
     pub threads: usize,
-    /// Whether a progress bar may be shown.
+    /// Whether to show a progress bar.
     pub progress: bool,
-    /// Ends the conversion before it is done.
+    /// Interrupts the conversion.
     pub interruption: Interruption,
 }
 
@@ -99,7 +99,7 @@ impl Conversion {
         }
     }
 
-    /// An error once an end is requested.
+    /// Fails after an interruption.
     fn check_interrupted(&self) -> Result<(), Failure> {
         if self.interruption.is_requested() {
             return Err(Failure::Cancelled { file: self.output.display().to_string() });
@@ -108,18 +108,18 @@ impl Conversion {
     }
 }
 
-/// Converts one file. On any error the output's place is left as it was.
+/// Converts one file. An error leaves the output path unchanged.
 ///
 /// # Errors
-/// A refusal of the input, a wrong option, or an error of the operating system.
+/// When the input is invalid, an option is wrong, or the operating system fails.
 pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     convert_if(conversion, &|_| Ok(()))
 }
 
-/// Refuses columns before any value of them is read.
+/// A check of the columns, which runs before any value is read.
 pub type Accept<'a> = dyn Fn(&[&ColumnSpec]) -> Result<(), Failure> + 'a;
 
-/// The same, where `accept` does not refuse the columns.
+/// Converts one file if `accept` accepts its columns.
 ///
 /// # Errors
 /// Those of [`convert`] and of `accept`.
@@ -204,12 +204,12 @@ fn sorted_columns(
     Ok(columns.iter().map(|column| wanted.contains(&column.spec.name)).collect())
 }
 
-/// One conversion under way.
+/// A running conversion.
 struct ConversionRun<'a> {
     conversion: &'a Conversion,
     plan: &'a Plan,
     sorted: &'a [bool],
-    /// Memory that the reader of each column takes, bytes.
+    /// Memory of the reader of each column, bytes.
     reading: &'a [u64],
     directory: &'a Path,
     timer: &'a PhaseTimer,
@@ -257,7 +257,7 @@ impl ConversionRun<'_> {
         Ok((writer, reports))
     }
 
-    /// A tenth of the memory is left to finished columns that wait for their turn, a twentieth to all the rest.
+    /// Reserves a tenth of the memory for finished columns in the reorder buffer, and a twentieth for everything else.
     fn bounds(&self) -> Bounds {
         let limit = self.conversion.memory_limit;
         Bounds {
@@ -299,13 +299,13 @@ impl ConversionRun<'_> {
     fn refuse(&self, column: &OutputColumn, first_row: u64, error: FeedError) -> Failure {
         let name = &column.spec.name;
         let file = self.plan.source.path().display().to_string();
-        let remedy = format!("mend the value in the source, or leave the column out with --drop {name}");
+        let remedy = format!("correct the value in the source, or drop the column with --drop {name}");
         match error {
             FeedError::Build(source) => Failure::Column { file, column: name.clone(), source },
             FeedError::Value { row, found } => Failure::Refused {
                 file,
                 section: format!("column `{name}`, row {}", first_row + row as u64),
-                expected: format!("values that a column of kind {} carries", column.spec.kind.name()),
+                expected: format!("values that fit a column of kind {}", column.spec.kind.name()),
                 found,
                 remedy,
             },
@@ -319,7 +319,7 @@ impl ConversionRun<'_> {
         }
     }
 
-    /// What the disk refuses is the output's affair, what the format refuses the input's.
+    /// An I/O error names the output file, a format error the input file.
     fn append_error(&self, column: String, error: FormatError) -> Failure {
         match error {
             FormatError::Io { .. } => Failure::store(&self.conversion.output)(error),
@@ -338,7 +338,8 @@ impl ConversionRun<'_> {
             section: "output size".into(),
             expected: format!("at most {bound} bytes out of {bytes_in}"),
             found: format!("{written}"),
-            remedy: "the file unfolds like a bomb; if it is genuine, split it or drop columns".into(),
+            remedy: "the file expands like a decompression bomb; if it is genuine, split it or drop columns"
+                .into(),
         })
     }
 }

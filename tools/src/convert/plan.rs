@@ -1,5 +1,5 @@
-//! Reads the footer of a Parquet file and decides what becomes of each leaf, before any value is read. Refuses
-//! here whatever the footer alone condemns. Knows no value.
+//! The plan of a conversion: decides from the footer how each leaf is converted, and refuses unsupported files before
+//! any value is read. Knows no value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use crate::convert::schema::projection::schema_of;
 use crate::convert::schema::variant::first_variant;
 use crate::convert::source::Source;
 use crate::failure::Failure;
-use crate::guard::guarded;
+use crate::panic_guard::catch_panic;
 
 /// Columns after flattening.
 const COLUMNS_MAX: usize = 16_384;
 
-/// What becomes of a Parquet file.
+/// The plan of a conversion.
 pub struct Plan {
     /// The file.
     pub source: Source,
@@ -40,31 +40,31 @@ pub struct Plan {
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,
-    /// What the operator should know of the outcome, a sentence each.
+    /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     plain: ArrowReaderMetadata,
     dictionary: ArrowReaderMetadata,
 }
 
 impl Plan {
-    /// Footer metadata: row groups and their column chunks.
+    /// The footer: row groups and their column chunks.
     #[must_use]
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         self.plain.metadata()
     }
 
-    /// What the Arrow reader needs to read texts plainly or as dictionary keys.
+    /// The metadata for the Arrow reader: texts as plain values or as dictionary keys.
     #[must_use]
     pub fn reading(&self, dictionary: bool) -> &ArrowReaderMetadata {
         if dictionary { &self.dictionary } else { &self.plain }
     }
 }
 
-/// Plans the conversion of a file without the columns and structs named in `drop`, with INT96 in `timestamp_unit`, else in
-/// the finest unit for each column. `check` may refuse the plan before any value is read.
+/// Plans the conversion of a file without the columns and structs in `drop`. INT96 timestamps get `timestamp_unit`, or
+/// else the finest unit that fits each column. `check` may refuse the plan before any value is read.
 ///
 /// # Errors
-/// A refusal that names the footer, the row group or the column at fault.
+/// When the file is invalid or unsupported; the error names the footer, the row group or the column.
 pub fn plan(
     source: Source,
     drop: &[String],
@@ -93,7 +93,7 @@ pub fn plan(
         flattened.dropped.extend(empty.iter().cloned());
         flattened
     };
-    // The units of INT96 take a pass over the values; whatever can be refused is refused before.
+    // Choosing INT96 units reads all their values, so every other check runs first.
     let outline = read_with(&metadata, &fields, Reading::Plain, &HashMap::new(), &context)?;
     let columns = check_columns(flattened(&outline), drop, &context)?;
     let dictionary = outline.clone();
@@ -107,7 +107,7 @@ pub fn plan(
     Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
-/// Refuses a column of VARIANT values, whose two binary parts tell nobody anything.
+/// Refuses VARIANT columns, because their two binary parts are of no use to readers.
 fn refuse_variants(
     schema: &SchemaDescriptor,
     drop: &HashSet<String>,
@@ -128,11 +128,11 @@ fn decode(
     chunk_offsets::with_true_starts(ParquetMetaDataReader::decode_metadata_with_options(footer, options)?)
 }
 
-/// The two views of the fields: by Parquet alone, and with the Arrow schema that the writer embedded.
+/// The Arrow fields of a file, without and with the embedded Arrow schema.
 pub(super) struct FieldViews {
-    /// By Parquet alone.
+    /// From the Parquet schema only.
     pub(super) plain: Fields,
-    /// With the embedded Arrow schema, when there is one that fits.
+    /// With the embedded Arrow schema, if there is one that fits.
     pub(super) embedded: Option<Fields>,
 }
 
@@ -142,11 +142,12 @@ fn arrow_fields(
     context: &ErrorContext,
 ) -> Result<FieldViews, Failure> {
     let plain = context.decode("Parquet schema", || parquet_to_arrow_schema(schema, None))?.fields;
-    let embedded = guarded(|| parquet_to_arrow_schema(schema, metadata.file_metadata().key_value_metadata()));
+    let embedded =
+        catch_panic(|| parquet_to_arrow_schema(schema, metadata.file_metadata().key_value_metadata()));
     Ok(FieldViews { plain, embedded: embedded.ok().and_then(Result::ok).map(|schema| schema.fields) })
 }
 
-/// Reader metadata for one way of reading.
+/// The reader metadata for one way of reading texts.
 fn read_with(
     metadata: &Arc<ParquetMetaData>,
     fields: &FieldViews,
@@ -160,8 +161,8 @@ fn read_with(
     context.decode("Parquet schema", || ArrowReaderMetadata::try_new(Arc::clone(metadata), options))
 }
 
-/// Footer metadata with the annotations removed that Arrow cannot read: intervals, which it would cut to days and
-/// milliseconds, and whatever lies under a dropped name, so that a type that nothing reads can be dropped.
+/// The footer without the annotations that Arrow cannot read: intervals, which Arrow would truncate to days and
+/// milliseconds, and everything below a dropped name, so that an unsupported type can be dropped.
 fn bare_metadata(
     metadata: ParquetMetaData,
     footer: &[u8],
@@ -184,7 +185,7 @@ fn bare_metadata(
     })
 }
 
-/// Groups without fields carry nothing; whether that is meant is not for the converter to say.
+/// Refuses groups without fields, which the operator has to drop explicitly.
 fn check_empty_groups(
     empty: &[String],
     drop: &HashSet<String>,
@@ -201,15 +202,15 @@ fn check_empty_groups(
     ))
 }
 
-/// Finds the column whose type the Arrow reader refuses, since its own message may not name it.
+/// Finds the column whose type the Arrow reader refuses, because the reader's message may not name it.
 fn check_roots(schema: &SchemaDescriptor, context: &ErrorContext) -> Result<(), Failure> {
-    if let Ok(Ok(_)) = guarded(|| parquet_to_arrow_schema(schema, None)) {
+    if let Ok(Ok(_)) = catch_panic(|| parquet_to_arrow_schema(schema, None)) {
         return Ok(());
     }
     let message = schema.root_schema();
     for root in message.get_fields() {
         let read = || parquet_to_arrow_schema(&schema_of(message, Arc::clone(root))?, None);
-        let fault = match guarded(read) {
+        let fault = match catch_panic(read) {
             Ok(Ok(_)) => continue,
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic,
@@ -276,14 +277,14 @@ fn check_columns(
     Ok(columns)
 }
 
-/// Whether INT96 values are among the leaves.
+/// Whether the leaf has INT96 values.
 pub(super) fn is_int96(schema: &SchemaDescriptor, leaf: usize) -> bool {
     schema.column(leaf).physical_type() == PhysicalType::INT96
 }
 
 pub(super) const DAMAGED: &str = "the file is damaged: get it again from its source";
 
-/// Makes refusals that name the file.
+/// Adds the name of the file to errors.
 #[derive(Clone, Debug)]
 pub(super) struct ErrorContext {
     pub(super) file: String,
@@ -295,7 +296,7 @@ impl ErrorContext {
         ErrorContext { file: source.path().display().to_string(), source: source.clone() }
     }
 
-    /// An error once an end is requested.
+    /// Fails after an interruption.
     pub(super) fn check_interrupted(&self) -> Result<(), Failure> {
         if self.source.is_cancelled() {
             return Err(Failure::Cancelled { file: self.file.clone() });
@@ -313,15 +314,15 @@ impl ErrorContext {
         }
     }
 
-    /// Runs a decoder of the Parquet library; what it says, or panics with, becomes a refusal.
+    /// Runs a decoder of the Parquet library. Its error or panic becomes a `Failure`.
     pub(super) fn decode<T>(
         &self,
         section: &str,
         work: impl FnOnce() -> Result<T, ParquetError>,
     ) -> Result<T, Failure> {
-        let fault = match guarded(work) {
+        let fault = match catch_panic(work) {
             Ok(Ok(value)) => return Ok(value),
-            // What a decoder says of reads that a signal ended is of no interest.
+            // After an interruption, errors of the decoder do not matter.
             _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),

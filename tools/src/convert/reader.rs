@@ -1,6 +1,6 @@
-//! Reads one column of a Parquet file, batch by batch over all row groups, and nothing else of the file. A batch is
-//! bounded by what its rows take in memory: the pages are weighed, and where a batch would be too much, reading begins
-//! anew at its first row with shorter batches. Knows no column builder.
+//! Reads one column of a Parquet file in record batches, over all row groups. A batch is bounded by the decoded size of
+//! its rows: pages are measured first, and when a batch would be too large, the read restarts at its first row with
+//! fewer rows a batch. Knows no column builder.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::convert::schema::flatten::OutputColumn;
 use crate::convert::schema::projection::Projection;
 use crate::failure::Failure;
 
-/// Bytes that a batch of texts may take if the memory limit allows it, however little the footer promises.
+/// Bytes of a batch of texts, where the memory limit allows them. The footer may understate the sizes of texts.
 const TEXT_BATCH_BYTES: u64 = 48 * 1024 * 1024;
 
 /// Rows of one column.
 pub struct Batch {
-    /// The values, out of the structs above them.
+    /// The values, without the structs above them.
     pub array: ArrayRef,
     /// Nulls of the values and of every struct above them.
     pub nulls: Option<NullBuffer>,
-    /// Row of the file at which the batch begins.
+    /// The first row of the batch, counted in the file.
     pub first_row: u64,
 }
 
@@ -73,16 +73,16 @@ struct GroupReading<'a> {
     context: &'a ErrorContext,
 }
 
-/// How far reading came with batches of one length.
+/// How far the read got with one batch length.
 enum Progress {
-    /// To the end.
+    /// To the end of the row group.
     Whole,
-    /// Up to a batch that would take too much.
+    /// Up to a batch that would be too large.
     TooMuch,
 }
 
 impl GroupReading<'_> {
-    /// The number of rows read, one more than there should be at most.
+    /// Returns the number of rows read, at most one more than the footer announces.
     fn read(&self, visit: &mut impl FnMut(&Batch) -> Result<(), Failure>) -> Result<u64, Failure> {
         let (mut done, mut rows) = (0, self.first_batch_rows());
         loop {
@@ -138,7 +138,7 @@ impl GroupReading<'_> {
         let levels =
             parquet_to_arrow_field_levels(&branch.schema, ProjectionMask::all(), Some(&branch.fields))?;
         let selection = (done > 0).then(|| {
-            // One row more than there should be, so that rows too many are found.
+            // One row more than announced, so that surplus rows are found.
             let rest = (self.group.num_rows().unsigned_abs() - done).saturating_add(1);
             let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
             RowSelection::from(vec![RowSelector::skip(count(done)), RowSelector::select(count(rest))])
@@ -168,7 +168,7 @@ impl GroupReading<'_> {
         self.chunks().map(|(_, chunk)| leaf_cost(chunk.column_descr())).collect()
     }
 
-    /// Rows that take half of a batch if all are alike.
+    /// The rows that fill half a batch if all are equal in size.
     fn first_batch_rows(&self) -> usize {
         let about = |chunk: &ColumnChunkMetaData| {
             let levels = chunk.num_values().unsigned_abs();
@@ -181,7 +181,7 @@ impl GroupReading<'_> {
         usize::try_from(fitting).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS)
     }
 
-    /// The refusal of a row that alone takes more than a batch may.
+    /// The error for a row that is larger than a batch may be.
     fn refuse_row(&self, row: u64) -> Result<Failure, Failure> {
         let budget = BatchBudget::new(&self.costs(), u64::MAX, 1, row);
         let checked = self.checked(&budget);
@@ -207,7 +207,7 @@ impl GroupReading<'_> {
     }
 }
 
-/// Levels, the value as it is stored, and the value as Arrow has it.
+/// The cost of a level, of the encoded value and of the Arrow value.
 fn leaf_cost(leaf: &ColumnDescriptor) -> LeafCost {
     const LEVEL_BYTES: u64 = 5;
     let width = match leaf.physical_type() {
@@ -217,12 +217,12 @@ fn leaf_cost(leaf: &ColumnDescriptor) -> LeafCost {
         PhysicalType::INT96 => 12,
         PhysicalType::FIXED_LEN_BYTE_ARRAY => u64::try_from(leaf.type_length()).unwrap_or(0),
     };
-    // A decimal has up to 32 bytes, whatever it is stored as.
+    // A decimal takes up to 32 bytes, whatever its physical type is.
     let decimal = if leaf.type_precision() > 0 { 32 } else { 0 };
     LeafCost { level_bytes: LEVEL_BYTES + width * 2 + decimal }
 }
 
-/// Bytes that no batch of the column needs more of, whatever the memory limit.
+/// The largest batch that the column can need, under any memory limit.
 pub fn most_batch_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let groups = plan.metadata().row_groups().iter().map(|group| {
         let chunks = column.leaves().filter_map(|leaf| group.columns().get(leaf));
@@ -231,7 +231,7 @@ pub fn most_batch_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     groups.max().unwrap_or(0).min(BATCH_BYTES_MAX)
 }
 
-/// Texts of a dictionary unfold, so that what the chunk holds is no bound of theirs.
+/// Dictionary texts expand, so the size of the chunk is not an upper bound.
 fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
     let level_bytes = leaf_cost(chunk.column_descr()).level_bytes;
     let levels = chunk.num_values().unsigned_abs();
@@ -245,13 +245,13 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
     }
 }
 
-/// Whether values become texts by being printed.
+/// Whether the values are encoded as text.
 pub fn is_encoded_as_text(plan: &Plan, column: &OutputColumn) -> bool {
     let schema = plan.metadata().file_metadata().schema_descr();
     column.nested || !column.leaves().all(|leaf| is_text(&schema.column(leaf)))
 }
 
-/// Texts that may be read as keys into their dictionary.
+/// Whether a leaf holds texts that may be read as dictionary keys.
 fn is_text(leaf: &ColumnDescriptor) -> bool {
     let logical = leaf.logical_type_ref();
     let by_logical = matches!(logical, Some(LogicalType::String | LogicalType::Json | LogicalType::Enum));
@@ -268,7 +268,7 @@ fn is_all_dictionary(chunk: &ColumnChunkMetaData) -> bool {
     })
 }
 
-/// Takes the only child of each of `depth` structs and gathers the nulls on the way.
+/// Unwraps `depth` structs with one child each, and combines their nulls.
 fn unwrap_structs(array: &ArrayRef, depth: usize) -> Option<(ArrayRef, Option<NullBuffer>)> {
     let mut array = Arc::clone(array);
     let mut nulls = array.nulls().cloned();

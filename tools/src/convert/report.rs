@@ -1,4 +1,4 @@
-//! What a conversion did, for people and for programs. Knows no Parquet.
+//! The report of a conversion, as text and as JSON. Knows no Parquet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::convert::Conversion;
 use crate::convert::plan::Plan;
 
-/// A part of the work that is timed on its own.
+/// A timed phase of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Footer, limits, free space.
@@ -26,7 +26,7 @@ pub(super) enum Phase {
     Commit,
 }
 
-/// The clock of a conversion and what each phase took.
+/// Measures the phases of a conversion.
 #[derive(Debug)]
 pub(super) struct PhaseTimer {
     begun: Instant,
@@ -55,7 +55,7 @@ impl PhaseTimer {
     }
 }
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -71,17 +71,17 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the store file.
     pub bytes_out: u64,
-    /// Where the time went.
+    /// Seconds by phase.
     pub seconds: Seconds,
-    /// Thirty-two hexadecimal digits that depend on the contents alone.
+    /// Content fingerprint, 32 hexadecimal digits.
     pub fingerprint: String,
-    /// What the operator should know of the outcome, a sentence each.
+    /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     /// The columns in order.
     pub columns: Vec<ColumnLine>,
 }
 
-/// Seconds by phase; reading and building run side by side, so that their sums may exceed the total.
+/// Seconds by phase. Reading and building run in parallel, so their sum may exceed the total.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seconds {
@@ -101,7 +101,7 @@ pub struct Seconds {
     pub commit: f64,
 }
 
-/// What became of a column.
+/// The result for one column.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColumnLine {
@@ -111,11 +111,11 @@ pub struct ColumnLine {
     pub r#type: &'static str,
     /// Type in the Parquet file.
     pub source_type: String,
-    /// Encoding chosen.
+    /// Chosen encoding.
     pub encoding: &'static str,
-    /// Why.
+    /// Reason for the choice.
     pub reason: String,
-    /// How the column is sorted.
+    /// Kind of sort index.
     pub sort_index: &'static str,
     /// Distinct values, where known.
     pub distinct: Option<u64>,

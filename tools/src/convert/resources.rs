@@ -1,5 +1,5 @@
-//! What a conversion will want of memory and disk, estimated from the footer and the headers of pages, and what the
-//! disk has. Knows no value.
+//! Estimates the memory and disk space of a conversion, from the footer and the page headers, and checks the free disk
+//! space. Knows no value.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use crate::convert::reader;
 use crate::convert::schema::flatten::OutputColumn;
 use crate::failure::Failure;
 
-/// Bytes a row that sorting a column of numbers takes beside its values.
+/// Bytes a row for sorting a column of numbers, without its values.
 const SORT_ROW_BYTES: u64 = 32;
 /// Bytes a row of the sort index.
 const INDEX_ROW_BYTES: u64 = 4;
 
-/// Bytes of memory with which a column is built without spilling.
+/// Memory that builds a column without spilling, bytes.
 #[must_use]
 pub fn wanted_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let rows = plan.row_count;
@@ -31,22 +31,22 @@ pub fn wanted_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     }
 }
 
-/// Bytes of memory for all columns that are being read and built.
+/// Memory for all columns that are being read and built, bytes.
 #[must_use]
 pub fn building_bytes(memory_limit: u64) -> u64 {
     memory_limit / 100 * 85
 }
 
-/// Bytes of memory for the values of one batch of a column.
+/// Memory for the values of one batch of a column, bytes.
 #[must_use]
 pub fn batch_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
     reader::most_batch_bytes(plan, column).min(memory_limit / BATCH_SHARE)
 }
 
-/// Bytes of memory that the reader of each column takes.
+/// Memory of the reader of each column, bytes.
 ///
 /// # Errors
-/// A refusal when the pages of a column cannot be held, with the limit that would do; the signal's end.
+/// When the pages of a column do not fit the memory limit, with the limit that would suffice; after an interruption.
 pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure> {
     let context = ErrorContext::of(&plan.source);
     let columns = plan.columns.iter().map(|column| {
@@ -63,7 +63,7 @@ pub fn reading_bytes(plan: &Plan, memory_limit: u64) -> Result<Vec<u64>, Failure
     columns.collect()
 }
 
-/// Bytes of the values of a batch, and of the texts that they are printed as.
+/// Bytes of the values of a batch and of their encoded texts.
 fn decoded_bytes(plan: &Plan, column: &OutputColumn, memory_limit: u64) -> u64 {
     let values = batch_bytes(plan, column, memory_limit);
     match column.spec.kind {
@@ -93,7 +93,7 @@ fn refuse_pages(
     context.refusal(&format!("column `{name}`"), expected, found, &remedy)
 }
 
-/// Bytes of store file for a column.
+/// Bytes of a column in the store file.
 fn output_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let rows = plan.row_count;
     match column.spec.kind {
@@ -105,17 +105,17 @@ fn output_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     }
 }
 
-/// Bytes of a column's chunks after decompression, before encodings are undone.
+/// Bytes of a column's chunks after decompression, before decoding.
 fn unfolded_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let groups = plan.metadata().row_groups().iter();
     let chunks = groups.flat_map(|group| column.leaves().filter_map(|leaf| group.columns().get(leaf)));
     chunks.map(|chunk| chunk.uncompressed_size().unsigned_abs()).fold(0, u64::saturating_add)
 }
 
-/// Refuses when the disk under `directory` cannot hold the output, and what is spilled on the way.
+/// Checks that the disk of `directory` can hold the output and the spilled data.
 ///
 /// # Errors
-/// A refusal with both numbers, or that the disk cannot be asked.
+/// When the disk is too small, or its free space is unknown.
 pub fn check_disk(plan: &Plan, directory: &Path, memory_limit: u64) -> Result<(), Failure> {
     let output = plan.columns.iter().map(|column| output_bytes(plan, column)).fold(0, u64::saturating_add);
     let wanted = plan.columns.iter().map(|column| wanted_bytes(plan, column)).fold(0, u64::saturating_add);

@@ -1,5 +1,5 @@
-//! A Parquet file as bytes: positioned reads that many threads share, each inside the file, none after a signal has
-//! ended the conversion. Knows no column.
+//! A Parquet file as a `ChunkReader`: positioned reads from many threads, bounded by the file and stopped by an
+//! interruption. Knows no column.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use crate::convert::pages::column_chunk::{ColumnChunk, HeaderReader};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
-/// A Parquet file that any number of readers share without sharing a position.
+/// A Parquet file for any number of readers, each with its own position.
 #[derive(Clone, Debug)]
 pub struct Source {
     file: Arc<File>,
@@ -25,10 +25,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file, which is read until an end is requested.
+    /// Opens a regular file.
     ///
     /// # Errors
-    /// The operating system's, and a refusal of anything that is no regular file.
+    /// When the path is not a regular file, or the operating system fails.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
         let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
@@ -49,25 +49,25 @@ impl Source {
         })
     }
 
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     #[must_use]
     pub fn byte_length(&self) -> u64 {
         self.length
     }
 
-    /// Where the file is.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the conversion is to end before it is done.
+    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()
     }
 
-    /// Whether `path` leads to this very file.
+    /// Whether `path` names the same file.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         let identity = |attributes: std::fs::Metadata| (attributes.dev(), attributes.ino());
@@ -77,10 +77,10 @@ impl Source {
         }
     }
 
-    /// The bytes at `start`, all of them or an error.
+    /// Reads `length` bytes at `start`, or fails.
     ///
     /// # Errors
-    /// When they reach past the end of the file, before anything is allocated, or cannot be read, and after a signal.
+    /// When the range exceeds the file (checked before any allocation), when the read fails, and after an interruption.
     pub fn read_exactly(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         if self.is_cancelled() {
             return Err(io::Error::other("ended by a signal"));

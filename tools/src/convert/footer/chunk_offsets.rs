@@ -1,23 +1,24 @@
-//! Where column chunks lie, as other readers find them in files of old writers: a dictionary at offset 0 or behind the
-//! data is none, and a chunk of an old parquet-mr may be a page header longer than it says. Knows no page.
+//! The byte ranges of column chunks, corrected for bugs of old writers. A dictionary offset of 0, or behind the data,
+//! does not count, and a chunk of an old parquet-mr may be one page header longer than its metadata says. Knows no
+//! page.
 
 use std::ops::Range;
 
 use parquet::errors::Result;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
-/// Bytes that the header of a dictionary page takes at most, which parquet-mr before 1.2.9 did not count (PARQUET-816).
+/// The longest header of a dictionary page, bytes. parquet-mr before 1.2.9 did not count it (PARQUET-816).
 const UNCOUNTED_HEADER_BYTES_MAX: u64 = 100;
 const COUNTED_SINCE: [u64; 3] = [1, 2, 9];
 
-/// The metadata of a footer with every chunk beginning where its first page does.
+/// Corrects the offset of every chunk to the start of its first page.
 ///
 /// # Errors
-/// When the Parquet library refuses the changed metadata.
+/// When the Parquet library refuses the corrected metadata.
 pub fn with_true_starts(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
     let is_false = |chunk: &ColumnChunkMetaData| {
         let (dictionary, data) = (chunk.dictionary_page_offset(), chunk.data_page_offset());
-        // Of a column without rows some writers keep a dictionary and say 0 where its data would be.
+        // For a column without rows, some writers keep a dictionary and write 0 as the data offset.
         dictionary.is_some_and(|start| start == 0 || (data > 0 && start > data))
     };
     if !metadata.row_groups().iter().any(|group| group.columns().iter().any(is_false)) {
@@ -36,14 +37,14 @@ pub fn with_true_starts(metadata: ParquetMetaData) -> Result<ParquetMetaData> {
     Ok(builder.set_row_groups(groups).build())
 }
 
-/// Where a chunk lies by the footer.
+/// The byte range of a chunk, by the footer.
 #[must_use]
 pub fn range(chunk: &ColumnChunkMetaData) -> Range<u64> {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset()).unsigned_abs();
     start..start.saturating_add(chunk.compressed_size().unsigned_abs())
 }
 
-/// Bytes that may follow the chunk's counted ones; 0 for all writers but old ones.
+/// Bytes that a chunk may have beyond its counted size; 0 except for old writers.
 #[must_use]
 pub fn uncounted_bytes(metadata: &ParquetMetaData) -> u64 {
     match metadata.file_metadata().created_by() {
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_old_versions_of_one_writer_leave_bytes_uncounted() {
+    fn finds_uncounted_bytes_of_old_parquet_mr_only() {
         for old in ["parquet-mr version 1.2.8 (build abc)", "parquet-mr version 1.1", "parquet-mr"] {
             assert!(is_uncounted(old), "{old}");
         }

@@ -1,4 +1,4 @@
-//! Which columns a Parquet file has, told from its footer.
+//! The names of the columns and groups of a Parquet file, from its footer.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl ColumnNames {
     /// Reads the footer.
     ///
     /// # Errors
-    /// When it is damaged.
+    /// When the footer is damaged.
     pub fn read(input: &Path) -> Result<ColumnNames, Failure> {
         let source = Source::open(input, &Interruption::default())?;
         let footer = footer::read(&source)?;
@@ -36,14 +36,14 @@ impl ColumnNames {
         Ok(ColumnNames { names })
     }
 
-    /// Whether a column or group of this name is in the file.
+    /// Whether the file has a column or group of this name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 }
 
-/// The name of a column, and those of the groups that it lies in, the outermost first.
+/// The name of a column and of the groups around it, the outermost first.
 pub fn with_groups_above(column: &str) -> impl Iterator<Item = &str> {
     let groups = column.match_indices('.').filter_map(|(dot, _)| column.get(..dot));
     groups.chain([column])
@@ -54,7 +54,7 @@ mod tests {
     use super::with_groups_above;
 
     #[test]
-    fn a_column_lies_in_every_group_whose_name_its_own_begins_with() {
+    fn lists_column_with_its_groups() {
         let names = |column| with_groups_above(column).collect::<Vec<_>>();
         assert_eq!(names("a"), ["a"]);
         assert_eq!(names("a.bc.d"), ["a", "a.bc", "a.bc.d"]);

@@ -1,17 +1,17 @@
-//! Takes converted types that `parquet.thrift` does not have out of a footer: the leaf is then read as what it is
-//! stored as, which is what other readers do, while the Parquet library refuses the whole file. Knows no type.
+//! Removes unknown converted types from a footer. The leaf is then read as its physical type, as other readers do. The
+//! Parquet library would refuse the whole file. Knows no type.
 
 use crate::convert::thrift::{Cursor, ThriftError, WireType};
 
 const FIELD_SCHEMA: i64 = 2;
 const FIELD_CONVERTED_TYPE: i64 = 6;
-/// `INTERVAL`, the last one.
+/// `INTERVAL`, the highest known converted type.
 const CONVERTED_TYPE_MAX: i64 = 21;
 
-/// The footer without them; nothing where there are none.
+/// The footer without unknown converted types; `None` when it has none.
 ///
 /// # Errors
-/// When the bytes are no footer.
+/// When the bytes are not a footer.
 pub fn without_unknown(footer: &[u8]) -> Result<Option<Vec<u8>>, ThriftError> {
     let mut cursor = Cursor { bytes: footer };
     let (mut field, mut out, mut kept_to) = (0, Vec::new(), 0);
@@ -37,7 +37,7 @@ pub fn without_unknown(footer: &[u8]) -> Result<Option<Vec<u8>>, ThriftError> {
     Ok(Some(out))
 }
 
-/// Passes a schema element; its bytes without the field where that is unknown.
+/// Skips a schema element. Returns its bytes without the field when the converted type is unknown.
 fn element_without_unknown(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, ThriftError> {
     let (mut field, mut last, mut out, mut unknown) = (0, 0, Vec::new(), false);
     loop {
@@ -59,7 +59,7 @@ fn element_without_unknown(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, T
     Ok(unknown.then_some(out))
 }
 
-/// The wire_type with the step from the field before, or with the number where that is no small step.
+/// Writes a field header: the wire type with the delta from the last field number, or with the full number.
 fn push_head(out: &mut Vec<u8>, wire_type: u8, last: i64, field: i64) {
     match u8::try_from(field - last) {
         Ok(step @ 1..=15) => out.push(step << 4 | wire_type),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn only_unknown_converted_types_are_taken_out() {
+    fn removes_only_unknown_converted_types() {
         // Name "a", then converted type 24 and scale 3; the same with 21; the same without.
         let unknown: &[u8] = &[0x48, 1, b'a', 0x25, 48, 0x15, 6, 0];
         let known: &[u8] = &[0x48, 1, b'a', 0x25, 42, 0x15, 6, 0];

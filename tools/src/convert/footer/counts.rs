@@ -1,5 +1,5 @@
-//! Checks the numbers in a Parquet footer against each other and against the limits: rows, sizes, and that no
-//! bytes of the file serve two column chunks. Knows no type.
+//! Validates the numbers of a Parquet footer: rows and sizes are consistent and inside the limits, and column chunks do
+//! not overlap. Knows no type.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ const ROWS_MAX: u64 = u32::MAX as u64 - 1;
 
 const FOOTER: &str = "Parquet footer";
 
-/// The number of rows, when all numbers hold together.
+/// Returns the number of rows when all numbers are consistent.
 pub(in crate::convert) fn check(
     metadata: &ParquetMetaData,
     file_bytes: u64,
@@ -60,7 +60,7 @@ pub(in crate::convert) fn check(
     Ok(rows)
 }
 
-/// Where a chunk lies; what was expected and found instead where it cannot.
+/// The byte range of a chunk, or the expected and the found value when it is invalid.
 fn checked_range(chunk: &ColumnChunkMetaData, file_bytes: u64) -> Result<Range<u64>, (String, String)> {
     let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let numbers = [offset, chunk.compressed_size(), chunk.uncompressed_size(), chunk.num_values()];

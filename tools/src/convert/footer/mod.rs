@@ -1,6 +1,6 @@
-//! Looks at a Parquet footer before the Parquet library does, because the library reserves what it is told, skips as
-//! many elements as it is told, and builds the schema by recursion: counts, wire_types and depth are checked here first.
-//! Knows no type of Parquet.
+//! Reads and validates a Parquet footer before the Parquet library decodes it. The library allocates what the footer
+//! claims, skips as many elements as the footer claims, and builds the schema by recursion; so counts, wire types and
+//! depth are checked first. Knows no Parquet type.
 
 pub(super) mod chunk_offsets;
 pub mod column_names;
@@ -30,10 +30,10 @@ const FIELD_SCHEMA: i64 = 2;
 const FIELD_CHILD_COUNT: i64 = 5;
 const FIELD_ENCRYPTION_ALGORITHM: i64 = 8;
 
-/// Reads the footer; checks the tail, its length, every field and the shape of its schema.
+/// Reads the footer and checks its magic number, its length, every field and the tree of its schema.
 ///
 /// # Errors
-/// A refusal that names the footer, or an error of reading.
+/// When the footer is invalid or cannot be read.
 pub fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     let refuse = |expected: String, found: String| Failure::Refused {
         file: source.path().display().to_string(),
@@ -83,7 +83,7 @@ fn refuse_encrypted(source: &Source, found: &str) -> Failure {
     }
 }
 
-/// Whether the footer, which is plain itself, names the way in which columns are encrypted.
+/// Whether a plain footer names an encryption algorithm for its columns.
 fn names_encryption(footer: &[u8]) -> Result<bool, ThriftError> {
     let (mut cursor, mut field) = (Cursor { bytes: footer }, 0);
     while let Some(wire_type) = cursor.field(&mut field)? {
@@ -95,7 +95,7 @@ fn names_encryption(footer: &[u8]) -> Result<bool, ThriftError> {
     Ok(false)
 }
 
-/// Every field that a reader may take for the schema; there is one at least.
+/// Checks every field that a reader may take for the schema. A footer has at least one.
 fn check_schemas(cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
     let (mut field, mut schemas) = (0, 0);
     while let Some(wire_type) = cursor.field(&mut field)? {
@@ -109,7 +109,7 @@ fn check_schemas(cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
     if schemas == 0 { Err(ThriftError::new("a schema", "none")) } else { Ok(()) }
 }
 
-/// Elements come depth first, each with the number of its children.
+/// Checks the tree of schema elements. They come depth first, each with the number of its children.
 fn check_elements(cursor: &mut Cursor<'_>) -> Result<(), ThriftError> {
     let (count, wire_type) = cursor.list()?;
     if count == 0 || count > SCHEMA_ELEMENTS_MAX || wire_type != WireType::Struct {

@@ -1,21 +1,21 @@
-//! What the rows of a batch take in memory once they are decoded, reckoned from every page before its values are: a
-//! batch of lists is bounded by its bytes, not by its rows. Knows no file.
+//! The memory budget of a record batch. Adds up the decoded size of each page before its values are decoded, so that a
+//! batch of long lists is bounded by bytes, not by rows. Knows no file.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::convert::pages::repetition_levels::RowStarts;
 
-/// Memory of one leaf of a column.
+/// The memory cost of one leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafCost {
-    /// Bytes of a level with its value, beside the bytes of a text.
+    /// Bytes of a level and its value, without the bytes of a text.
     pub level_bytes: u64,
 }
 
 /// The values of one page.
 #[derive(Clone, Debug)]
 pub struct PageValues {
-    /// Where rows begin.
+    /// The starts of rows.
     pub starts: RowStarts,
     /// Bytes of the longest text.
     pub text_bytes_max: u64,
@@ -23,7 +23,7 @@ pub struct PageValues {
     pub text_bytes: u64,
 }
 
-/// Shared by the leaves of a column that are read together.
+/// The budget that all leaves of a column share.
 #[derive(Clone, Debug)]
 pub struct BatchBudget(Arc<Mutex<State>>);
 
@@ -39,17 +39,17 @@ struct State {
 #[derive(Debug)]
 struct Leaf {
     cost: LeafCost,
-    /// Rows that are skipped before the first batch.
+    /// Rows to skip before the first batch.
     skip: u64,
-    /// Whether what comes may still belong to a row that is skipped.
+    /// Whether the next levels may belong to a skipped row.
     is_skipping: bool,
-    /// Rows of the batch that have begun.
+    /// Rows of the batch that have started.
     rows: u64,
     page: Option<PageValues>,
 }
 
 impl BatchBudget {
-    /// For batches of `rows` rows and at most `bound` bytes, after `skip` rows.
+    /// A budget for batches of `rows` rows and at most `bound` bytes, after `skip` rows.
     #[must_use]
     pub fn new(costs: &[LeafCost], bound: u64, rows: u64, skip: u64) -> BatchBudget {
         let leaf = |cost: &LeafCost| Leaf { cost: *cost, skip, is_skipping: skip > 0, rows: 0, page: None };
@@ -57,7 +57,7 @@ impl BatchBudget {
         BatchBudget(Arc::new(Mutex::new(State { bound, rows, used: 0, is_over: false, leaves })))
     }
 
-    /// Begins a batch with what is left of the present pages; whether it fits as far as that goes.
+    /// Starts a batch with the rest of the current pages. Returns whether they fit the budget.
     pub fn begin(&self) -> bool {
         let mut state = self.lock();
         state.used = 0;
@@ -70,7 +70,7 @@ impl BatchBudget {
         !state.is_over
     }
 
-    /// Takes a new page of a leaf into account; whether the batch still fits.
+    /// Adds a page of a leaf. Returns whether the batch still fits the budget.
     pub fn page(&self, leaf: usize, page: PageValues) -> bool {
         let mut state = self.lock();
         if let Some(leaf) = state.leaves.get_mut(leaf) {
@@ -80,7 +80,7 @@ impl BatchBudget {
         !state.is_over
     }
 
-    /// Takes note of a page of `rows` whole rows that is passed over.
+    /// Records a skipped page of `rows` whole rows.
     pub fn skip(&self, leaf: usize, rows: u64) {
         let mut state = self.lock();
         if let Some(leaf) = state.leaves.get_mut(leaf) {
@@ -88,13 +88,13 @@ impl BatchBudget {
         }
     }
 
-    /// Bytes of the present batch so far.
+    /// Bytes of the current batch so far.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.lock().used
     }
 
-    /// Whether the rows of the batch are known to their end in this leaf.
+    /// Whether this leaf has all rows of the batch.
     #[must_use]
     pub fn is_complete(&self, leaf: usize) -> bool {
         let state = self.lock();
@@ -102,7 +102,7 @@ impl BatchBudget {
         leaf.is_some_and(|(is_skipping, page)| !is_skipping && !page.starts.is_empty())
     }
 
-    /// Whether the present batch takes more than it may.
+    /// Whether the current batch exceeds the budget.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.lock().is_over
@@ -122,7 +122,7 @@ impl State {
 }
 
 impl Leaf {
-    /// The bytes that the batch takes out of the present page.
+    /// Assigns levels of the current page to the batch. Returns their bytes.
     fn take(&mut self, rows: u64) -> u64 {
         let Some(page) = &mut self.page else { return 0 };
         if self.is_skipping {
@@ -137,7 +137,7 @@ impl Leaf {
 
 impl PageValues {
     fn bytes_of(&self, levels: u64, cost: LeafCost) -> u64 {
-        // The buffer of texts grows by doubling.
+        // The text buffer grows by doubling.
         let texts = levels.saturating_mul(self.text_bytes_max).min(self.text_bytes).saturating_mul(2);
         levels.saturating_mul(cost.level_bytes).saturating_add(if levels == 0 { 0 } else { texts })
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_over_as_soon_as_its_pages_are() {
+    fn exceeds_budget_with_page_that_does_not_fit() {
         let budget = BatchBudget::new(&[LeafCost { level_bytes: 10 }], 100, 8, 0);
         assert!(budget.begin());
         assert!(budget.page(0, page(5)), "five rows of ten bytes");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_share_the_bound_and_rows_that_are_skipped_cost_nothing() {
+    fn leaves_share_budget_and_skipped_rows_are_free() {
         let costs = [LeafCost { level_bytes: 10 }, LeafCost { level_bytes: 10 }];
         let budget = BatchBudget::new(&costs, 100, 8, 30);
         assert!(budget.begin() && budget.page(0, page(20)) && budget.page(0, page(12)));

@@ -1,5 +1,5 @@
-//! The bytes of one column chunk as the Parquet library reads them: never past the end of the chunk, page headers only
-//! after they were looked at, and nothing any more once a signal has ended the conversion. Knows no value.
+//! A `ChunkReader` for one column chunk. Reads stop at the end of the chunk, page headers are validated first, and a
+//! signal ends all reads. Knows no value.
 
 use std::io::{self, Read};
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::convert::thrift::{Cursor, ThriftError};
 /// Bytes of a page header; statistics inside it may carry long texts.
 const PAGE_HEADER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Bytes that are read at first for a page header.
+/// The first read of a page header, bytes.
 const HEADER_READ_BYTES: usize = 4 * 1024;
 
-/// A part of a file that holds a column chunk.
+/// The byte range of a file that holds a column chunk.
 #[derive(Clone, Debug)]
 pub struct ColumnChunk {
     source: Source,
@@ -26,16 +26,16 @@ pub struct ColumnChunk {
 }
 
 impl ColumnChunk {
-    /// The bytes in `range` of a file.
+    /// The column chunk in `range` of a file.
     #[must_use]
     pub fn new(source: &Source, range: Range<u64>) -> ColumnChunk {
         ColumnChunk { source: source.clone(), range }
     }
 
-    /// The page header at `start`: exactly its bytes.
+    /// The bytes of the page header at `start`, without any that follow.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// When there is no valid header, or it cannot be read.
     pub fn header(&self, start: u64) -> io::Result<Vec<u8>> {
         let room = usize::try_from(self.range.end.saturating_sub(start)).unwrap_or(usize::MAX);
         let room = room.min(PAGE_HEADER_BYTES_MAX);
@@ -49,7 +49,7 @@ impl ColumnChunk {
                     bytes.truncate(length - rest);
                     return Ok(bytes);
                 }
-                // What is missing may follow.
+                // The header may continue behind these bytes.
                 Err(_) if length < room => length = length.saturating_mul(16).min(room),
                 Err(ThriftError { expected, found }) => {
                     let text = format!("page header at byte {start}: expected {expected}, found {found}");
@@ -84,13 +84,12 @@ impl ChunkReader for ColumnChunk {
     }
 }
 
-/// Gives the bytes of one page header, and an error behind them: the Parquet library takes a read of nothing for
-/// bytes that it skipped.
+/// Reads one page header and fails at its end. The Parquet library would take an empty read for skipped bytes.
 #[derive(Debug)]
 pub struct HeaderReader {
     chunk: ColumnChunk,
     start: u64,
-    /// Read when the first byte is asked for, because the library also asks for readers that it does not use.
+    /// Filled by the first read, because the library also requests readers that it does not use.
     header: Option<Vec<u8>>,
     position: usize,
 }

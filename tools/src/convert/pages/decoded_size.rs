@@ -1,5 +1,5 @@
-//! How many bytes the values of a page become, from its levels and the lengths that stand in it. Where the exact
-//! number would cost a pass over the values, a bound is taken. Knows no batch.
+//! Computes the decoded size of a page from its levels and text lengths. Where the exact size would need a pass over
+//! the values, an upper bound is used. Knows no batch.
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as PhysicalType};
@@ -9,26 +9,26 @@ use parquet::schema::types::ColumnDescriptor;
 use crate::convert::pages::batch_budget::PageValues;
 use crate::convert::pages::repetition_levels::RowStarts;
 
-/// Pages with more text than this are searched for their longest one; a bound is enough for the others.
+/// Pages with more text are scanned for their longest text; a bound suffices for smaller pages.
 const SEARCHED_TEXT_BYTES_MIN: u64 = 256 * 1024;
 
-/// What a leaf's pages have in common.
+/// The properties that all pages of a leaf share.
 #[derive(Clone, Debug)]
 pub struct LeafProperties {
     /// Greatest repetition and definition levels.
     levels_max: [i16; 2],
-    /// Whether texts are written out one by one.
+    /// Whether texts are plain values.
     has_texts: bool,
-    /// Whether texts are read as keys.
+    /// Whether texts are read as dictionary keys.
     as_keys: bool,
-    /// Bytes that an entry of a dictionary takes at least.
+    /// Smallest size of a dictionary entry, bytes.
     entry_bytes_min: usize,
     /// Bytes of the longest text of the dictionary.
     longest_entry: u64,
 }
 
 impl LeafProperties {
-    /// Of a leaf whose texts are written out, or read as keys into their dictionary.
+    /// The properties of a leaf. `as_keys` reads texts as dictionary keys.
     #[must_use]
     pub fn of(leaf: &ColumnDescriptor, as_keys: bool) -> LeafProperties {
         LeafProperties {
@@ -40,20 +40,20 @@ impl LeafProperties {
         }
     }
 
-    /// Whether repetition and definition levels stand before the values.
+    /// Whether repetition and definition levels precede the values.
     #[must_use]
     pub fn has_levels(&self) -> [bool; 2] {
         self.levels_max.map(|level| level > 0)
     }
 
-    /// Whether the page holds what it is read as.
+    /// Whether the encoding of the page is the announced one.
     #[must_use]
     pub fn has_expected_encoding(&self, page: &Page) -> bool {
         let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
         !self.as_keys || page.is_dictionary_page() || keys
     }
 
-    /// Whether a dictionary has no more entries than its bytes hold. The decoder makes room for all that it claims.
+    /// Whether the bytes of a dictionary can hold its claimed entries. The decoder allocates memory for all of them.
     #[must_use]
     pub fn has_room_for_entries(&self, page: &Page) -> bool {
         match page {
@@ -64,7 +64,7 @@ impl LeafProperties {
         }
     }
 
-    /// The weight of a data page; nothing for a dictionary, which is noted.
+    /// Measures a data page; `None` for a dictionary page, whose longest text is recorded.
     pub fn measure(&mut self, page: &Page) -> Option<PageValues> {
         let (values, starts) = match page {
             Page::DictionaryPage { buf, .. } => {
@@ -89,7 +89,7 @@ impl LeafProperties {
         Some(PageValues { starts, text_bytes_max, text_bytes })
     }
 
-    /// The values of a page of the first version, and its repetition levels where they can be read.
+    /// The values of a version 1 page, and its repetition levels if they are readable.
     fn split(&self, buffer: &Bytes, encodings: [Encoding; 2]) -> (Bytes, Option<Bytes>) {
         let (mut rest, mut repetition) = (buffer.clone(), None);
         for (number, (has_levels, encoding)) in self.has_levels().into_iter().zip(encodings).enumerate() {
@@ -101,14 +101,14 @@ impl LeafProperties {
                     let levels = rest.split_to(end);
                     repetition = (number == 0).then(|| levels.slice(4..)).or(repetition);
                 }
-                // Levels without their length: what follows is weighed with them.
+                // Levels without a length: they are measured together with the values.
                 _ => return (rest, repetition),
             }
         }
         (rest, repetition)
     }
 
-    /// Without readable repetition levels a page of a repeated leaf counts as one row.
+    /// The row starts of a page. Without readable repetition levels, a page of a repeated leaf counts as one row.
     fn starts(&self, count: u64, repetition: Option<Bytes>) -> RowStarts {
         match self.levels_max {
             [0, _] => RowStarts::flat(count),
@@ -116,7 +116,7 @@ impl LeafProperties {
         }
     }
 
-    /// Bounds of the bytes of the longest text and of all texts.
+    /// Upper bounds for the bytes of the longest text and of all texts.
     fn texts(&self, encoding: Encoding, values: &[u8]) -> (u64, u64) {
         let stored = values.len() as u64;
         match encoding {
@@ -132,7 +132,7 @@ impl LeafProperties {
     }
 }
 
-/// Dictionaries are written plainly: a text begins with its length.
+/// Dictionaries are plain-encoded: each text follows its length.
 fn entry_bytes_min(leaf: &ColumnDescriptor) -> usize {
     match leaf.physical_type() {
         PhysicalType::BOOLEAN => 1,
@@ -143,7 +143,7 @@ fn entry_bytes_min(leaf: &ColumnDescriptor) -> usize {
     }
 }
 
-/// Bytes of the longest of texts that each follow their length.
+/// Bytes of the longest text, where each text follows its length.
 fn longest_text(texts: &[u8]) -> u64 {
     let (mut rest, mut longest) = (texts, 0);
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -154,7 +154,7 @@ fn longest_text(texts: &[u8]) -> u64 {
     longest
 }
 
-/// Bytes that texts share with the text before them: the sum of the lengths at the start of DELTA_BYTE_ARRAY.
+/// Bytes of the shared prefixes: the sum of the prefix lengths of DELTA_BYTE_ARRAY.
 fn shared_bytes(values: &[u8]) -> Option<u64> {
     let mut sum = 0_u64;
     crate::convert::pages::delta_binary_packed::visit(values, u64::MAX, |length| {
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_text_is_found_and_bounded_by_the_bytes_that_are_there() {
+    fn longest_text_is_bounded_by_page() {
         let texts = [3_u32.to_le_bytes().as_slice(), b"abc", &5_u32.to_le_bytes(), b"abcde"].concat();
         assert_eq!(longest_text(&texts), 5);
         assert_eq!(longest_text(&texts[..13]), 3, "a text that is cut");

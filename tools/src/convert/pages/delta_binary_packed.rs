@@ -1,15 +1,15 @@
-//! Whole numbers packed by their differences (DELTA_BINARY_PACKED of the "Encodings" document of the Parquet format),
-//! as far as lengths of texts need them. Knows no page.
+//! Decodes DELTA_BINARY_PACKED integers ("Encodings" of the Parquet format), which hold the lengths of texts. Knows no
+//! page.
 
-/// Bytes of a number of 64 bits, seven bits a byte.
+/// Bytes of a 64-bit varint.
 const NUMBER_BYTES_MAX: usize = 10;
-const CUT: &str = "the lengths of texts are cut";
+const CUT: &str = "the lengths of texts are truncated";
 
-/// Calls back with the numbers in order, at most `most` of them, and gives what follows them. A negative number, which
-/// no length is, counts as 0.
+/// Calls `visit` with at most `most` numbers in order, and returns the bytes behind them. A negative number, which is
+/// not a length, counts as 0.
 ///
 /// # Errors
-/// In words, when there are more or they are cut.
+/// When there are more numbers, or they are truncated.
 pub fn visit(bytes: &[u8], most: u64, mut visit: impl FnMut(u64)) -> Result<&[u8], &'static str> {
     let (block, rest) = number(bytes).ok_or(CUT)?;
     let (parts, rest) = number(rest).ok_or(CUT)?;
@@ -47,14 +47,14 @@ pub fn visit(bytes: &[u8], most: u64, mut visit: impl FnMut(u64)) -> Result<&[u8
     Ok(rest)
 }
 
-/// The number at `index` of numbers of `width` bits, the lowest bits first; bits that are not there are 0.
+/// The number at `index` in bit-packed numbers of `width` bits, lowest bits first. Missing bits are 0.
 fn unpack(bytes: &[u8], index: u64, width: u8) -> u64 {
     let bit = index.saturating_mul(u64::from(width));
     let start = usize::try_from(bit / 8).unwrap_or(usize::MAX);
     let window = bytes.get(start..).unwrap_or_default().iter().take(9).rev();
     let window = window.fold(0_u128, |window, byte| window << 8 | u128::from(*byte)) >> (bit % 8);
     let mask = 1_u128.checked_shl(width.into()).map_or(u128::MAX, |bound| bound - 1);
-    #[expect(clippy::cast_possible_truncation, reason = "wider numbers are none of 64 bits")]
+    #[expect(clippy::cast_possible_truncation, reason = "numbers have at most 64 bits")]
     let value = (window & mask) as u64;
     value
 }
@@ -63,7 +63,7 @@ fn signed(value: u64) -> i64 {
     (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
 }
 
-/// A number of seven bits a byte, the lowest first.
+/// Decodes a varint: seven bits a byte, lowest first.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut value = 0_u64;
     for (index, byte) in bytes.iter().take(NUMBER_BYTES_MAX).enumerate() {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_read_to_their_end_and_counted() {
+    fn decodes_and_counts_lengths() {
         // A block of 128 in four parts, three numbers; the first is 2, the differences are packed into one part of 8 bits.
         let mut packed = vec![0x80, 0x01, 4, 3, 4, 0, 8, 0, 0, 0];
         packed.extend([1; 32]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_odd_widths_are_unpacked() {
+    fn unpacks_odd_bit_widths() {
         // 5, 2, 7 in three bits each: 111_010_101.
         let bytes = [0b1101_0101, 0b1];
         assert_eq!([0, 1, 2].map(|index| unpack(&bytes, index, 3)), [5, 2, 7]);

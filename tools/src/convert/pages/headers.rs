@@ -1,5 +1,4 @@
-//! The headers of all pages of a column, read before any value: how much memory its pages take while they are read,
-//! and whether the memory limit can hold them at all. Knows no value.
+//! Scans the page headers of a column, before any value is read, for the memory that its pages need. Knows no value.
 
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -11,22 +10,22 @@ use crate::convert::schema::flatten::OutputColumn;
 use crate::convert::source::Source;
 use crate::convert::thrift::{Cursor, ThriftError};
 
-/// Bytes that the decoder keeps for each length of DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
+/// Bytes of the decoder for each length of DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY.
 const LENGTH_BYTES: u64 = 8;
 const DELTA_LENGTH_BYTE_ARRAY: i64 = 6;
 const DELTA_BYTE_ARRAY: i64 = 7;
 const DICTIONARY_PAGE: i64 = 2;
 
-/// Memory that the pages of a column take.
+/// The memory of the pages of a column.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageMemory {
-    /// At the same time, bytes.
+    /// Bytes of all pages that are in memory at the same time.
     pub bytes: u64,
-    /// The largest of them unfolded, bytes.
+    /// Bytes of the largest page, decompressed.
     pub largest: u64,
 }
 
-/// Looks at every page of every chunk of a column.
+/// Scans every page of every chunk of a column.
 #[must_use]
 pub fn pages(plan: &Plan, column: &OutputColumn) -> PageMemory {
     let mut most = PageMemory::default();
@@ -42,8 +41,8 @@ pub fn pages(plan: &Plan, column: &OutputColumn) -> PageMemory {
     most
 }
 
-/// A page, the one before it, and the dictionary with its decoded form are in memory together. What cannot be read ends
-/// the look; whoever reads the pages says what is wrong with it.
+/// A page, the previous page, and the dictionary with its decoded form are in memory together. An unreadable header
+/// ends the scan; the reader of the pages reports the error.
 fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
     let range = chunk_offsets::range(chunk);
     let bytes = ColumnChunk::new(source, range.clone());
@@ -58,7 +57,7 @@ fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
         let bytes = page.unfolded.saturating_add(page.lengths);
         second = second.max(bytes.min(largest));
         largest = largest.max(bytes);
-        // What is not compressed is used as it was read.
+        // An uncompressed page needs no second buffer.
         if chunk.compression() != Compression::UNCOMPRESSED {
             stored = stored.max(page.stored);
         }
@@ -67,12 +66,12 @@ fn pages_of(source: &Source, chunk: &ColumnChunkMetaData) -> PageMemory {
     PageMemory { bytes, largest }
 }
 
-/// What a page header says.
+/// The sizes in a page header.
 struct PageHeader {
     is_dictionary: bool,
     stored: u64,
     unfolded: u64,
-    /// Bytes of unpacked lengths.
+    /// Bytes of the decoded lengths.
     lengths: u64,
 }
 
@@ -102,7 +101,7 @@ impl PageHeader {
     }
 }
 
-/// Bytes of the unpacked lengths of a data page, whose encoding is in field `encoding_field`.
+/// Bytes of the decoded lengths of a data page, whose encoding is in field `encoding_field`.
 fn lengths_of(cursor: &mut Cursor<'_>, encoding_field: i64) -> Result<u64, ThriftError> {
     let (mut number, mut values, mut encoding) = (0, 0, 0);
     while let Some(wire_type) = cursor.field(&mut number)? {

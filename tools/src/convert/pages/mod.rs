@@ -1,9 +1,8 @@
-//! The pages of one column chunk, looked at before the Parquet reader believes them.
+//! The pages of a column chunk, validated and measured before the Parquet library decodes them.
 //!
-//! Texts whose lengths are packed by their differences (DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY) say themselves how
-//! many they are, and the reader makes room for as many at once; a page of 30 bytes could ask for any amount of memory.
-//! The layout is that of the "Encodings" document of the Parquet format. Every data page is weighed, so that a batch that
-//! would take too much is known before it is decoded. Knows no value.
+//! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY texts claim their own count, and the library allocates memory for that
+//! count at once; so a page of 30 bytes could claim any amount of memory. Every data page is measured, so that a batch
+//! that is too large is found before it is decoded. Knows no value.
 
 pub mod batch_budget;
 pub mod column_chunk;
@@ -33,15 +32,15 @@ use crate::convert::source::Source;
 pub struct CheckedGroup<'f> {
     /// The file.
     pub source: &'f Source,
-    /// Its footer.
+    /// The metadata of its footer.
     pub metadata: &'f ParquetMetaData,
     /// The row group.
     pub group: &'f RowGroupMetaData,
-    /// The leaves that are read.
+    /// The numbers of the leaves to read.
     pub leaves: Range<usize>,
-    /// Whether texts are read as keys into their dictionary.
+    /// Whether texts are read as dictionary keys.
     pub as_keys: bool,
-    /// What weighs the pages.
+    /// The budget that pages count against.
     pub budget: BatchBudget,
 }
 
@@ -49,7 +48,7 @@ impl CheckedGroup<'_> {
     /// The pages of one leaf.
     ///
     /// # Errors
-    /// When the group has no such leaf or its codec is unknown.
+    /// When the row group has no such leaf, or its codec is unknown.
     pub fn pages(&self, column: usize) -> Result<CheckedPages> {
         let chunk = self.group.columns().get(column);
         let chunk = chunk.ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
@@ -72,7 +71,7 @@ impl RowGroups for CheckedGroup<'_> {
         usize::try_from(self.group.num_rows()).unwrap_or(0)
     }
 
-    /// The reader knows a schema of these leaves alone, so that it counts them from 0.
+    /// The reader has a schema of these leaves only, so it counts them from 0.
     fn column_chunks(&self, column: usize) -> Result<Box<dyn PageIterator>> {
         let leaf = self.leaves.start.saturating_add(column);
         Ok(Box::new(OneChunk { pages: Some(Box::new(self.pages(leaf)?)) }))
@@ -105,7 +104,7 @@ impl PageIterator for OneChunk {}
 pub struct CheckedPages {
     pages: SerializedPageReader<ColumnChunk>,
     metadata: LeafProperties,
-    /// Values that follow, where the footer does not say how far the pages go.
+    /// Remaining values, where the footer does not tell the end of the pages.
     values_left: Option<u64>,
     budget: BatchBudget,
     /// Number of the leaf in its column.
@@ -205,7 +204,7 @@ fn behind_both(page: &Bytes, repetition: u32, definition: u32) -> Checked<&[u8]>
     levels.and_then(|levels| page.get(levels..)).ok_or("the levels of a page are longer than the page")
 }
 
-/// What follows levels, which begin with their length.
+/// The bytes behind levels that begin with their length.
 fn behind_levels(bytes: &[u8], encoding: Encoding) -> Checked<&[u8]> {
     if encoding != Encoding::RLE {
         return Err("levels without their length before packed texts are not supported");
@@ -215,7 +214,7 @@ fn behind_levels(bytes: &[u8], encoding: Encoding) -> Checked<&[u8]> {
     found.ok_or("the levels of a page are longer than the page")
 }
 
-/// The lengths that stand before packed texts: one list, or those of the shared beginnings and those of the rest.
+/// Checks the lengths before packed texts: one list of lengths, or one of shared prefixes and one of suffixes.
 fn check_lengths(values: &[u8], encoding: Encoding, most: u64) -> Checked<()> {
     let rest = delta_binary_packed::visit(values, most, drop)?;
     if encoding == Encoding::DELTA_BYTE_ARRAY {
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_of_many_lengths_is_refused_in_both_kinds_of_page() {
+    fn rejects_too_many_lengths_in_both_page_versions() {
         let claim = [0x80, 0x01, 4, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F, 0];
         let encoding = Encoding::DELTA_LENGTH_BYTE_ARRAY;
         let page = Page::DataPage {

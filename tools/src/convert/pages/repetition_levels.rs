@@ -1,28 +1,27 @@
-//! The repetition levels of one page, read only to see where rows begin: zero begins a row, anything else goes on with
-//! it. Layout by "Encodings" of the Parquet format: runs of one level, and groups of eight levels in packed bits.
-//! Knows no value.
+//! Decodes the repetition levels of one page to find the starts of rows: level 0 starts a row. The layout is the
+//! RLE/bit-packing hybrid of "Encodings" in the Parquet format. Knows no value.
 
 use bytes::Bytes;
 
-/// Levels of one page, taken from the front.
+/// The levels of one page, consumed from the front.
 #[derive(Clone, Debug)]
 pub struct RowStarts {
-    /// Levels that are left.
+    /// Levels that remain.
     left: u64,
     runs: Option<Runs>,
 }
 
-/// What was taken.
+/// The consumed part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Rows that began.
+    /// Rows that started.
     pub rows: u64,
-    /// Levels, which are values and what stands for their absence.
+    /// Levels. Each stands for a value or a null.
     pub levels: u64,
 }
 
 impl RowStarts {
-    /// A page of `count` levels without repetition: each is a row.
+    /// A page of `count` levels without repetition. Each level is a row.
     #[must_use]
     pub fn flat(count: u64) -> RowStarts {
         RowStarts { left: count, runs: None }
@@ -35,13 +34,13 @@ impl RowStarts {
         RowStarts { left: count, runs: Some(Runs { encoded, position: 0, width, run: Run::default() }) }
     }
 
-    /// Whether levels are left.
+    /// Whether all levels are consumed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0
     }
 
-    /// Takes what is left of a row that began before, and `rows` more rows, as far as the page goes.
+    /// Consumes the rest of the row that started before, then `rows` more rows, up to the end of the page.
     pub fn take(&mut self, rows: u64) -> Taken {
         let Some(runs) = &mut self.runs else {
             let levels = rows.min(self.left);
@@ -50,7 +49,7 @@ impl RowStarts {
         };
         let mut taken = Taken::default();
         while self.left > 0 {
-            // Levels that cannot be read begin no row: whoever decodes them says what is wrong.
+            // Unreadable levels start no row. The decoder reports their error.
             let (starts, count) = runs.peek().unwrap_or((false, self.left));
             let count = count.min(self.left);
             let now = if starts { count.min(rows - taken.rows) } else { count };
@@ -75,11 +74,11 @@ struct Runs {
     run: Run,
 }
 
-/// What is left of the present run.
+/// The rest of the current run.
 #[derive(Clone, Debug, Default)]
 struct Run {
     left: u64,
-    /// The one level of all, or where the packed ones begin, in bits.
+    /// The repeated level, or the bit offset of the packed levels.
     level: Level,
 }
 
@@ -96,7 +95,7 @@ impl Default for Level {
 }
 
 impl Runs {
-    /// Whether the next levels begin rows, and how many of them are alike.
+    /// Whether the next levels start rows, and how many levels are equal.
     fn peek(&mut self) -> Option<(bool, u64)> {
         while self.run.left == 0 {
             self.run = self.next_run()?;
@@ -151,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes levels as runs where eight or more are alike, else in packed groups.
+    /// Encodes eight or more equal levels as a run, and others in packed groups.
     fn encode(levels: &[u64], width: u32) -> Bytes {
         let mut out = Vec::new();
         let mut rest = levels;
@@ -177,7 +176,7 @@ mod tests {
         out.into()
     }
 
-    /// The same by looking at each level.
+    /// The naive twin: looks at each level.
     fn naive(levels: &mut &[u64], rows: u64) -> Taken {
         let mut taken = Taken::default();
         while let Some((first, rest)) = levels.split_first() {
@@ -193,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_found_as_by_looking_at_each_level(
+        fn finds_same_rows_as_naive_decoder(
             runs in prop::collection::vec((0_u64..4, 1_usize..40), 0..60),
             level_max in prop_oneof![Just(3_i16), Just(7), Just(300)],
             steps in prop::collection::vec(0_u64..30, 1..80),
@@ -209,7 +208,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_taken_to_their_end(bytes in prop::collection::vec(any::<u8>(), 0..60), count in 0_u64..5_000) {
+        fn consumes_arbitrary_bytes_to_their_end(bytes in prop::collection::vec(any::<u8>(), 0..60), count in 0_u64..5_000) {
             let mut starts = RowStarts::repeated(count, 1, bytes.into());
             let taken = starts.take(u64::MAX);
             prop_assert_eq!(taken.levels, count);
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_more_levels_than_64_bits_count_is_taken_as_far_as_there_are_levels() {
+    fn caps_overlong_run_at_level_count() {
         // Nine bytes of a head: 2^62 - 1 groups of eight levels.
         let bytes = [[0xff; 8].as_slice(), &[0x7f, 0, 0]].concat();
         let taken = RowStarts::repeated(5, 1, bytes.into()).take(u64::MAX);
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn without_repetition_each_level_is_a_row() {
+    fn counts_each_level_as_row_without_repetition() {
         let mut starts = RowStarts::flat(10);
         assert_eq!(starts.take(7), Taken { rows: 7, levels: 7 });
         assert_eq!(starts.take(7), Taken { rows: 3, levels: 3 });

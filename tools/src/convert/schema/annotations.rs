@@ -1,6 +1,5 @@
-//! A Parquet schema with some annotations taken off, so that its leaves are read as the bare bytes they are, and
-//! without groups that have no leaves.
-//! Knows no value.
+//! Removes annotations and empty groups from a Parquet schema. A leaf without its annotation is read as its physical
+//! type. Knows no value.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +8,7 @@ use parquet::basic::ConvertedType;
 use parquet::errors::Result;
 use parquet::schema::types::{Type, TypePtr};
 
-/// The dotted names of groups without fields; of those in each other, the outermost without leaves.
+/// The dotted names of the groups without leaves. Of nested empty groups, the outermost is named.
 #[must_use]
 pub fn empty_groups(root: &Type) -> Vec<String> {
     let mut names = Vec::new();
@@ -30,7 +29,7 @@ fn has_leaves(field: &TypePtr) -> bool {
     field.is_primitive() || field.get_fields().iter().any(has_leaves)
 }
 
-/// The schema without the annotations of intervals and without any below the names in `drop`.
+/// The schema without the annotations of intervals, and without all annotations below the names in `drop`.
 ///
 /// # Errors
 /// When the Parquet library refuses the changed type.

@@ -1,6 +1,5 @@
-//! Which Arrow type each leaf is read as. Starts from what the Parquet schema says and departs from it only by
-//! the short list below; the `ARROW:schema` that a writer may have embedded is believed only where Parquet
-//! itself has no word for the type. Knows no value.
+//! Chooses the Arrow type of each leaf. The Parquet schema decides, with the few exceptions below. The embedded
+//! `ARROW:schema` counts only for types that Parquet cannot express. Knows no value.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,16 +8,16 @@ use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, FieldRef, Fields, Time
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-/// How the leaves of a file are to be read.
+/// How texts are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// Every value on its own.
+    /// As plain values.
     Plain,
-    /// Texts as keys into the dictionaries of the file.
+    /// As keys into the dictionaries of the file.
     Dictionary,
 }
 
-/// The fields to read with, from the fields by Parquet alone and by Parquet with the embedded Arrow schema.
+/// The fields that the reader uses, made from the fields of the Parquet schema and of the embedded Arrow schema.
 #[must_use]
 pub fn adapt(
     plain: &Fields,
@@ -81,7 +80,7 @@ impl Adapter<'_> {
         let descriptor = self.schema.column(index);
         let physical = descriptor.physical_type();
         match (plain, hint) {
-            // Parquet has no seconds and no dates in milliseconds: these writers left a bare integer.
+            // Parquet has no seconds and no dates in milliseconds, so such writers store a plain integer.
             (DataType::Int64, Some(DataType::Timestamp(TimeUnit::Second, zone))) => {
                 DataType::Timestamp(TimeUnit::Second, zone.clone())
             }
@@ -91,7 +90,7 @@ impl Adapter<'_> {
                 let unit = self.int96_units.get(&index).copied().unwrap_or(TimeUnit::Nanosecond);
                 DataType::Timestamp(unit, None)
             }
-            // Values of these physical types are 64 bits wide, whatever the type says.
+            // Values of these physical types have 64 bits, whatever the logical type is.
             (DataType::Decimal128(precision, scale), _)
                 if matches!(physical, PhysicalType::INT32 | PhysicalType::INT64)
                     && *precision <= DECIMAL64_MAX_PRECISION =>
@@ -109,7 +108,7 @@ impl Adapter<'_> {
     }
 }
 
-/// Text, or an ENUM, which the Arrow reader would give as bytes.
+/// Whether a leaf is text, or an ENUM, which the Arrow reader would return as bytes.
 fn is_text(plain: &DataType, leaf: &ColumnDescriptor) -> bool {
     let is_enum =
         leaf.logical_type_ref() == Some(&LogicalType::Enum) || leaf.converted_type() == ConvertedType::ENUM;

@@ -1,5 +1,5 @@
-//! Flattens the fields of a Parquet file into the columns of a store file: structs become dotted columns,
-//! everything else one column. Knows no value and no byte.
+//! Flattens the fields of a Parquet file into the columns of a store file. Each field of a struct becomes a column with
+//! a dotted name; lists and maps become one column. Knows no value.
 
 use std::collections::HashSet;
 
@@ -9,60 +9,60 @@ use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-/// What Arrow's type of a leaf does not say.
+/// The logical type of a leaf, where Arrow's type does not tell it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafTag {
-    /// Nothing more.
+    /// No further information.
     None,
-    /// Sixteen bytes are a UUID.
+    /// UUID of sixteen bytes.
     Uuid,
-    /// Twelve bytes are months, days and milliseconds.
+    /// INTERVAL of twelve bytes: months, days, milliseconds.
     Interval,
-    /// A time of day in UTC, which goes round at midnight.
+    /// Time of day in UTC, which wraps at midnight.
     UtcTime,
 }
 
-/// A column of the store file and where its values are in the Parquet file.
+/// A column of the store file, and the position of its values in the Parquet file.
 #[derive(Clone, Debug)]
 pub struct OutputColumn {
     /// Name, kind, nullability and source type.
     pub spec: ColumnSpec,
-    /// First Parquet leaf.
+    /// Number of the first Parquet leaf.
     pub first_leaf: usize,
     /// One tag for each leaf, in order.
     pub tags: Vec<LeafTag>,
-    /// Its field's place among the fields of the file, or that of the struct above it, then its place in there, and so on.
+    /// The index of the field at each level, from the root down.
     pub path: Vec<usize>,
-    /// Whether the column is a list or a map, printed as JSON text.
+    /// Whether the column is a list or a map, stored as JSON text.
     pub nested: bool,
 }
 
 impl OutputColumn {
-    /// The Parquet leaves of the column.
+    /// The numbers of the column's Parquet leaves.
     #[must_use]
     pub fn leaves(&self) -> std::ops::Range<usize> {
         self.first_leaf..self.first_leaf + self.tags.len()
     }
 
-    /// Structs above the column; the reader unwraps that many.
+    /// The number of structs above the column, which the reader unwraps.
     #[must_use]
     pub fn struct_depth(&self) -> usize {
         self.path.len().saturating_sub(1)
     }
 }
 
-/// The outcome of flattening.
+/// The result of flattening.
 #[derive(Debug, Default)]
 pub struct Flattened {
-    /// The columns that stay, in the order of the file.
+    /// The converted columns, in file order.
     pub columns: Vec<OutputColumn>,
-    /// The names of `--drop` that named a column or a struct.
+    /// The names of `--drop` that match a column or a struct.
     pub dropped: HashSet<String>,
-    /// Columns with a type that no kind carries: name and type.
+    /// Columns of unsupported types: name and type.
     pub impossible: Vec<(String, String)>,
 }
 
-/// Flattens all fields, leaving out those named in `drop` by the name of a column or of a struct above it.
+/// Flattens all fields except those whose own name, or the name of a struct above them, is in `drop`.
 #[must_use]
 pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &HashSet<String>) -> Flattened {
     let mut walk = Flattener { schema, drop, next_leaf: 0, flattened: Flattened::default() };
@@ -70,7 +70,7 @@ pub fn flatten(fields: &Fields, schema: &SchemaDescriptor, drop: &HashSet<String
     walk.flattened
 }
 
-/// What a field inherits from the structs above it.
+/// The properties that a field inherits from the structs above it.
 #[derive(Clone, Default)]
 struct Parents {
     prefix: String,
@@ -127,7 +127,7 @@ impl Flattener<'_> {
         }
     }
 
-    /// The type as text for people; counts the leaves it passes.
+    /// The type as readable text. Counts the leaves on the way.
     fn describe(&mut self, data_type: &DataType) -> String {
         match data_type {
             DataType::List(item) => format!("list<{}>", self.describe(item.data_type())),
@@ -154,7 +154,7 @@ impl Flattener<'_> {
     }
 }
 
-/// The text in at most `bytes_max` bytes; where it was longer it ends with `…`.
+/// Truncates the text to `bytes_max` bytes. A truncated text ends with `…`.
 #[must_use]
 pub fn cut(mut text: String, bytes_max: usize) -> String {
     const MARK: char = '…';
@@ -165,7 +165,7 @@ pub fn cut(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// What a leaf's values become; nothing for a type that no kind carries.
+/// The column kind of a leaf; `None` for an unsupported type.
 fn kind(data_type: &DataType) -> Option<ColumnKind> {
     Some(match data_type {
         DataType::Boolean => ColumnKind::Boolean,
@@ -197,7 +197,7 @@ fn kind(data_type: &DataType) -> Option<ColumnKind> {
     })
 }
 
-/// Arrow's unit as the store's.
+/// Converts Arrow's time unit.
 #[must_use]
 pub fn time_unit(unit: ArrowUnit) -> TimeUnit {
     match unit {
@@ -220,7 +220,7 @@ fn tag(leaf: &ColumnDescriptor) -> LeafTag {
     }
 }
 
-/// Whether a leaf is a TIME in UTC; the older annotation means that, too.
+/// Whether a leaf is a TIME in UTC. The older converted type also means UTC.
 fn is_utc_time(leaf: &ColumnDescriptor) -> bool {
     match leaf.logical_type_ref() {
         Some(LogicalType::Time(time)) => time.is_adjusted_to_u_t_c,
@@ -274,7 +274,7 @@ mod tests {
     use super::cut;
 
     #[test]
-    fn a_long_text_is_cut_between_characters_and_says_so() {
+    fn truncates_long_text_between_characters() {
         assert_eq!(cut("abcdef".into(), 6), "abcdef");
         assert_eq!(cut("abcdefg".into(), 6), "abc…");
         assert_eq!(cut("abèèè".into(), 6), "ab…");

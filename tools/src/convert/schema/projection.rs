@@ -1,5 +1,5 @@
-//! The part of a schema that leads to one column: its field, the groups above it, and nothing beside them. Whoever reads
-//! a column pays for that column, however many others the file has. Knows no value.
+//! The projection of a schema to one column: its field and the groups above it. The cost of reading a column does not
+//! grow with the number of other columns. Knows no value.
 
 use std::sync::Arc;
 
@@ -7,18 +7,17 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
-/// A schema of one column, twice.
+/// The schema of one column, for Parquet and for Arrow.
 #[derive(Debug)]
 pub struct Projection {
-    /// As Parquet has it; its leaves are those of the column, counted from 0.
+    /// The Parquet schema. Its leaves are the leaves of the column, counted from 0.
     pub schema: SchemaDescriptor,
-    /// As Arrow has it.
+    /// The Arrow schema.
     pub fields: Fields,
 }
 
 impl Projection {
-    /// The branch to the field at `path`: its place in the root, or that of the group above it, then its place in there,
-    /// and so on.
+    /// Projects to the field at `path`, which has the index of a field at each level, from the root down.
     ///
     /// # Errors
     /// When there is no such field.
@@ -28,7 +27,7 @@ impl Projection {
     }
 }
 
-/// A schema whose root has this one child.
+/// A schema whose root has one child.
 ///
 /// # Errors
 /// When the Parquet library refuses it.
@@ -46,7 +45,7 @@ fn step(path: &[usize], group: &Type, fields: &Fields) -> Result<(TypePtr, Field
     }
     let DataType::Struct(inside) = field.data_type() else { return Err(missing()) };
     let (inner, inner_field) = step(below, child, inside)?;
-    // Levels follow from the repetition, and the fields of a group without annotation from its children alone.
+    // Levels depend on repetition only, and the fields of a group without annotation depend on its children only.
     let child = Type::group_type_builder(child.name())
         .with_repetition(child.get_basic_info().repetition())
         .with_fields(vec![inner])
@@ -66,12 +65,12 @@ mod tests {
     use super::*;
     use crate::convert::schema::flatten::flatten;
 
-    /// Schema elements of a type.
+    /// The number of schema elements of a type.
     fn size(of: &Type) -> usize {
         1 + if of.is_group() { of.get_fields().iter().map(|field| size(field)).sum() } else { 0 }
     }
 
-    /// The branches to all columns of a message: their names, and the schema elements of all branches together.
+    /// The projections to all columns of a message: the number of columns, and the schema elements of all projections.
     fn check(message: &str) -> (usize, usize) {
         let all = SchemaDescriptor::new(Arc::new(parse_message_type(message).unwrap()));
         let fields = parquet_to_arrow_schema(&all, None).unwrap().fields;
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_has_the_leaves_of_its_column_with_the_same_levels() {
+    fn projection_keeps_leaves_and_levels() {
         let columns = check(
             "message m {
                 required int32 a;
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn all_branches_together_grow_with_the_columns_and_not_with_their_square() {
+    fn projections_of_all_columns_grow_linearly() {
         let of = |count: usize| {
             let mut message = String::from("message m { optional group wide {");
             (0..count / 2).for_each(|n| write!(message, "optional int32 in{n};").unwrap());
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_to_no_field_is_an_error() {
+    fn rejects_path_without_field() {
         let root = parse_message_type("message m { required group a { required int32 b; } }").unwrap();
         let fields =
             parquet_to_arrow_schema(&SchemaDescriptor::new(Arc::new(root.clone())), None).unwrap().fields;

@@ -1,11 +1,11 @@
-//! Finds columns of Parquet's VARIANT, shredded or not. Knows no value.
+//! Finds columns of Parquet's VARIANT type, shredded or not. Knows no value.
 
 use std::collections::HashSet;
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::schema::types::Type;
 
-/// The name of the first column that is a VARIANT or holds one, under no name in `drop`.
+/// The first column that is or contains a VARIANT and is not below a name in `drop`.
 #[must_use]
 pub fn first_variant(root: &Type, drop: &HashSet<String>) -> Option<String> {
     root.get_fields().iter().find_map(|field| in_field(field, field.name().to_owned(), drop))
@@ -25,7 +25,7 @@ fn in_field(field: &Type, name: String, drop: &HashSet<String>) -> Option<String
     field.get_fields().iter().find_map(|child| in_field(child, format!("{name}.{}", child.name()), drop))
 }
 
-/// Whether a group becomes one column with everything inside: a list, a map or a repeated group.
+/// Whether a group becomes one column: a list, a map or a repeated group.
 fn is_one_column(group: &Type) -> bool {
     let info = group.get_basic_info();
     let is_annotated = matches!(info.logical_type_ref(), Some(LogicalType::List | LogicalType::Map))
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_found_wherever_it_stands_and_names_the_column_to_drop() {
+    fn finds_variant_at_any_depth_and_names_column() {
         let variant = "(VARIANT) { required binary metadata; required binary value; }";
         let shredded =
             "(VARIANT) { required binary metadata; optional binary value; optional int64 typed_value; }";

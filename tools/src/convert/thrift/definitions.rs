@@ -1,5 +1,4 @@
-//! What `parquet.thrift` says of the fields of a footer and of a page header. Fields that are not here may be
-//! anything. Knows no byte.
+//! The definitions of `parquet.thrift` for footers and page headers. Unlisted fields may have any type. Knows no byte.
 
 use crate::convert::thrift::ThriftType::{List, Plain, Struct};
 use crate::convert::thrift::{ThriftType, WireType};

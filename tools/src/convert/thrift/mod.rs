@@ -1,23 +1,23 @@
-//! Thrift's compact protocol, read without trust: every length and every count is bounded by the bytes that are
-//! there, and a field that `parquet.thrift` knows must have the wire_type that it says. The Parquet library reads the same
-//! bytes afterwards and believes them; what passes here cannot keep it busy. Knows no file.
+//! A validating parser of Thrift's compact protocol. Every length and count is bounded by the remaining bytes, and a
+//! known field must have its defined type. The Parquet library reads the same bytes afterwards without these checks.
+//! Knows no file.
 
 pub mod definitions;
 
-/// Structs and lists inside a value that is skipped.
+/// Nesting depth of a skipped value.
 const SKIP_DEPTH_MAX: usize = 32;
 
-/// What bytes should be and are not.
+/// A violation of the protocol or of the definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThriftError {
-    /// What would have been right.
+    /// The expected value.
     pub expected: String,
-    /// What is there.
+    /// The value found.
     pub found: String,
 }
 
 impl ThriftError {
-    /// A fault in words.
+    /// An error with the expected and the found value.
     pub fn new(expected: impl Into<String>, found: impl Into<String>) -> ThriftError {
         ThriftError { expected: expected.into(), found: found.into() }
     }
@@ -26,24 +26,24 @@ impl ThriftError {
         ThriftError::new("Thrift in compact protocol", "bytes that are none")
     }
 
-    /// The bytes end inside a value.
+    /// The error for bytes that end inside a value.
     pub fn end() -> ThriftError {
         ThriftError::new("whole Thrift values", "an unexpected end")
     }
 }
 
-/// Kinds of values by how they are skipped.
+/// Wire types of values, grouped by how they are skipped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WireType {
-    /// A field's head carries it; in lists and maps it takes a byte.
+    /// Boolean. A field header holds it; in lists and maps it takes a byte.
     Boolean,
     /// One byte.
     Byte,
-    /// Whole numbers of 16 to 64 bits, and enumerations.
+    /// Integers of 16 to 64 bits, and enumerations.
     Integer,
     /// Eight bytes.
     Double,
-    /// Bytes or text with their length.
+    /// Bytes or text with a length.
     Binary,
     /// Lists and sets.
     List,
@@ -72,14 +72,14 @@ impl WireType {
     }
 }
 
-/// What a value must be where `parquet.thrift` knows it.
+/// The defined type of a value.
 #[derive(Debug)]
 pub enum ThriftType {
-    /// A value of this wire_type, whatever is in it.
+    /// A value of this wire type with any content.
     Plain(WireType),
-    /// A list of such values.
+    /// A list of values of one type.
     List(&'static ThriftType),
-    /// A struct with fields of these numbers; others may be anything.
+    /// A struct with these fields. Other fields may have any type.
     Struct(&'static [(i64, ThriftType)]),
 }
 
@@ -93,14 +93,14 @@ impl ThriftType {
     }
 }
 
-/// Bytes that are read from the front.
+/// A cursor over encoded bytes.
 pub struct Cursor<'a> {
-    /// What is left.
+    /// The remaining bytes.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Cursor<'a> {
-    /// The next field's wire_type, with its number in `field`; nothing at the end of the struct.
+    /// Reads a field header: returns the wire type and sets the number in `field`. `None` at the end of the struct.
     pub fn field(&mut self, field: &mut i64) -> Result<Option<WireType>, ThriftError> {
         let head = self.byte()?;
         if head == 0 {
@@ -110,12 +110,12 @@ impl<'a> Cursor<'a> {
             0 => self.signed()?,
             step => field.saturating_add(i64::from(step)),
         };
-        // A reader that keeps 16 bits of the number would take a larger one for another field.
+        // A reader with 16-bit field numbers would confuse a larger number with another field.
         *field = i16::try_from(number).map_err(|_| ThriftError::thrift())?.into();
         WireType::of(head & 0x0f).map(Some)
     }
 
-    /// A number of elements, no more than there are bytes, and their wire_type.
+    /// Reads a list header: the number of elements, which the remaining bytes bound, and their wire type.
     pub fn list(&mut self) -> Result<(usize, WireType), ThriftError> {
         let head = self.byte()?;
         if head == 0 {
@@ -129,18 +129,18 @@ impl<'a> Cursor<'a> {
         Ok((self.elements(count, 1, &[wire_type])?, wire_type))
     }
 
-    /// A whole number.
+    /// Reads a signed integer.
     pub fn signed(&mut self) -> Result<i64, ThriftError> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -((value & 1).cast_signed()))
     }
 
-    /// Passes a value of which only the wire_type is known.
+    /// Skips a value of a wire type.
     pub fn skip(&mut self, wire_type: WireType) -> Result<(), ThriftError> {
         self.skip_to_depth(wire_type, SKIP_DEPTH_MAX)
     }
 
-    /// Passes a value that must have this form, to its last byte.
+    /// Validates a value against its type and skips it.
     pub fn check(&mut self, form: &ThriftType) -> Result<(), ThriftError> {
         match form {
             ThriftType::Plain(wire_type) => self.skip(*wire_type),
@@ -185,14 +185,14 @@ impl<'a> Cursor<'a> {
         Err(ThriftError::thrift())
     }
 
-    /// Checks a count of elements of `bytes_each` bytes or more.
+    /// Checks a count of elements, each of at least `bytes_each` bytes.
     fn elements(&self, count: u64, bytes_each: usize, wire_types: &[WireType]) -> Result<usize, ThriftError> {
         let most = self.bytes.len() / bytes_each;
         let found = usize::try_from(count).ok().filter(|count| *count <= most);
         let found = found.ok_or_else(|| {
             ThriftError::new(format!("a list or map of at most {most} elements"), count.to_string())
         })?;
-        // Readers disagree whether these take a byte, and Parquet's footers and page headers have none.
+        // Readers disagree on the size of these elements, and Parquet's footers and page headers have none.
         if found > 0 && wire_types.contains(&WireType::Boolean) {
             return Err(ThriftError::new("no list or map of booleans", "one"));
         }
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_bounded_by_the_bytes_that_are_there() {
+    fn bounds_counts_by_remaining_bytes() {
         let most = [0xff, 0xff, 0xff, 0xff, 0x07];
         // Field 9: a list of 2^31 - 1 doubles, of structs, of booleans; a set; a map of numbers to lists.
         for (head, wire_types) in [(0x99, 0xf7), (0x99, 0xfc), (0x99, 0xf1), (0x9a, 0xf7)] {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_field_has_its_kind_and_its_number() {
+    fn checks_type_and_number_of_known_fields() {
         assert_eq!(checked(&[0x15, 0x02, 0x19, 0x18, 0x01, b'a', 0x00, 7]), Ok(1));
         assert!(checked(&[0x19, 0x18, 0x01, b'a', 0x00]).unwrap_err().expected.contains("Integer"));
         assert!(checked(&[0x15, 0x02, 0x19, 0x15, 0x02, 0x00]).unwrap_err().expected.contains("Binary"));
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_take_longer_than_they_are_long(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        fn parses_arbitrary_bytes_in_linear_time(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let begun = std::time::Instant::now();
             let _ = checked(&bytes);
             prop_assert!(begun.elapsed() < std::time::Duration::from_secs(1));

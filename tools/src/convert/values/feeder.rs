@@ -1,4 +1,4 @@
-//! Arrow arrays into a column builder, a batch at a time and without an allocation for each value. Knows no file.
+//! Feeds Arrow arrays into a column builder, batch by batch and without an allocation for each value. Knows no file.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::buffer::NullBuffer;
@@ -15,38 +15,38 @@ use crate::convert::limits::{ENCODED_BYTES, VALUE_BYTES_MAX};
 use crate::convert::schema::flatten::{LeafTag, OutputColumn, time_unit};
 use crate::convert::values::nested::{NestedEncoder, NestedError};
 use crate::convert::values::texts::{
-    TextArena, around_midnight, push_base64, push_interval, push_time, push_uuid,
+    TextArena, push_base64, push_interval, push_time, push_uuid, wrap_at_midnight,
 };
 
 const DAY_MILLISECONDS: i64 = 86_400_000;
 
-/// Why a batch did not go into its column.
+/// Why a batch was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// The builder refused it.
+    /// The column builder refused a value.
     #[error(transparent)]
     Build(#[from] FormatError),
-    /// A value cannot be carried: its row in the batch, and what it is.
+    /// A value has no form in the column.
     #[error("row {row} of the batch: {found}")]
     Value {
         /// Row in the batch.
         row: usize,
-        /// What is there.
+        /// The value found.
         found: String,
     },
-    /// The reader gave a type that was not planned for.
-    #[error("unplanned type {0}")]
+    /// The reader returned another type than planned.
+    #[error("unexpected type {0}")]
     Type(String),
 }
 
-/// Feeds batches of one column; keeps its buffers from batch to batch.
+/// Feeds the batches of one column. Buffers are reused between batches.
 #[derive(Debug, Default)]
 pub struct Feeder {
     arena: TextArena,
 }
 
 impl Feeder {
-    /// Appends a batch. `nulls` are those of the array and of every struct above it.
+    /// Appends a batch. `nulls` combines the nulls of the array and of every struct above it.
     ///
     /// # Errors
     /// See [`FeedError`].
@@ -78,7 +78,7 @@ impl Feeder {
         }
     }
 
-    /// Values that become texts by being printed, through the arena.
+    /// Appends values that are encoded as text, through the arena.
     fn encoded_texts(
         &mut self,
         builder: &mut ColumnBuilder,
@@ -104,7 +104,7 @@ impl Feeder {
         self.flush(builder)
     }
 
-    /// Moves the texts printed so far into the column.
+    /// Moves the encoded texts into the column.
     fn flush(&mut self, builder: &mut ColumnBuilder) -> Result<(), FeedError> {
         let texts = self.arena.iter().map_err(|error| FeedError::Type(error.to_string()))?;
         builder.extend_texts(texts)?;
@@ -117,7 +117,7 @@ fn refused(row: usize, error: &NestedError) -> FeedError {
     FeedError::Value { row, found: error.to_string() }
 }
 
-/// How the values of an array become text.
+/// Encodes the values of an array as text.
 enum ValueEncoder<'a> {
     Bytes(&'a dyn Array, LeafTag),
     Times(Vec<i64>, mercato_format::TimeUnit),
@@ -133,7 +133,7 @@ impl<'a> ValueEncoder<'a> {
             DataType::Time32(unit) | DataType::Time64(unit) => {
                 let mut units = times(array, *unit);
                 if tags.first() == Some(&LeafTag::UtcTime) {
-                    units.iter_mut().for_each(|units| *units = around_midnight(*units, time_unit(*unit)));
+                    units.iter_mut().for_each(|units| *units = wrap_at_midnight(*units, time_unit(*unit)));
                 }
                 ValueEncoder::Times(units, time_unit(*unit))
             }
@@ -174,7 +174,7 @@ pub fn bytes_at(array: &dyn Array, row: usize) -> &[u8] {
     }
 }
 
-/// Times of day in their own unit.
+/// Times of day, in the unit of the array.
 #[must_use]
 pub fn times(array: &ArrayRef, unit: ArrowUnit) -> Vec<i64> {
     let wide = |values: &[i32]| values.iter().map(|value| i64::from(*value)).collect();
@@ -252,14 +252,14 @@ where
     Ok(builder.extend_floats(with_nulls(values, nulls))?)
 }
 
-/// Integers that may be wider than 64 bits go the wide way only in batches where one is.
+/// Appends integers that may exceed 64 bits. Only batches with such a value take the slower path.
 fn wide<V>(
     builder: &mut ColumnBuilder,
     values: &[V],
     widen: impl Fn(&V) -> i128,
     nulls: Option<&NullBuffer>,
 ) -> Result<(), FeedError> {
-    // What stands behind a null is arbitrary; it may at worst choose the slower way.
+    // A value behind a null is arbitrary; at worst it selects the slower path.
     if values.iter().all(|value| i64::try_from(widen(value)).is_ok()) {
         let values = values.iter().map(|value| i64::try_from(widen(value)).unwrap_or_default());
         Ok(builder.extend_integers(with_nulls(values, nulls))?)
@@ -329,7 +329,7 @@ fn dictionary_texts(
     if let Some(length) = entries.offsets().lengths().find(|length| *length > VALUE_BYTES_MAX) {
         return Err(FeedError::Value { row: 0, found: format!("a text of {length} bytes") });
     }
-    // The reader has checked every valid key against the dictionary; behind a null it may be anything.
+    // The reader has checked every valid key against the dictionary. A key behind a null is arbitrary.
     let entry = |key: &i32| match usize::try_from(*key) {
         Ok(key) if key < entries.len() => entries.value(key),
         _ => "",

@@ -1,5 +1,5 @@
-//! Lists, maps and structs inside them as JSON text, by the rules that rows are printed by: decimals exact,
-//! datetimes RFC 3339, bytes Base64, what is not finite null. Knows no column and no file.
+//! Encodes lists and maps, with their structs, as JSON text, by the rules of the row encoder: exact decimals, RFC 3339
+//! datetimes, Base64 bytes, null for numbers that are not finite. Knows no column and no file.
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
@@ -10,17 +10,17 @@ use arrow::datatypes::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
-use mercato_format::{FloatWidth, TimeUnit, print, text};
+use mercato_format::{FloatWidth, TimeUnit, encode, text};
 
 use crate::convert::limits::VALUE_BYTES_MAX;
 use crate::convert::schema::flatten::{LeafTag, time_unit};
 use crate::convert::values::feeder;
-use crate::convert::values::texts::{around_midnight, push_base64, push_interval, push_time, push_uuid};
+use crate::convert::values::texts::{push_base64, push_interval, push_time, push_uuid, wrap_at_midnight};
 
-/// Why a nested value cannot be printed.
+/// Why a nested value cannot be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NestedError {
-    /// The text grows past the limit of one value.
+    /// The text exceeds the limit of one value.
     #[error("a value of more than {VALUE_BYTES_MAX} bytes as text")]
     TooLong,
     /// A decimal is wider than 128 bits.
@@ -29,21 +29,22 @@ pub enum NestedError {
     /// A time of day is outside the day, or a date carries a time of day.
     #[error("{0}")]
     Value(String),
-    /// A type that the reader does not produce, or offsets that do not fit the values.
-    #[error("{0}, which JSON text does not carry")]
+    /// A type that the reader does not produce, or offsets outside the values.
+    #[error("{0}, which has no JSON form")]
     Type(String),
 }
 
-/// Prints the values of one array; made once for a batch.
+/// Encodes the values of one array. One encoder serves one batch.
 pub struct NestedEncoder<'a> {
     nulls: Option<NullBuffer>,
     body: Values<'a>,
 }
 
-/// Reads the value at a row; nothing past the last. A copy of the values would be several times the array.
+/// Reads the value at a row; `None` past the end. A copy of the values would need several times the memory of the
+/// array.
 type Read<'a, V> = Box<dyn Fn(usize) -> Option<V> + 'a>;
 
-/// The values of an array in the form they are printed from.
+/// The values of an array, by type.
 enum Values<'a> {
     Null,
     Boolean(&'a BooleanBuffer),
@@ -63,10 +64,10 @@ enum Values<'a> {
 }
 
 impl<'a> NestedEncoder<'a> {
-    /// A printer of `array`, whose leaves have these tags, taken from the front.
+    /// An encoder for `array`. It takes the tags of its leaves from the front of `tags`.
     ///
     /// # Errors
-    /// When a value cannot be printed or a type has no text.
+    /// When a value cannot be encoded, or a type has no JSON form.
     pub fn new(
         array: &'a ArrayRef,
         tags: &mut std::slice::Iter<'_, LeafTag>,
@@ -102,7 +103,7 @@ impl<'a> NestedEncoder<'a> {
     /// Appends the JSON text of the value at `row`.
     ///
     /// # Errors
-    /// When the text grows past the limit of one value, counted from `start`.
+    /// When the text exceeds the limit of one value, counted from `start`.
     pub fn push(&self, row: usize, start: usize, out: &mut Vec<u8>) -> Result<(), NestedError> {
         if out.len() - start > VALUE_BYTES_MAX {
             return Err(NestedError::TooLong);
@@ -176,24 +177,24 @@ fn push_scalar(body: &Values<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), N
             let value = row < values.len() && values.value(row);
             out.extend_from_slice(if value { b"true" } else { b"false" });
         }
-        Values::Integer(read) => print::push_wide(out, read(row).ok_or_else(missing)?),
+        Values::Integer(read) => encode::push_wide(out, read(row).ok_or_else(missing)?),
         Values::Float(read, width) => {
             if !width.push_finite(out, read(row).ok_or_else(missing)?) {
                 out.extend_from_slice(b"null");
             }
         }
-        Values::Decimal(read, scale) => print::push_decimal(out, read(row).ok_or_else(missing)?, *scale),
+        Values::Decimal(read, scale) => encode::push_decimal(out, read(row).ok_or_else(missing)?, *scale),
         Values::WideDecimal(values, scale) => {
             let value = values.get(row).ok_or_else(missing)?;
-            print::push_decimal(out, value.to_i128().ok_or(NestedError::WideDecimal)?, *scale);
+            encode::push_decimal(out, value.to_i128().ok_or(NestedError::WideDecimal)?, *scale);
         }
         Values::Date(read) => {
             let days = read(row).ok_or_else(missing)?;
-            push_quoted(out, |out| print::push_date(out, days));
+            push_quoted(out, |out| encode::push_date(out, days));
         }
         Values::Timestamp(read, unit) => {
             let units = read(row).ok_or_else(missing)?;
-            push_quoted(out, |out| print::push_timestamp(out, units, *unit));
+            push_quoted(out, |out| encode::push_timestamp(out, units, *unit));
         }
         Values::Time(read, unit) => {
             let (units, mut inside) = (read(row).ok_or_else(missing)?, false);
@@ -279,7 +280,7 @@ fn times(array: &ArrayRef, unit: ArrowUnit, tag: LeafTag) -> Read<'_, i64> {
     if tag != LeafTag::UtcTime {
         return read;
     }
-    Box::new(move |row| read(row).map(|units| around_midnight(units, time_unit(unit))))
+    Box::new(move |row| read(row).map(|units| wrap_at_midnight(units, time_unit(unit))))
 }
 
 fn timestamps(array: &ArrayRef, unit: ArrowUnit) -> Read<'_, i64> {

@@ -1,5 +1,5 @@
-//! Texts of values that have no kind of their own: bytes, times of day, intervals and UUIDs. Knows no array and
-//! no file; numbers, dates and timestamps are printed by the store format's own printer.
+//! Encodes values without a column kind as text: bytes, times of day, intervals and UUIDs. Knows no array and no file;
+//! the store format encodes numbers, dates and timestamps.
 
 use std::str::Utf8Error;
 
@@ -11,7 +11,7 @@ use crate::convert::limits::ENCODED_BYTES;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Many texts one after the other in one allocation, some of them null.
+/// An arena of texts and nulls: all bytes lie in one allocation.
 #[derive(Debug, Default)]
 pub struct TextArena {
     bytes: Vec<u8>,
@@ -19,14 +19,14 @@ pub struct TextArena {
 }
 
 impl TextArena {
-    /// Forgets the texts and keeps the memory, but for what long ones took.
+    /// Removes all texts and keeps the memory, up to a bound.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(2 * ENCODED_BYTES);
         self.ends.clear();
     }
 
-    /// Where the next text is to be appended; [`TextArena::end_text`] ends it.
+    /// The buffer for the next text, which [`TextArena::end_text`] ends.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -36,7 +36,7 @@ impl TextArena {
         self.bytes.len()
     }
 
-    /// Ends a text and gives its length in bytes.
+    /// Ends a text and returns its length in bytes.
     pub fn end_text(&mut self) -> usize {
         let start = self.ends.last().map_or(0, |(end, _)| *end);
         self.ends.push((self.bytes.len(), true));
@@ -48,10 +48,10 @@ impl TextArena {
         self.ends.push((self.bytes.len(), false));
     }
 
-    /// The texts in the order they came.
+    /// The texts, in insertion order.
     ///
     /// # Errors
-    /// When the bytes are not UTF-8.
+    /// When the bytes are not valid UTF-8.
     pub fn iter(&self) -> Result<impl Iterator<Item = Option<&str>>, Utf8Error> {
         let text = std::str::from_utf8(&self.bytes)?;
         let mut start = 0;
@@ -68,7 +68,7 @@ pub fn push_base64(out: &mut Vec<u8>, bytes: &[u8]) {
     let start = out.len();
     out.resize(start + bytes.len().div_ceil(3) * 4, b'=');
     if let Some(room) = out.get_mut(start..) {
-        // The room is exact, so that this cannot fail.
+        // The buffer has the exact size, so this cannot fail.
         let _ = STANDARD.encode_slice(bytes, room);
     }
 }
@@ -119,14 +119,14 @@ fn push_count(out: &mut Vec<u8>, count: u32, letter: u8) {
     }
 }
 
-/// A time of day that a zone has carried over midnight, by less than a day, as the time of day that it is in UTC.
+/// Wraps a time of day into one day of UTC. A time zone may have moved it past midnight, by less than a day.
 #[must_use]
-pub fn around_midnight(units: i64, unit: TimeUnit) -> i64 {
+pub fn wrap_at_midnight(units: i64, unit: TimeUnit) -> i64 {
     let day = unit.per_second().saturating_mul(86_400);
     if (-day..day.saturating_mul(2)).contains(&units) { units.rem_euclid(day) } else { units }
 }
 
-/// Appends `HH:MM:SS` and the digits of the unit; false, with nothing appended, outside one day.
+/// Appends `HH:MM:SS` and the digits of the unit. Returns false, and appends nothing, for a time outside the day.
 #[must_use]
 pub fn push_time(out: &mut Vec<u8>, units: i64, unit: TimeUnit) -> bool {
     let (second, fraction) = (units.div_euclid(unit.per_second()), units.rem_euclid(unit.per_second()));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_iso_8601_durations() {
+    fn encodes_intervals_as_iso_8601_durations() {
         let interval = |months: u32, days: u32, milliseconds: u32| {
             let bytes = [months, days, milliseconds].map(u32::to_le_bytes).concat();
             text(|out| push_interval(out, &bytes))
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_outside_the_day_is_not_written() {
+    fn rejects_time_outside_day() {
         assert_eq!(text(|out| assert!(push_time(out, 86_399_999, TimeUnit::Millisecond))), "23:59:59.999");
         assert_eq!(text(|out| assert!(push_time(out, 1, TimeUnit::Nanosecond))), "00:00:00.000000001");
         assert_eq!(text(|out| assert!(!push_time(out, 86_400, TimeUnit::Second))), "");
@@ -183,19 +183,19 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_a_zone_carried_over_midnight_goes_round() {
+    fn wraps_time_past_midnight() {
         let day = 86_400_000;
         let cases = [(-1, day - 1), (0, 0), (day, 0), (day + 3_600_000, 3_600_000), (-day, 0)];
         for (units, expected) in cases {
-            assert_eq!(around_midnight(units, TimeUnit::Millisecond), expected, "{units}");
+            assert_eq!(wrap_at_midnight(units, TimeUnit::Millisecond), expected, "{units}");
         }
         for outside in [-day - 1, day * 2, i64::MIN, i64::MAX] {
-            assert_eq!(around_midnight(outside, TimeUnit::Millisecond), outside);
+            assert_eq!(wrap_at_midnight(outside, TimeUnit::Millisecond), outside);
         }
     }
 
     #[test]
-    fn base64_and_uuid_have_their_canonical_form() {
+    fn encodes_canonical_base64_and_uuid() {
         assert_eq!(text(|out| push_base64(out, b"\xff\x00")), "/wA=");
         assert_eq!(text(|out| push_base64(out, b"")), "");
         let bytes: Vec<u8> = (0..16).map(|n| n * 17).collect();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arena_tells_null_from_empty() {
+    fn arena_distinguishes_null_from_empty() {
         let mut arena = TextArena::default();
         arena.buffer().extend_from_slice("è".as_bytes());
         assert_eq!(arena.end_text(), 2);

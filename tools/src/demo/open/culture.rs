@@ -4,8 +4,8 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, first_of_month, population, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, first_of_month, population, season};
 
 const LOANS: i64 = 16_000;
 const BRANCHES: [&str; 6] =

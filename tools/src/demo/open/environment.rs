@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, altitude, position, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, altitude, position, season};
 
 const STATIONS: i32 = 50;
 const AIR_DAYS: i32 = 366;

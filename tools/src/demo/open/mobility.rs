@@ -4,8 +4,8 @@ use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, season};
 
 const TRIPS: i64 = 20_000;
 const DOCKS: i64 = 45;

@@ -8,8 +8,8 @@ mod columns;
 mod culture;
 mod environment;
 mod mobility;
-mod places;
 mod random;
+mod region;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
@@ -42,7 +42,7 @@ macro_rules! open_table {
 impl OpenTable {
     /// All of them.
     pub const ALL: [OpenTable; 16] = [
-        open_table!("valdoro-municipalities", places::municipalities),
+        open_table!("valdoro-municipalities", region::municipalities),
         open_table!("air-quality-stations", environment::air_stations),
         open_table!("air-quality-daily", environment::air_daily),
         open_table!("weather-daily", environment::weather_daily),

@@ -54,7 +54,7 @@ fn texts(table: Table) -> (&'static str, &'static str) {
     match table {
         Table::LineItem => texts!("lineitem"),
         Table::Orders => texts!("orders"),
-        Table::Customer => texts!("customer"),
+        Table::DemoAccount => texts!("customer"),
         Table::Part => texts!("part"),
         Table::PartSupp => texts!("partsupp"),
         Table::Supplier => texts!("supplier"),

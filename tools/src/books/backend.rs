@@ -11,7 +11,7 @@ use mercato::operator::{Context, Order, Verification};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Place;
+use super::BooksLocation;
 use super::admin_client::AdminClient;
 use crate::failure::Failure;
 
@@ -19,87 +19,88 @@ const ADMIN_DEFAULT: &str = "127.0.0.1:8081";
 const REQUEST_ID: &str = "mercato-tools";
 
 /// Where orders are handed in.
-pub(super) enum Desk {
+pub(super) enum Backend {
     /// A server that runs.
     Server(AdminClient),
     /// Books that no server has open.
-    Here(Box<Ledger>, Place),
+    Local(Box<Ledger>, BooksLocation),
 }
 
-impl Desk {
-    /// The desk of books that exist.
-    pub(super) fn find(place: &Place) -> Result<Desk, Failure> {
-        let folder = DataDirectory::new(&place.data).ledger();
-        if place.admin.is_none() && !folder.is_dir() {
+impl Backend {
+    /// The backend of books that exist.
+    pub(super) fn open_existing(location: &BooksLocation) -> Result<Backend, Failure> {
+        let folder = DataDirectory::new(&location.data).ledger();
+        if location.admin.is_none() && !folder.is_dir() {
             return Err(Failure::Refused {
-                file: place.data.display().to_string(),
+                file: location.data.display().to_string(),
                 section: "books".into(),
                 expected: "a folder `ledger`".into(),
                 found: "none".into(),
                 remedy: "check --data, or begin with `mercato-tools account create`".into(),
             });
         }
-        Desk::create(place)
+        Backend::open_or_create(location)
     }
 
-    /// The desk of books that are begun when they do not exist.
-    pub(super) fn create(place: &Place) -> Result<Desk, Failure> {
-        if let Some(address) = &place.admin {
-            return Desk::of_server(place, address);
+    /// The backend of books that are begun when they do not exist.
+    pub(super) fn open_or_create(location: &BooksLocation) -> Result<Backend, Failure> {
+        if let Some(address) = &location.admin {
+            return Backend::connect(location, address);
         }
-        let folder = DataDirectory::new(&place.data).ledger();
+        let folder = DataDirectory::new(&location.data).ledger();
         match Ledger::open(&folder, LedgerOptions::default(), SystemClock.now()) {
-            Ok(ledger) => Ok(Desk::Here(Box::new(ledger), place.clone())),
+            Ok(ledger) => Ok(Backend::Local(Box::new(ledger), location.clone())),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Desk::of_server(place, &announced(&place.data))
+                Backend::connect(location, &recorded_admin_address(&location.data))
             }
-            Err(error) => Err(books_failure(&place.data, "open them", error.to_string())),
+            Err(error) => Err(books_failure(&location.data, "open them", error.to_string())),
         }
     }
 
-    fn of_server(place: &Place, address: &str) -> Result<Desk, Failure> {
-        let token = DataDirectory::new(&place.data).admin_token();
-        AdminClient::new(address, &token).map(Desk::Server)
+    fn connect(location: &BooksLocation, address: &str) -> Result<Backend, Failure> {
+        let token = DataDirectory::new(&location.data).admin_token();
+        AdminClient::new(address, &token).map(Backend::Server)
     }
 
     /// Carries an order out and returns the answer.
     pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
-        let (ledger, place) = match self {
-            Desk::Server(client) => return client.carry_out(order),
-            Desk::Here(ledger, place) => (ledger, place),
+        let (ledger, location) = match self {
+            Backend::Server(client) => return client.carry_out(order),
+            Backend::Local(ledger, location) => (ledger, location),
         };
-        let failed = |reason: String| books_failure(&place.data, "carry out the order", reason);
+        let failed = |reason: String| books_failure(&location.data, "carry out the order", reason);
         let mut random = [0; KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
         let context = Context { ledger, now: SystemClock.now(), request_id, random };
         let answer = order.carry_out(&context).map_err(|error| failed(error.to_string()))?;
-        to_value(&place.data, &answer)
+        to_value(&location.data, &answer)
     }
 
     /// Adds up all entries. Books that no server has open are only read, so that damage is reported, not refused.
-    pub(super) fn verify(place: &Place) -> Result<Value, Failure> {
-        let folder = DataDirectory::new(&place.data).ledger();
-        if let Some(address) = &place.admin {
-            return Desk::of_server(place, address)?.carry_out(&Order::Verify {});
+    pub(super) fn verify(location: &BooksLocation) -> Result<Value, Failure> {
+        let folder = DataDirectory::new(&location.data).ledger();
+        if let Some(address) = &location.admin {
+            return Backend::connect(location, address)?.carry_out(&Order::Verify {});
         }
         if !folder.is_dir() {
-            return Desk::find(place).and(Ok(Value::Null));
+            return Backend::open_existing(location).and(Ok(Value::Null));
         }
         match inspect(&folder) {
-            Ok(report) => to_value(&place.data, &Verification::of(&report)),
+            Ok(report) => to_value(&location.data, &Verification::of(&report)),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
-                Desk::of_server(place, &announced(&place.data))?.carry_out(&Order::Verify {})
+                Backend::connect(location, &recorded_admin_address(&location.data))?
+                    .carry_out(&Order::Verify {})
             }
-            Err(error) => Err(books_failure(&place.data, "read them", error.to_string())),
+            Err(error) => Err(books_failure(&location.data, "read them", error.to_string())),
         }
     }
 }
 
 /// Has the catalog of a running server looked at.
-pub(super) fn tell_server(data: &DataDirectory) {
+pub(super) fn notify_server(data: &DataDirectory) {
     if data.admin_address().is_file()
-        && let Ok(client) = AdminClient::new(&announced(data.root()), &data.admin_token())
+        && let Ok(client) = AdminClient::new(&recorded_admin_address(data.root()), &data.admin_token())
     {
         // The address may be that of a server which has ended.
         drop(client.reload_catalog());
@@ -107,7 +108,7 @@ pub(super) fn tell_server(data: &DataDirectory) {
 }
 
 /// The address that the server of a data directory wrote down.
-fn announced(data: &Path) -> String {
+fn recorded_admin_address(data: &Path) -> String {
     let found = std::fs::read_to_string(DataDirectory::new(data).admin_address()).unwrap_or_default();
     match found.trim() {
         "" => ADMIN_DEFAULT.to_owned(),

@@ -22,7 +22,7 @@ const WAIT: Duration = Duration::from_secs(60);
 /// What a trial found.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Trial {
+pub struct CheckReport {
     /// `embedding` or `cross-encoder`.
     pub kind: &'static str,
     /// What the folder is called.
@@ -76,7 +76,12 @@ pub struct Trial {
 ///
 /// # Errors
 /// What is wrong with the folder, or with the answer of the model.
-pub fn run(folder: &Path, sentence: &str, passage: &str, sentences: &[String]) -> Result<Trial, Failure> {
+pub fn run(
+    folder: &Path,
+    sentence: &str,
+    passage: &str,
+    sentences: &[String],
+) -> Result<CheckReport, Failure> {
     let pool =
         Arc::new(InferencePool::new("inference", 1, 0).map_err(Failure::io(folder, "start a thread for"))?);
     let began = Instant::now();
@@ -99,7 +104,11 @@ pub fn run(folder: &Path, sentence: &str, passage: &str, sentences: &[String]) -
     }
 }
 
-fn try_embedder(model: &dyn Embedder, trial: &mut Trial, sentences: &[String]) -> Result<(), InferenceError> {
+fn try_embedder(
+    model: &dyn Embedder,
+    trial: &mut CheckReport,
+    sentences: &[String],
+) -> Result<(), InferenceError> {
     let (vector, milliseconds) = timed(|| model.encode(&trial.sentence, Instant::now() + WAIT))?;
     (trial.vector, trial.milliseconds_per_sentence) = (Some(vector), milliseconds);
     if !sentences.is_empty() {
@@ -109,7 +118,7 @@ fn try_embedder(model: &dyn Embedder, trial: &mut Trial, sentences: &[String]) -
     Ok(())
 }
 
-fn try_reranker(model: &dyn Reranker, trial: &mut Trial, passage: &str) -> Result<(), InferenceError> {
+fn try_reranker(model: &dyn Reranker, trial: &mut CheckReport, passage: &str) -> Result<(), InferenceError> {
     let (scores, milliseconds) = timed(|| model.score(&trial.sentence, &[passage], Instant::now() + WAIT))?;
     trial.score = scores.first().copied().flatten();
     trial.passage = Some(passage.to_owned());
@@ -131,8 +140,8 @@ fn timed<T>(work: impl Fn() -> Result<T, InferenceError>) -> Result<(T, f64), In
     Ok((answer, median.as_secs_f64() * 1e3))
 }
 
-fn described(model: &ModelDescription, load: Duration, sentence: &str) -> Trial {
-    Trial {
+fn described(model: &ModelDescription, load: Duration, sentence: &str) -> CheckReport {
+    CheckReport {
         kind: match model.kind {
             ModelKind::Embedding => "embedding",
             ModelKind::CrossEncoder => "cross-encoder",

@@ -1,6 +1,6 @@
 //! Which works a run consists of and how often each is asked for. Knows no request.
 
-use super::random::Random;
+use crate::loadgen::random::Random;
 
 /// Works of one run, after every depth has become a work of its own.
 pub const WORK_COUNT_MAX: usize = 64;
@@ -9,7 +9,7 @@ pub const WEIGHT_MAX: u64 = 1_000_000;
 
 /// One item of `--work`: `NAME`, `NAME=WEIGHT` or `NAME@DEPTH=WEIGHT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct MixItem {
     /// The work.
     pub name: String,
     /// The one depth that is meant; without it all depths of the run.
@@ -22,15 +22,15 @@ pub struct Wish {
 ///
 /// # Errors
 /// What a mix looks like.
-pub fn parse(text: &str) -> Result<Vec<Wish>, String> {
-    let wishes: Vec<Wish> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
-    if wishes.len() > WORK_COUNT_MAX {
-        return Err(format!("{} works, at most {WORK_COUNT_MAX} are run together", wishes.len()));
+pub fn parse(text: &str) -> Result<Vec<MixItem>, String> {
+    let items: Vec<MixItem> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
+    if items.len() > WORK_COUNT_MAX {
+        return Err(format!("{} works, at most {WORK_COUNT_MAX} are run together", items.len()));
     }
-    Ok(wishes)
+    Ok(items)
 }
 
-fn parse_one(item: &str) -> Result<Wish, String> {
+fn parse_one(item: &str) -> Result<MixItem, String> {
     let expected = || format!("`{item}`, expected NAME, NAME=WEIGHT or NAME@DEPTH=WEIGHT");
     let (name, weight) = item.split_once('=').unwrap_or((item, "1"));
     let (name, depth) = match name.split_once('@') {
@@ -41,7 +41,7 @@ fn parse_one(item: &str) -> Result<Wish, String> {
     if name.is_empty() || !(1..=WEIGHT_MAX).contains(&weight) {
         return Err(format!("{}, with a weight from 1 to {WEIGHT_MAX}", expected()));
     }
-    Ok(Wish { name: name.to_owned(), depth, weight })
+    Ok(MixItem { name: name.to_owned(), depth, weight })
 }
 
 /// Draws works by their weights.
@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn a_mix_is_read_item_by_item() {
-        let wish = |name: &str, depth, weight| Wish { name: name.into(), depth, weight };
+        let item = |name: &str, depth, weight| MixItem { name: name.into(), depth, weight };
         assert_eq!(
             parse("w1=8, w4,w2k@100=3"),
-            Ok(vec![wish("w1", None, 8), wish("w4", None, 1), wish("w2k", Some(100), 3)])
+            Ok(vec![item("w1", None, 8), item("w4", None, 1), item("w2k", Some(100), 3)])
         );
         for wrong in ["", "w1=", "=3", "w1=0", "w1=-1", "w1,,w2", "w1=2000000", "w2k@x"] {
             assert!(parse(wrong).is_err(), "{wrong}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use mercato::http::percent_encode;
 
-use super::random::Random;
+use crate::loadgen::random::Random;
 
 /// Placeholders of one text.
 pub const PLACEHOLDER_COUNT_MAX: usize = 64;
@@ -34,7 +34,7 @@ enum Part {
 
 /// Where a text goes, which decides how values are written into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum RequestPart {
     /// A JSON body: values are JSON.
     Body,
     /// The target of a request: values are percent-encoded.
@@ -52,10 +52,10 @@ pub struct Value {
 
 /// A text of which only what differs between requests is still open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bound(Vec<Piece>);
+pub struct BoundTemplate(Vec<BoundPart>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum BoundPart {
     Text(String),
     Random(i64, i64),
     Choice(Arc<[String]>),
@@ -64,10 +64,10 @@ enum Piece {
 
 /// What is known before the run.
 #[derive(Debug, Default, Clone)]
-pub struct Known {
+pub struct Bindings {
     /// Parameters, written as they are.
     pub parameters: BTreeMap<String, String>,
-    /// Single values, written as their place asks.
+    /// Single values, written as their part asks.
     pub values: BTreeMap<String, Value>,
     /// Lists of which each request takes one.
     pub lists: BTreeMap<String, Vec<Value>>,
@@ -106,15 +106,15 @@ impl Value {
         Value { json: "null".into(), plain: String::new() }
     }
 
-    fn at(&self, place: Place) -> String {
-        match place {
-            Place::Body => self.json.clone(),
-            Place::Target => {
+    fn at(&self, part: RequestPart) -> String {
+        match part {
+            RequestPart::Body => self.json.clone(),
+            RequestPart::Target => {
                 let mut encoded = String::new();
                 percent_encode(&self.plain, &mut encoded);
                 encoded
             }
-            Place::Header => self.plain.clone(),
+            RequestPart::Header => self.plain.clone(),
         }
     }
 }
@@ -163,32 +163,32 @@ impl Template {
         })
     }
 
-    /// Puts in what is known.
+    /// Replaces the placeholders that are bound before the run.
     ///
     /// # Errors
-    /// When a name or list is not known, or a character would break the request.
-    pub fn bind(&self, known: &Known, place: Place) -> Result<Bound, TemplateError> {
-        let mut bound = Bound(Vec::new());
-        for part in &self.0 {
-            let piece = match part {
-                Part::Text(text) => Piece::Text(text.clone()),
-                Part::Name(name) => Piece::Text(known.text(name, place)?),
-                Part::Random(low, high) => Piece::Random(*low, *high),
-                Part::Pick(choices) => Piece::Choice(choices.clone().into()),
-                Part::Value(list) => Piece::Choice(known.list(list, place)?.into()),
-                Part::Sequence => Piece::Sequence,
+    /// When a name or list has no binding, or a character would break the request.
+    pub fn bind(&self, bindings: &Bindings, part: RequestPart) -> Result<BoundTemplate, TemplateError> {
+        let mut bound = BoundTemplate(Vec::new());
+        for segment in &self.0 {
+            let piece = match segment {
+                Part::Text(text) => BoundPart::Text(text.clone()),
+                Part::Name(name) => BoundPart::Text(bindings.text(name, part)?),
+                Part::Random(low, high) => BoundPart::Random(*low, *high),
+                Part::Pick(choices) => BoundPart::Choice(choices.clone().into()),
+                Part::Value(list) => BoundPart::Choice(bindings.list(list, part)?.into()),
+                Part::Sequence => BoundPart::Sequence,
             };
-            bound.append(Bound(vec![piece]));
+            bound.append(BoundTemplate(vec![piece]));
         }
-        let broken = bound.texts().flat_map(str::chars).find(|&character| breaks(character, place));
+        let broken = bound.texts().flat_map(str::chars).find(|&character| breaks(character, part));
         broken.map_or(Ok(bound), |character| Err(TemplateError::Character(character)))
     }
 }
 
-impl Known {
-    fn text(&self, name: &str, place: Place) -> Result<String, TemplateError> {
+impl Bindings {
+    fn text(&self, name: &str, part: RequestPart) -> Result<String, TemplateError> {
         let parameter = self.parameters.get(name).cloned();
-        parameter.or_else(|| self.values.get(name).map(|value| value.at(place))).ok_or_else(|| {
+        parameter.or_else(|| self.values.get(name).map(|value| value.at(part))).ok_or_else(|| {
             let names: Vec<&str> =
                 self.parameters.keys().chain(self.values.keys()).map(String::as_str).collect();
             wrong(
@@ -201,25 +201,25 @@ impl Known {
         })
     }
 
-    fn list(&self, name: &str, place: Place) -> Result<Vec<String>, TemplateError> {
+    fn list(&self, name: &str, part: RequestPart) -> Result<Vec<String>, TemplateError> {
         let list = self.lists.get(name).filter(|list| !list.is_empty());
         let list = list.ok_or_else(|| wrong(format!("value:{name}"), "a list of [values]".to_owned()))?;
-        Ok(list.iter().map(|value| value.at(place)).collect())
+        Ok(list.iter().map(|value| value.at(part)).collect())
     }
 }
 
-impl Bound {
+impl BoundTemplate {
     /// A text without placeholders.
     #[must_use]
-    pub fn of(text: &str) -> Bound {
-        Bound(vec![Piece::Text(text.to_owned())])
+    pub fn of(text: &str) -> BoundTemplate {
+        BoundTemplate(vec![BoundPart::Text(text.to_owned())])
     }
 
     /// Puts another text behind it.
-    pub fn append(&mut self, other: Bound) {
+    pub fn append(&mut self, other: BoundTemplate) {
         for piece in other.0 {
             match (self.0.last_mut(), piece) {
-                (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                (Some(BoundPart::Text(before)), BoundPart::Text(text)) => before.push_str(&text),
                 (_, piece) => self.0.push(piece),
             }
         }
@@ -228,7 +228,7 @@ impl Bound {
     /// Whether every request has the same text.
     #[must_use]
     pub fn is_fixed(&self) -> bool {
-        self.0.iter().all(|piece| matches!(piece, Piece::Text(_)))
+        self.0.iter().all(|piece| matches!(piece, BoundPart::Text(_)))
     }
 
     /// Appends the text of one request.
@@ -236,13 +236,13 @@ impl Bound {
         let mut digits = itoa::Buffer::new();
         for piece in &self.0 {
             let text = match piece {
-                Piece::Text(text) => text.as_str(),
-                Piece::Random(low, high) => digits.format(random.between(*low, *high)),
-                Piece::Choice(choices) => {
+                BoundPart::Text(text) => text.as_str(),
+                BoundPart::Random(low, high) => digits.format(random.between(*low, *high)),
+                BoundPart::Choice(choices) => {
                     let chosen = random.below(choices.len() as u64);
                     choices.get(usize::try_from(chosen).unwrap_or_default()).map_or("", String::as_str)
                 }
-                Piece::Sequence => digits.format(sequence),
+                BoundPart::Sequence => digits.format(sequence),
             };
             out.extend_from_slice(text.as_bytes());
         }
@@ -252,8 +252,8 @@ impl Bound {
         self.0
             .iter()
             .flat_map(|piece| match piece {
-                Piece::Text(text) => std::slice::from_ref(text).iter(),
-                Piece::Choice(choices) => choices.iter(),
+                BoundPart::Text(text) => std::slice::from_ref(text).iter(),
+                BoundPart::Choice(choices) => choices.iter(),
                 _ => [].iter(),
             })
             .map(String::as_str)
@@ -294,11 +294,11 @@ fn wrong(found: String, expected: String) -> TemplateError {
     TemplateError::Placeholder { found, expected }
 }
 
-fn breaks(character: char, place: Place) -> bool {
-    match place {
-        Place::Body => false,
-        Place::Target => !('!'..='~').contains(&character),
-        Place::Header => character.is_control(),
+fn breaks(character: char, part: RequestPart) -> bool {
+    match part {
+        RequestPart::Body => false,
+        RequestPart::Target => !('!'..='~').contains(&character),
+        RequestPart::Header => character.is_control(),
     }
 }
 
@@ -306,16 +306,16 @@ fn breaks(character: char, place: Place) -> bool {
 mod tests {
     use super::*;
 
-    fn known() -> Known {
-        let mut known = Known::default();
-        known.parameters.insert("rows".into(), "10".into());
-        known.values.insert("cursor".into(), Value::of_json("\"a+b\""));
-        known.lists.insert("keys".into(), vec![Value::of_json("7"), Value::of_json("\"é\"")]);
-        known
+    fn known() -> Bindings {
+        let mut bindings = Bindings::default();
+        bindings.parameters.insert("rows".into(), "10".into());
+        bindings.values.insert("cursor".into(), Value::of_json("\"a+b\""));
+        bindings.lists.insert("keys".into(), vec![Value::of_json("7"), Value::of_json("\"é\"")]);
+        bindings
     }
 
-    fn rendered(text: &str, place: Place, index: u64) -> String {
-        let bound = Template::parse(text).unwrap().bind(&known(), place).unwrap();
+    fn rendered(text: &str, part: RequestPart, index: u64) -> String {
+        let bound = Template::parse(text).unwrap().bind(&known(), part).unwrap();
         let mut out = Vec::new();
         bound.render(&mut Random::of(1, index), index, &mut out);
         String::from_utf8(out).unwrap()
@@ -324,28 +324,28 @@ mod tests {
     #[test]
     fn braces_of_json_are_braces() {
         for text in [r#"{"a":{"b":[{}]}}"#, "{", "}", "", "{ rows}", "{1}"] {
-            assert_eq!(rendered(text, Place::Body, 0), text);
+            assert_eq!(rendered(text, RequestPart::Body, 0), text);
         }
     }
 
     #[test]
     fn what_is_known_is_written_as_its_place_asks() {
         assert_eq!(
-            rendered(r#"{"limit":{rows},"cursor":{cursor}}"#, Place::Body, 0),
+            rendered(r#"{"limit":{rows},"cursor":{cursor}}"#, RequestPart::Body, 0),
             r#"{"limit":10,"cursor":"a+b"}"#
         );
-        assert_eq!(rendered("/x?cursor={cursor}", Place::Target, 0), "/x?cursor=a%2Bb");
-        assert_eq!(rendered("{cursor}", Place::Header, 0), "a+b");
-        assert_eq!(rendered("{sequence}", Place::Body, 77), "77");
+        assert_eq!(rendered("/x?cursor={cursor}", RequestPart::Target, 0), "/x?cursor=a%2Bb");
+        assert_eq!(rendered("{cursor}", RequestPart::Header, 0), "a+b");
+        assert_eq!(rendered("{sequence}", RequestPart::Body, 77), "77");
     }
 
     #[test]
     fn chance_stays_inside_what_is_written() {
         let (mut numbers, mut picks, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..200 {
-            numbers.push(rendered("{random:-1..2}", Place::Body, index).parse::<i64>().unwrap());
-            picks.push(rendered("{pick:A|B C}", Place::Body, index));
-            values.push(rendered("{value:keys}", Place::Target, index));
+            numbers.push(rendered("{random:-1..2}", RequestPart::Body, index).parse::<i64>().unwrap());
+            picks.push(rendered("{pick:A|B C}", RequestPart::Body, index));
+            values.push(rendered("{value:keys}", RequestPart::Target, index));
         }
         for list in [&mut picks, &mut values] {
             list.sort();
@@ -363,16 +363,19 @@ mod tests {
         for wrong in ["{rows", "{random:5..1}", "{random:a..b}", "{dice:6}", "{Rows}x{bad-name}"] {
             assert!(Template::parse(wrong).is_err(), "{wrong}");
         }
-        let unknown = Template::parse("{nothing}").unwrap().bind(&known(), Place::Body).unwrap_err();
+        let unknown = Template::parse("{nothing}").unwrap().bind(&known(), RequestPart::Body).unwrap_err();
         assert!(unknown.to_string().contains("nothing") && unknown.to_string().contains("rows"), "{unknown}");
-        assert!(Template::parse("{value:none}").unwrap().bind(&known(), Place::Body).is_err());
+        assert!(Template::parse("{value:none}").unwrap().bind(&known(), RequestPart::Body).is_err());
     }
 
     #[test]
     fn nothing_can_break_the_lines_of_a_request() {
-        for (text, place) in [("a b", Place::Target), ("/\r\nX: y", Place::Target), ("a\r\nb", Place::Header)]
-        {
-            assert!(Template::parse(text).unwrap().bind(&known(), place).is_err(), "{text:?}");
+        for (text, part) in [
+            ("a b", RequestPart::Target),
+            ("/\r\nX: y", RequestPart::Target),
+            ("a\r\nb", RequestPart::Header),
+        ] {
+            assert!(Template::parse(text).unwrap().bind(&known(), part).is_err(), "{text:?}");
         }
     }
 }

@@ -11,7 +11,7 @@ pub const HEADER_COUNT_MAX: usize = 100;
 
 /// An answer that breaks the rules of HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum ResponseError {
     /// The head is no head of HTTP/1.
     #[error("expected the head of an HTTP/1.1 answer: {0}")]
     Head(httparse::Error),
@@ -35,7 +35,7 @@ pub enum Malformed {
 
 /// How far an answer has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fed {
+pub enum Progress {
     /// Everything was taken, and more belongs to the answer.
     More,
     /// The answer is whole; so many of the bytes belonged to it.
@@ -44,7 +44,7 @@ pub enum Fed {
 
 /// Reads one answer after the other.
 #[derive(Debug)]
-pub struct AnswerReader {
+pub struct ResponseReader {
     stage: Stage,
     held: Vec<u8>,
     head: Head,
@@ -91,11 +91,11 @@ pub struct Head {
     chunked: bool,
 }
 
-impl AnswerReader {
+impl ResponseReader {
     /// A reader that keeps as much as said.
     #[must_use]
-    pub fn new(keep: Keep) -> AnswerReader {
-        AnswerReader {
+    pub fn new(keep: Keep) -> ResponseReader {
+        ResponseReader {
             stage: Stage::Head,
             held: Vec::new(),
             head: Head::default(),
@@ -117,12 +117,12 @@ impl AnswerReader {
     ///
     /// # Errors
     /// When it is no answer. The connection is of no more use then.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Fed, Malformed> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ResponseError> {
         let mut rest = bytes;
         loop {
             rest = match &mut self.stage {
-                Stage::Whole => return Ok(Fed::Whole(bytes.len() - rest.len())),
-                _ if rest.is_empty() => return Ok(Fed::More),
+                Stage::Whole => return Ok(Progress::Whole(bytes.len() - rest.len())),
+                _ if rest.is_empty() => return Ok(Progress::More),
                 Stage::Head => self.take_head(rest)?,
                 Stage::Length(left) => {
                     let (body, behind) = split(rest, *left);
@@ -176,7 +176,7 @@ impl AnswerReader {
     }
 
     /// Takes a head, also one that comes in pieces; gives what stands behind it.
-    fn take_head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Malformed> {
+    fn take_head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], ResponseError> {
         let before = self.held.len();
         let parsed = if before == 0 {
             parse_head(rest)?
@@ -191,13 +191,13 @@ impl AnswerReader {
                 self.held.extend_from_slice(part);
             }
             return if self.held.len() >= HEAD_SIZE_BYTES_MAX {
-                Err(Malformed::HeadTooLong)
+                Err(ResponseError::HeadTooLong)
             } else {
                 Ok(&[])
             };
         };
         if length > HEAD_SIZE_BYTES_MAX {
-            return Err(Malformed::HeadTooLong);
+            return Err(ResponseError::HeadTooLong);
         }
         self.held.clear();
         // What a server says in between (100 to 199) is followed by the answer.
@@ -240,10 +240,10 @@ fn split(bytes: &[u8], count: u64) -> (&[u8], &[u8]) {
 }
 
 /// The length of a head and what it says; nothing while it is not whole.
-fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
+fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, ResponseError> {
     let mut headers = [httparse::EMPTY_HEADER; HEADER_COUNT_MAX];
     let mut response = httparse::Response::new(&mut headers);
-    let httparse::Status::Complete(length) = response.parse(bytes).map_err(Malformed::Head)? else {
+    let httparse::Status::Complete(length) = response.parse(bytes).map_err(ResponseError::Head)? else {
         return Ok(None);
     };
     let mut head = Head {
@@ -260,9 +260,9 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, Malformed> {
     Ok(Some((length, head)))
 }
 
-fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), Malformed> {
+fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), ResponseError> {
     let text = || std::str::from_utf8(value).unwrap_or_default().trim();
-    let wrong = |header, expected| Malformed::Framing {
+    let wrong = |header, expected| ResponseError::Framing {
         header,
         expected,
         found: String::from_utf8_lossy(value).chars().take(80).collect(),
@@ -303,13 +303,13 @@ mod tests {
 
     /// Reads an answer that comes in pieces of `size` bytes: status, body bytes, what was kept, bytes taken.
     fn read(bytes: &[u8], size: usize) -> Result<(u16, u64, Vec<u8>, usize), String> {
-        let mut reader = AnswerReader::new(Keep::Every(1_000));
+        let mut reader = ResponseReader::new(Keep::Every(1_000));
         reader.begin(false);
         let mut taken = 0;
         for piece in bytes.chunks(size) {
             match reader.feed(piece).map_err(|error| error.to_string())? {
-                Fed::More => taken += piece.len(),
-                Fed::Whole(count) => {
+                Progress::More => taken += piece.len(),
+                Progress::Whole(count) => {
                     let kept = reader.kept().to_vec();
                     return Ok((reader.head().status, reader.body_bytes(), kept, taken + count));
                 }
@@ -387,21 +387,21 @@ mod tests {
 
     #[test]
     fn the_answer_to_a_head_has_no_body() {
-        let mut reader = AnswerReader::new(Keep::Refusals(10));
+        let mut reader = ResponseReader::new(Keep::Refusals(10));
         reader.begin(true);
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
-        assert_eq!(reader.feed(answer), Ok(Fed::Whole(answer.len())));
+        assert_eq!(reader.feed(answer), Ok(Progress::Whole(answer.len())));
     }
 
     #[test]
     fn only_refusals_are_kept_and_only_their_beginning() {
-        let mut reader = AnswerReader::new(Keep::Refusals(4));
+        let mut reader = ResponseReader::new(Keep::Refusals(4));
         for (status, kept) in [("200 OK", ""), ("429 Too Many", "0123")] {
             reader.begin(false);
             let answer = format!(
                 "HTTP/1.1 {status}\r\nContent-Length: 6\r\nRetry-After: 7\r\nConnection: close\r\n\r\n012345"
             );
-            assert_eq!(reader.feed(answer.as_bytes()), Ok(Fed::Whole(answer.len())));
+            assert_eq!(reader.feed(answer.as_bytes()), Ok(Progress::Whole(answer.len())));
             assert_eq!(reader.kept(), kept.as_bytes());
             assert_eq!((reader.head().closes, reader.head().retry_after), (true, Some(7)));
         }

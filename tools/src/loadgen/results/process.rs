@@ -21,7 +21,7 @@ pub struct ProcessUse {
 
 /// Watches a process.
 #[derive(Debug)]
-pub(super) struct ProcessWatch {
+pub(in crate::loadgen) struct ProcessMonitor {
     process: u32,
     began: Option<f64>,
     ended: Option<f64>,
@@ -29,34 +29,34 @@ pub(super) struct ProcessWatch {
     anonymous: u64,
 }
 
-impl ProcessWatch {
+impl ProcessMonitor {
     /// A watch over a process that there is.
-    pub(super) fn new(process: u32) -> Option<ProcessWatch> {
+    pub(in crate::loadgen) fn new(process: u32) -> Option<ProcessMonitor> {
         cpu_seconds(process)?;
-        Some(ProcessWatch { process, began: None, ended: None, resident: 0, anonymous: 0 })
+        Some(ProcessMonitor { process, began: None, ended: None, resident: 0, anonymous: 0 })
     }
 
     /// Counts from here.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::loadgen) fn begin(&mut self) {
         self.began = cpu_seconds(self.process);
         (self.resident, self.anonymous) = (0, 0);
     }
 
     /// Looks at the memory.
-    pub(super) fn look(&mut self) {
+    pub(in crate::loadgen) fn sample(&mut self) {
         let status = read(self.process, "status").unwrap_or_default();
         self.resident = self.resident.max(kilobytes(&status, "VmRSS:"));
         self.anonymous = self.anonymous.max(kilobytes(&status, "RssAnon:"));
     }
 
     /// Counts up to here.
-    pub(super) fn finish(&mut self) {
-        self.look();
+    pub(in crate::loadgen) fn finish(&mut self) {
+        self.sample();
         self.ended = cpu_seconds(self.process);
     }
 
     /// What was used; nothing when the process or the run ended before there was something to count.
-    pub(super) fn used(&self) -> Option<ProcessUse> {
+    pub(in crate::loadgen) fn used(&self) -> Option<ProcessUse> {
         let cpu_seconds = self.ended? - self.began?;
         Some(ProcessUse { cpu_seconds, resident_bytes: self.resident, anonymous_bytes: self.anonymous })
     }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn this_process_can_be_watched_and_one_that_is_none_cannot() {
-        let mut watch = ProcessWatch::new(std::process::id()).unwrap();
+        let mut watch = ProcessMonitor::new(std::process::id()).unwrap();
         assert_eq!(watch.used(), None);
         watch.begin();
         watch.finish();
@@ -109,6 +109,6 @@ mod tests {
                 && used.resident_bytes >= used.anonymous_bytes
                 && used.anonymous_bytes > 0
         );
-        assert!(ProcessWatch::new(u32::MAX).is_none());
+        assert!(ProcessMonitor::new(u32::MAX).is_none());
     }
 }

@@ -1,6 +1,9 @@
 //! Numbers, dates and timestamps as text, the same for JSON and CSV but for what is not finite.
 //! Days become dates by the algorithm of Howard Hinnant ("chrono-compatible low-level date algorithms", `civil_from_days`).
 
+pub mod float_width;
+pub mod text;
+
 use crate::schema::TimeUnit;
 
 /// Appends an integer.

@@ -11,9 +11,9 @@ use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 
 mod collect;
+mod fallback;
 mod frequent;
 mod histogram;
-mod known;
 
 /// The quantiles that are kept, in hundredths.
 pub const QUANTILES: [u32; 5] = [5, 25, 50, 75, 95];

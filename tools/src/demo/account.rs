@@ -20,7 +20,7 @@ const FILE: &str = "demo/account.json";
 
 /// The account and its key.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Customer {
+pub struct DemoAccount {
     /// Id of the account.
     pub account: String,
     /// The key in the clear; it belongs to a demonstration.
@@ -31,7 +31,7 @@ pub struct Customer {
 ///
 /// # Errors
 /// When the books cannot be written, or the file beside the data cannot be written.
-pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<Customer, Failure> {
+pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<DemoAccount, Failure> {
     let path = data.root().join(FILE);
     let known = read(&path).filter(|customer| is_known(ledger, customer));
     let customer = match known {
@@ -49,16 +49,16 @@ pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Res
     Ok(customer)
 }
 
-fn read(path: &Path) -> Option<Customer> {
+fn read(path: &Path) -> Option<DemoAccount> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-fn is_known(ledger: &Ledger, customer: &Customer) -> bool {
+fn is_known(ledger: &Ledger, customer: &DemoAccount) -> bool {
     KeyHash::of_presented(&customer.key).is_ok()
         && ledger.accounts().iter().any(|account| account.id().to_string() == customer.account)
 }
 
-fn create(ledger: &Ledger, now: Moment) -> Result<Customer, String> {
+fn create(ledger: &Ledger, now: Moment) -> Result<DemoAccount, String> {
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
     let account = ledger.create_account(NAME, now).map_err(|error| error.to_string())?;
@@ -66,11 +66,11 @@ fn create(ledger: &Ledger, now: Moment) -> Result<Customer, String> {
         .buy(account, CREDITS, Some(0), "demo", "credits to try with", now)
         .map_err(|error| error.to_string())?;
     let key = ledger.create_key(account, "demo", random, now).map_err(|error| error.to_string())?;
-    Ok(Customer { account: account.to_string(), key: key.plain.reveal().to_owned() })
+    Ok(DemoAccount { account: account.to_string(), key: key.plain.reveal().to_owned() })
 }
 
 /// Keeps the key where only the owner of the files can read it.
-fn keep(path: &Path, customer: &Customer) -> Result<(), Failure> {
+fn keep(path: &Path, customer: &DemoAccount) -> Result<(), Failure> {
     let text =
         serde_json::to_vec_pretty(customer).map_err(|error| Failure::io(path, "write")(error.into()))?;
     let mut options = OpenOptions::new();

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 const TIME_NANOS_MAX: u64 = 3_600_000_000_000;
 /// Decimal digits to which times are kept.
 const TIME_DIGITS: u8 = 3;
-/// Bytes of the first refusal of a kind that are shown.
+/// Bytes of the first refusal of a kind that are one_line_text.
 pub const SAMPLE_SIZE_BYTES_MAX: usize = 512;
 
 /// How a request can fail.
@@ -55,7 +55,7 @@ impl FailureKind {
 /// The first failure of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Sample {
+pub struct FailureSample {
     /// How it failed.
     pub kind: FailureKind,
     /// The status of the answer, where there is one.
@@ -95,7 +95,7 @@ pub struct Tally {
     /// Nanoseconds to the first byte.
     pub first_byte: Histogram<u64>,
     /// The first failure of each kind.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<FailureSample>,
 }
 
 impl Tally {
@@ -126,7 +126,7 @@ impl Tally {
     }
 
     /// Counts a failure. `sample` is asked for the first of a kind only.
-    pub fn fail(&mut self, kind: FailureKind, sample: impl FnOnce() -> Sample) {
+    pub fn fail(&mut self, kind: FailureKind, sample: impl FnOnce() -> FailureSample) {
         let counts = FailureKind::ALL.iter().zip(&mut self.failed);
         counts.filter(|(one, _)| **one == kind).for_each(|(_, count)| *count += 1);
         if !self.samples.iter().any(|known| known.kind == kind) {
@@ -203,9 +203,9 @@ pub fn milliseconds(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// What is shown of bytes that a server sent: one line.
+/// What is one_line_text of bytes that a server sent: one line.
 #[must_use]
-pub fn shown(bytes: &[u8]) -> String {
+pub fn one_line_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
@@ -249,7 +249,7 @@ mod tests {
         let (mut one, mut other) = (Tally::new().unwrap(), Tally::new().unwrap());
         one.succeed(10, times(1_000_000));
         other.succeed(20, times(3_000_000));
-        let sample = |found: &str| Sample {
+        let sample = |found: &str| FailureSample {
             kind: FailureKind::Cut,
             status: None,
             retry_after_seconds: None,
@@ -273,6 +273,6 @@ mod tests {
 
     #[test]
     fn what_a_server_sent_is_shown_in_one_line() {
-        assert_eq!(shown(b"{\r\n\"a\":1}\n\x1b[31m\xff"), "{  \"a\":1}  [31m\u{fffd}");
+        assert_eq!(one_line_text(b"{\r\n\"a\":1}\n\x1b[31m\xff"), "{  \"a\":1}  [31m\u{fffd}");
     }
 }

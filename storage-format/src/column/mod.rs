@@ -1,11 +1,16 @@
 //! What a reader sees of a column: a dictionary with codes, packed numbers, or texts, each with its order.
 
+pub mod array;
+pub(crate) mod narrow_floats;
+pub mod packed_numbers;
+pub(crate) mod view;
+
 use std::ops::Range;
 
 use crate::array::UintArray;
 use crate::layout::{take, u32_at};
-use crate::numbers::{CHUNK_ROWS, PackedNumbers};
 use crate::order::{float_key, integer_key, wide_key};
+use crate::packed_numbers::{CHUNK_ROWS, PackedNumbers};
 use crate::schema::ColumnKind;
 
 /// The values of a column.

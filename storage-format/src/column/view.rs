@@ -7,7 +7,7 @@ use crate::column::{
 };
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::{FormatError, Place, corrupt};
-use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
+use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
 use crate::reader::Table;
 use crate::schema::ColumnKind;
 use crate::section::{SectionKind, SectionRecord};

@@ -20,7 +20,7 @@ const ZERO: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// What a connection is watched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interest {
+pub(in crate::loadgen) enum Interest {
     Read,
     /// Also that it can be written, or is connected.
     Write,
@@ -28,17 +28,17 @@ pub(super) enum Interest {
 
 /// Waits for the connections of one thread.
 #[derive(Debug)]
-pub(super) struct Poller {
+pub(in crate::loadgen) struct Poller {
     epoll: OwnedFd,
     /// Waiting itself counts milliseconds; this counts finer.
     timer: OwnedFd,
 }
 
 /// Room for what happened.
-pub(super) type Events = Vec<epoll::Event>;
+pub(in crate::loadgen) type Events = Vec<epoll::Event>;
 
 impl Poller {
-    pub(super) fn new() -> io::Result<Poller> {
+    pub(in crate::loadgen) fn new() -> io::Result<Poller> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
@@ -48,22 +48,32 @@ impl Poller {
         Ok(Poller { epoll, timer })
     }
 
-    pub(super) fn events() -> Events {
+    pub(in crate::loadgen) fn events() -> Events {
         Vec::with_capacity(EVENT_COUNT_MAX)
     }
 
     /// Begins to watch. What is closed is forgotten by itself.
-    pub(super) fn watch(&self, socket: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+    pub(in crate::loadgen) fn watch(
+        &self,
+        socket: impl AsFd,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token), flags(interest))?)
     }
 
     /// Watches for something else.
-    pub(super) fn change(&self, socket: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+    pub(in crate::loadgen) fn change(
+        &self,
+        socket: impl AsFd,
+        token: u64,
+        interest: Interest,
+    ) -> io::Result<()> {
         Ok(epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token), flags(interest))?)
     }
 
     /// Has the next wait end after so much time, at the latest.
-    pub(super) fn wake_after(&self, wait: Duration) -> io::Result<()> {
+    pub(in crate::loadgen) fn wake_after(&self, wait: Duration) -> io::Result<()> {
         // Zero would turn the timer off.
         let wait = wait.max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(wait).map_err(io::Error::other)?;
@@ -76,7 +86,7 @@ impl Poller {
     }
 
     /// Waits at most `most`, counted in milliseconds.
-    pub(super) fn wait(&self, events: &mut Events, most: Duration) -> io::Result<()> {
+    pub(in crate::loadgen) fn wait(&self, events: &mut Events, most: Duration) -> io::Result<()> {
         events.clear();
         let most = Timespec::try_from(most).map_err(io::Error::other)?;
         match epoll::wait(&self.epoll, spare_capacity(events), Some(&most)) {
@@ -87,7 +97,7 @@ impl Poller {
 }
 
 /// The token of an event; nothing for the timer.
-pub(super) fn token(event: &epoll::Event) -> Option<usize> {
+pub(in crate::loadgen) fn token(event: &epoll::Event) -> Option<usize> {
     let token = event.data.u64();
     usize::try_from(token).ok().filter(|_| token != TIMER_TOKEN)
 }

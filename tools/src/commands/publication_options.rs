@@ -19,7 +19,7 @@ use crate::failure::Failure;
 /// Choices, as printed.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ChosenLine {
+pub struct OptionsLine {
     /// `all`, `none`, or names separated by commas.
     pub sort_index: String,
     /// Columns and groups that were left out.
@@ -30,7 +30,7 @@ pub struct ChosenLine {
     pub absent: Vec<String>,
 }
 
-impl fmt::Display for ChosenLine {
+impl fmt::Display for OptionsLine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dropped = if self.drop.is_empty() { "nothing".to_owned() } else { self.drop.join(",") };
         write!(out, "sort index: {}; dropped: {dropped}", self.sort_index)?;
@@ -46,7 +46,7 @@ impl fmt::Display for ChosenLine {
 
 /// The choices of a publication.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct PublicationOptions {
     /// What is remembered for the next publication.
     pub choices: Choices,
     taken_from: Option<Version>,
@@ -56,24 +56,28 @@ pub struct Chosen {
     absent_drop: Vec<String>,
 }
 
-impl Chosen {
-    fn new(choices: Choices) -> Chosen {
-        Chosen { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
+impl PublicationOptions {
+    fn new(choices: Choices) -> PublicationOptions {
+        PublicationOptions { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
     }
 
     /// The choices of a conversion and nothing that was remembered.
     #[must_use]
-    pub fn of(conversion: &Conversion) -> Chosen {
+    pub fn from_conversion(conversion: &Conversion) -> PublicationOptions {
         let choices =
             Choices { sort_index: index_choice(&conversion.sort_index), drop: conversion.drop.clone() };
-        Chosen::new(choices)
+        PublicationOptions::new(choices)
     }
 
     /// What was typed, and where nothing was, what the version before was made with.
     ///
     /// # Errors
     /// When the manifest, the record of the publications or the Parquet footer cannot be read.
-    pub fn by(arguments: &PublishArguments, data: &DataDirectory, folder: &Path) -> Result<Chosen, Failure> {
+    pub fn from_arguments(
+        arguments: &PublishArguments,
+        data: &DataDirectory,
+        folder: &Path,
+    ) -> Result<PublicationOptions, Failure> {
         let last = last_choices(data, &Manifest::load(folder)?.slug)?;
         let typed_index = arguments.options.sort_index.as_ref().map(index_choice);
         let types_drop = arguments.no_drop || !arguments.options.drop.is_empty();
@@ -83,7 +87,7 @@ impl Chosen {
                 sort_index: typed_index.unwrap_or(IndexChoice::All),
                 drop: typed_drop.unwrap_or_default(),
             };
-            return Ok(Chosen::new(choices));
+            return Ok(PublicationOptions::new(choices));
         };
         let outline = ColumnNames::read(&arguments.parquet)?;
         let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
@@ -99,7 +103,7 @@ impl Chosen {
         let absent_drop = drop.iter().filter(is_absent).cloned().collect();
         let sort_index = typed_index.unwrap_or_else(|| last.sort_index.clone());
         let choices = Choices { sort_index, drop };
-        Ok(Chosen { choices, taken_from: Some(version), absent_index, absent_drop })
+        Ok(PublicationOptions { choices, taken_from: Some(version), absent_index, absent_drop })
     }
 
     /// The columns to leave out, as far as the file has them.
@@ -120,8 +124,8 @@ impl Chosen {
 
     /// For the report.
     #[must_use]
-    pub fn line(&self) -> ChosenLine {
-        ChosenLine {
+    pub fn line(&self) -> OptionsLine {
+        OptionsLine {
             sort_index: match &self.choices.sort_index {
                 IndexChoice::All => "all".to_owned(),
                 IndexChoice::None => "none".to_owned(),

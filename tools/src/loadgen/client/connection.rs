@@ -10,159 +10,161 @@ use std::time::Instant;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::answer::{AnswerReader, Fed, Keep};
-use super::poller::{Interest, Poller};
-use super::prepare::Prepared;
-use super::random::Random;
-use super::schedule::{Ticket, nanos};
-use super::tally::{FailureKind, SAMPLE_SIZE_BYTES_MAX, Sample, Times, shown};
-use super::target::Target;
+use crate::loadgen::client::poller::{Interest, Poller};
+use crate::loadgen::client::response::{Keep, Progress, ResponseReader};
+use crate::loadgen::client::schedule::{Ticket, nanos};
+use crate::loadgen::client::target::Target;
+use crate::loadgen::random::Random;
+use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::results::tally::{
+    FailureKind, FailureSample, SAMPLE_SIZE_BYTES_MAX, Times, one_line_text,
+};
 
 /// Reads of one connection before the others have their turn.
-const READS_PER_TURN: usize = 16;
+const READS_PER_EVENT: usize = 16;
 
 /// What all connections of a thread work with.
-pub(super) struct Surroundings {
-    pub(super) poller: Poller,
-    pub(super) target: Arc<Target>,
-    pub(super) works: Arc<[Prepared]>,
-    pub(super) began: Instant,
+pub(in crate::loadgen) struct ThreadContext {
+    pub(in crate::loadgen) poller: Poller,
+    pub(in crate::loadgen) target: Arc<Target>,
+    pub(in crate::loadgen) works: Arc<[PreparedWork]>,
+    pub(in crate::loadgen) began: Instant,
     /// What is read lands here and is not kept.
-    pub(super) buffer: Vec<u8>,
+    pub(in crate::loadgen) buffer: Vec<u8>,
     /// Room for a body that is being put together.
-    pub(super) room: Vec<u8>,
+    pub(in crate::loadgen) room: Vec<u8>,
     /// Connections that were opened.
-    pub(super) opened: u64,
+    pub(in crate::loadgen) opened: u64,
 }
 
-impl Surroundings {
+impl ThreadContext {
     /// Nanoseconds since the run began.
-    pub(super) fn now(&self) -> u64 {
+    pub(in crate::loadgen) fn now(&self) -> u64 {
         nanos(self.began.elapsed())
     }
 }
 
 /// A connection, open or not.
-pub(super) struct Connection {
+pub(in crate::loadgen) struct Connection {
     token: u64,
     stream: Option<TcpStream>,
     connecting: bool,
     /// Whether the poller looks for room to write.
-    watched_for_room: bool,
+    waits_for_write: bool,
     request: Vec<u8>,
     sent: usize,
-    reader: AnswerReader,
-    job: Option<Job>,
+    reader: ResponseReader,
+    in_flight: Option<InFlight>,
     fault: String,
 }
 
 /// A request on its way.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Job {
+pub(in crate::loadgen) struct InFlight {
     /// Number of the work.
-    pub(super) work: usize,
-    pub(super) ticket: Ticket,
+    pub(in crate::loadgen) work: usize,
+    pub(in crate::loadgen) ticket: Ticket,
     /// When the connection got it.
-    pub(super) taken: u64,
+    pub(in crate::loadgen) taken: u64,
     sent_at: u64,
     first_byte_at: u64,
 }
 
 /// What became of a turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Outcome {
+pub(in crate::loadgen) enum Outcome {
     /// Nothing is decided yet.
     Waiting,
     /// A good answer.
-    Good(Job, u64, Times),
+    Good(InFlight, u64, Times),
     /// The request failed.
-    Failed(Job, FailureKind),
+    Failed(InFlight, FailureKind),
 }
 
 impl Connection {
-    pub(super) fn new(token: u64) -> Connection {
+    pub(in crate::loadgen) fn new(token: u64) -> Connection {
         Connection {
             token,
             stream: None,
             connecting: false,
-            watched_for_room: false,
+            waits_for_write: false,
             request: Vec::new(),
             sent: 0,
-            reader: AnswerReader::new(Keep::Refusals(SAMPLE_SIZE_BYTES_MAX)),
-            job: None,
+            reader: ResponseReader::new(Keep::Refusals(SAMPLE_SIZE_BYTES_MAX)),
+            in_flight: None,
             fault: String::new(),
         }
     }
 
     /// The request on its way.
-    pub(super) fn job(&self) -> Option<&Job> {
-        self.job.as_ref()
+    pub(in crate::loadgen) fn in_flight(&self) -> Option<&InFlight> {
+        self.in_flight.as_ref()
     }
 
     /// Begins a request, and opens the connection where it is not.
-    pub(super) fn begin(
+    pub(in crate::loadgen) fn begin(
         &mut self,
         work: usize,
         ticket: Ticket,
         random: &mut Random,
-        around: &mut Surroundings,
+        context: &mut ThreadContext,
     ) -> Outcome {
-        let taken = around.now();
-        self.job = Some(Job { work, ticket, taken, sent_at: taken, first_byte_at: 0 });
+        let taken = context.now();
+        self.in_flight = Some(InFlight { work, ticket, taken, sent_at: taken, first_byte_at: 0 });
         self.sent = 0;
-        let Some(prepared) = around.works.get(work) else {
+        let Some(prepared) = context.works.get(work) else {
             return self.failed(FailureKind::Connect, "no such work");
         };
         self.reader.begin(prepared.to_head);
         if prepared.fixed().is_none() {
-            prepared.render(random, ticket.sequence, &mut around.room, &mut self.request);
+            prepared.render(random, ticket.sequence, &mut context.room, &mut self.request);
         }
         if self.stream.is_none() {
-            return match self.open(around) {
+            return match self.open(context) {
                 Ok(()) => Outcome::Waiting,
                 Err(error) => self.failed(FailureKind::Connect, &error.to_string()),
             };
         }
-        self.send(around)
+        self.send(context)
     }
 
     /// The connection can be read, or written, or has failed.
-    pub(super) fn turn(&mut self, around: &mut Surroundings) -> Outcome {
+    pub(in crate::loadgen) fn on_ready(&mut self, context: &mut ThreadContext) -> Outcome {
         if self.connecting {
-            return self.connected(around);
+            return self.connected(context);
         }
-        if self.job.is_none() {
+        if self.in_flight.is_none() {
             // Between requests a server says nothing; it may end the connection, and the next request opens another.
             self.close();
             return Outcome::Waiting;
         }
-        if self.watched_for_room
-            && let failed @ Outcome::Failed(..) = self.send(around)
+        if self.waits_for_write
+            && let failed @ Outcome::Failed(..) = self.send(context)
         {
             return failed;
         }
-        self.receive(around)
+        self.receive(context)
     }
 
     /// Gives the request up because it took too long.
-    pub(super) fn give_up(&mut self, timeout: std::time::Duration) -> Outcome {
+    pub(in crate::loadgen) fn time_out(&mut self, timeout: std::time::Duration) -> Outcome {
         self.failed(FailureKind::Timeout, &format!("no whole answer within {timeout:?}"))
     }
 
-    /// What is shown of a failure.
-    pub(super) fn sample(&self, kind: FailureKind) -> Sample {
+    /// What is one_line_text of a failure.
+    pub(in crate::loadgen) fn sample(&self, kind: FailureKind) -> FailureSample {
         let answered = kind == FailureKind::Status;
         let head = self.reader.head();
-        Sample {
+        FailureSample {
             kind,
             status: answered.then_some(head.status),
             retry_after_seconds: head.retry_after.filter(|_| answered),
-            found: if answered { shown(self.reader.kept()) } else { self.fault.clone() },
+            found: if answered { one_line_text(self.reader.kept()) } else { self.fault.clone() },
         }
     }
 
-    fn open(&mut self, around: &mut Surroundings) -> io::Result<()> {
-        let address = around.target.address;
+    fn open(&mut self, context: &mut ThreadContext) -> io::Result<()> {
+        let address = context.target.address;
         let socket =
             Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
@@ -173,14 +175,14 @@ impl Connection {
             _ => {}
         }
         let stream = TcpStream::from(socket);
-        around.poller.watch(&stream, self.token, Interest::Write)?;
+        context.poller.watch(&stream, self.token, Interest::Write)?;
         self.stream = Some(stream);
         self.connecting = true;
-        self.watched_for_room = true;
+        self.waits_for_write = true;
         Ok(())
     }
 
-    fn connected(&mut self, around: &mut Surroundings) -> Outcome {
+    fn connected(&mut self, context: &mut ThreadContext) -> Outcome {
         let Some(stream) = &self.stream else { return Outcome::Waiting };
         match stream.take_error() {
             Ok(None) => {}
@@ -191,18 +193,20 @@ impl Connection {
             return Outcome::Waiting;
         }
         self.connecting = false;
-        around.opened += 1;
-        let now = around.now();
-        match &mut self.job {
-            Some(job) => job.sent_at = now,
+        context.opened += 1;
+        let now = context.now();
+        match &mut self.in_flight {
+            Some(in_flight) => in_flight.sent_at = now,
             None => return Outcome::Waiting,
         }
-        self.send(around)
+        self.send(context)
     }
 
-    fn send(&mut self, around: &mut Surroundings) -> Outcome {
-        let (Some(stream), Some(job)) = (&mut self.stream, &self.job) else { return Outcome::Waiting };
-        let fixed = around.works.get(job.work).and_then(Prepared::fixed);
+    fn send(&mut self, context: &mut ThreadContext) -> Outcome {
+        let (Some(stream), Some(in_flight)) = (&mut self.stream, &self.in_flight) else {
+            return Outcome::Waiting;
+        };
+        let fixed = context.works.get(in_flight.work).and_then(PreparedWork::fixed);
         let bytes = fixed.unwrap_or(&self.request);
         let mut fault = None;
         while let Some(rest) = bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
@@ -217,10 +221,10 @@ impl Connection {
             }
         }
         let wants_room = self.sent < bytes.len();
-        if fault.is_none() && wants_room != self.watched_for_room {
+        if fault.is_none() && wants_room != self.waits_for_write {
             let interest = if wants_room { Interest::Write } else { Interest::Read };
-            fault = around.poller.change(&*stream, self.token, interest).err();
-            self.watched_for_room = wants_room;
+            fault = context.poller.change(&*stream, self.token, interest).err();
+            self.waits_for_write = wants_room;
         }
         match fault {
             None => Outcome::Waiting,
@@ -228,67 +232,68 @@ impl Connection {
         }
     }
 
-    fn receive(&mut self, around: &mut Surroundings) -> Outcome {
-        for _ in 0..READS_PER_TURN {
+    fn receive(&mut self, context: &mut ThreadContext) -> Outcome {
+        for _ in 0..READS_PER_EVENT {
             let Some(stream) = &mut self.stream else { return Outcome::Waiting };
-            let count = match stream.read(&mut around.buffer) {
-                Ok(0) => return self.ended(around),
+            let count = match stream.read(&mut context.buffer) {
+                Ok(0) => return self.ended(context),
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Outcome::Waiting,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return self.failed(FailureKind::Cut, &error.to_string()),
             };
-            let now = around.now();
-            if let Some(job) = self.job.as_mut().filter(|job| job.first_byte_at == 0) {
-                job.first_byte_at = now;
+            let now = context.now();
+            if let Some(in_flight) = self.in_flight.as_mut().filter(|in_flight| in_flight.first_byte_at == 0)
+            {
+                in_flight.first_byte_at = now;
             }
-            let full = count == around.buffer.len();
-            match self.reader.feed(around.buffer.get(..count).unwrap_or_default()) {
+            let full = count == context.buffer.len();
+            match self.reader.feed(context.buffer.get(..count).unwrap_or_default()) {
                 Err(error) => return self.failed(FailureKind::Malformed, &error.to_string()),
-                Ok(Fed::Whole(taken)) if taken < count => {
+                Ok(Progress::Whole(taken)) if taken < count => {
                     let found = format!("{} bytes behind the end of the answer", count - taken);
                     return self.failed(FailureKind::Length, &found);
                 }
-                Ok(Fed::Whole(_)) => return self.finished(now, around),
+                Ok(Progress::Whole(_)) => return self.finished(now, context),
                 // Whatever else there is, the poller will say.
-                Ok(Fed::More) if !full => return Outcome::Waiting,
-                Ok(Fed::More) => {}
+                Ok(Progress::More) if !full => return Outcome::Waiting,
+                Ok(Progress::More) => {}
             }
         }
         Outcome::Waiting
     }
 
-    fn ended(&mut self, around: &Surroundings) -> Outcome {
+    fn ended(&mut self, context: &ThreadContext) -> Outcome {
         if self.reader.end() {
-            return self.finished(around.now(), around);
+            return self.finished(context.now(), context);
         }
         let bytes = self.reader.body_bytes();
         self.failed(FailureKind::Cut, &format!("the connection ended after {bytes} bytes of the body"))
     }
 
-    fn finished(&mut self, now: u64, around: &Surroundings) -> Outcome {
-        let Some(job) = self.job.take() else { return Outcome::Waiting };
+    fn finished(&mut self, now: u64, context: &ThreadContext) -> Outcome {
+        let Some(in_flight) = self.in_flight.take() else { return Outcome::Waiting };
         let head = self.reader.head();
         // An answer to half a request leaves a connection that nobody understands.
-        if head.closes || self.watched_for_room {
+        if head.closes || self.waits_for_write {
             self.close();
         }
-        if !around.works.get(job.work).is_some_and(|work| work.expects(head.status)) {
-            return Outcome::Failed(job, FailureKind::Status);
+        if !context.works.get(in_flight.work).is_some_and(|work| work.expects(head.status)) {
+            return Outcome::Failed(in_flight, FailureKind::Status);
         }
         let times = Times {
-            latency: now.saturating_sub(job.ticket.intended),
-            service: now.saturating_sub(job.sent_at),
-            first_byte: job.first_byte_at.saturating_sub(job.sent_at),
+            latency: now.saturating_sub(in_flight.ticket.intended),
+            service: now.saturating_sub(in_flight.sent_at),
+            first_byte: in_flight.first_byte_at.saturating_sub(in_flight.sent_at),
         };
-        Outcome::Good(job, self.reader.body_bytes(), times)
+        Outcome::Good(in_flight, self.reader.body_bytes(), times)
     }
 
     fn failed(&mut self, kind: FailureKind, found: &str) -> Outcome {
         self.close();
         found.clone_into(&mut self.fault);
-        match self.job.take() {
-            Some(job) => Outcome::Failed(job, kind),
+        match self.in_flight.take() {
+            Some(in_flight) => Outcome::Failed(in_flight, kind),
             None => Outcome::Waiting,
         }
     }
@@ -296,6 +301,6 @@ impl Connection {
     fn close(&mut self) {
         self.stream = None;
         self.connecting = false;
-        self.watched_for_room = false;
+        self.waits_for_write = false;
     }
 }

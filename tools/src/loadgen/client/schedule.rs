@@ -191,7 +191,7 @@ fn nanos_of_seconds(seconds: f64) -> u64 {
 }
 
 /// Nanoseconds of a time; those of 584 years at most.
-pub(super) fn nanos(duration: Duration) -> u64 {
+pub(in crate::loadgen) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::prepare::Prepared;
-use super::process::ProcessUse;
-use super::tally::{FailureKind, Percentiles, Sample, Tally};
-use super::target::Target;
-use super::{Load, Outcome};
+use crate::loadgen::client::target::Target;
+use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::results::process::ProcessUse;
+use crate::loadgen::results::tally::{FailureKind, FailureSample, Percentiles, Tally};
+use crate::loadgen::{Load, Outcome};
 
 /// A whole run.
 #[derive(Debug, Serialize)]
@@ -32,9 +32,9 @@ pub struct Report {
     /// How the run ended: `complete`, `signal`, or `unreachable` when connections were given up.
     pub ended: &'static str,
     /// All works together.
-    pub total: Line,
+    pub total: WorkSummary,
     /// Each work.
-    pub works: Vec<Line>,
+    pub works: Vec<WorkSummary>,
     /// Requests of an open loop that were due and never sent, because no connection was free until the end.
     pub unsent: u64,
     /// Connections that were opened.
@@ -48,7 +48,7 @@ pub struct Report {
 /// A work, or all of them.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Line {
+pub struct WorkSummary {
     /// Name, with `@DEPTH` where there is one; `total` for all.
     pub name: String,
     /// The work without the depth.
@@ -64,7 +64,7 @@ pub struct Line {
     /// Those that failed, by kind.
     pub errors: Errors,
     /// The first failure of each kind.
-    pub samples: Vec<Sample>,
+    pub samples: Vec<FailureSample>,
     /// Good answers a second.
     pub rate_per_second: f64,
     /// Bytes of the bodies of good answers.
@@ -132,18 +132,18 @@ impl Report {
     pub fn new(
         load: &Load,
         target: &Target,
-        works: &[Prepared],
+        works: &[PreparedWork],
         outcome: &Outcome,
     ) -> Result<Report, Box<dyn std::error::Error + Send + Sync>> {
         let seconds = outcome.elapsed.as_secs_f64();
         let mut all = Tally::new()?;
         outcome.tallies.iter().try_for_each(|tally| all.add(tally))?;
-        let lines = works.iter().zip(&outcome.tallies).map(|(work, tally)| Line {
+        let lines = works.iter().zip(&outcome.tallies).map(|(work, tally)| WorkSummary {
             work: Some(work.work.clone()),
             depth: work.depth,
-            ..Line::new(work.name.clone(), tally, seconds)
+            ..WorkSummary::new(work.name.clone(), tally, seconds)
         });
-        let total = Line::new("total".to_owned(), &all, seconds);
+        let total = WorkSummary::new("total".to_owned(), &all, seconds);
         let each = |cpu: f64| (total.requests > 0).then(|| cpu * 1e6 / total.requests as f64);
         let possible = seconds * load.threads as f64;
         Ok(Report {
@@ -177,7 +177,7 @@ impl Report {
 
     /// One sentence about what failed; nothing when nothing did.
     #[must_use]
-    pub fn complaint(&self) -> Option<String> {
+    pub fn failure_summary(&self) -> Option<String> {
         if self.total.requests == 0 && self.ended != "signal" {
             return Some(
                 "no request was sent; the run was too short, or the server cannot be reached".to_owned(),
@@ -187,7 +187,7 @@ impl Report {
         let first = self.works.iter().find_map(|line| line.samples.first().map(|sample| (line, sample)))?;
         let (line, sample) = first;
         let status = sample.status.map_or(String::new(), |status| format!(" {status}"));
-        let remedy = sample.status.map_or("", super::prepare::remedy_for);
+        let remedy = sample.status.map_or("", crate::loadgen::requests::prepare::remedy_for);
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
         Some(format!(
             "{failed} of {} requests failed; the first of `{}` by {}{status}: {}{remedy}",
@@ -199,10 +199,10 @@ impl Report {
     }
 }
 
-impl Line {
-    fn new(name: String, tally: &Tally, seconds: f64) -> Line {
+impl WorkSummary {
+    fn new(name: String, tally: &Tally, seconds: f64) -> WorkSummary {
         let each_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        Line {
+        WorkSummary {
             name,
             work: None,
             depth: None,

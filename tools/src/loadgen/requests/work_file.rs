@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::template::{Template, TemplateError};
 use crate::failure::Failure;
+use crate::loadgen::requests::template::{Template, TemplateError};
 
 /// The works over TPC-H order lines.
 pub const BUILT_IN: &str = include_str!("lineitem.toml");
@@ -31,7 +31,7 @@ pub const BODY_SIZE_BYTES_MAX: usize = 256 * 1024;
 
 /// A work file that was read and found to keep its rules.
 #[derive(Debug, Clone)]
-pub struct WorkBook {
+pub struct WorkFile {
     /// Where it comes from, for messages.
     pub source: String,
     /// What is run without `--work`.
@@ -172,7 +172,13 @@ pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
     let size = fs::metadata(path).map_err(Failure::io(path, "read"))?.len();
     if size > FILE_SIZE_BYTES_MAX {
         let expected = format!("at most {FILE_SIZE_BYTES_MAX} bytes");
-        return Err(fault(&source, "file", &expected, &format!("{size} bytes"), "name a work file"));
+        return Err(work_file_error(
+            &source,
+            "file",
+            &expected,
+            &format!("{size} bytes"),
+            "name a work file",
+        ));
     }
     let text = fs::read_to_string(path).map_err(Failure::io(path, "read"))?;
     Ok((source, text))
@@ -182,12 +188,12 @@ pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
 ///
 /// # Errors
 /// What is wrong with it, and where.
-pub fn read(source: &str, text: &str) -> Result<WorkBook, Failure> {
+pub fn read(source: &str, text: &str) -> Result<WorkFile, Failure> {
     let file: FileText = toml::from_str(text).map_err(|error| {
         let line = error
             .span()
             .map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
-        fault(source, &format!("line {line}"), "a work file", error.message(), REMEDY)
+        work_file_error(source, &format!("line {line}"), "a work file", error.message(), REMEDY)
     })?;
     let reader = Reader { source };
     reader.bound("works", file.work.len(), 1, FILE_WORK_COUNT_MAX)?;
@@ -196,7 +202,7 @@ pub fn read(source: &str, text: &str) -> Result<WorkBook, Failure> {
     reader.bound("values", file.values.len(), 0, ENTRY_COUNT_MAX)?;
     let parameters = file.parameters.iter().map(|(name, value)| reader.parameter(name, value));
     let lists = file.values.into_iter().map(|(name, list)| reader.list(name, list));
-    let book = WorkBook {
+    let work_file = WorkFile {
         source: source.to_owned(),
         mix: file.mix,
         depths: file.depths,
@@ -205,12 +211,12 @@ pub fn read(source: &str, text: &str) -> Result<WorkBook, Failure> {
         works: file.work.into_iter().map(|work| reader.work(work)).collect::<Result<_, _>>()?,
     };
     let mut names = BTreeSet::new();
-    match book.works.iter().find(|work| !names.insert(&work.name)) {
+    match work_file.works.iter().find(|work| !names.insert(&work.name)) {
         Some(twice) => {
             let section = format!("work `{}`", twice.name);
-            Err(fault(source, &section, "each name once", "it twice", "rename one of them"))
+            Err(work_file_error(source, &section, "each name once", "it twice", "rename one of them"))
         }
-        None => Ok(book),
+        None => Ok(work_file),
     }
 }
 
@@ -218,7 +224,7 @@ const REMEDY: &str = "compare it with `mercato-tools loadgen --print-works`";
 
 /// A refusal that names where in a work file the fault is.
 #[must_use]
-pub fn fault(source: &str, section: &str, expected: &str, found: &str, remedy: &str) -> Failure {
+pub fn work_file_error(source: &str, section: &str, expected: &str, found: &str, remedy: &str) -> Failure {
     Failure::Refused {
         file: source.to_owned(),
         section: section.to_owned(),
@@ -255,7 +261,7 @@ impl Reader<'_> {
         let wants_cursor = work.request.texts().any(|text| text.names("cursor"));
         if wants_cursor && work.cursor.is_none() {
             let found = "{cursor} without it";
-            return Err(fault(
+            return Err(work_file_error(
                 self.source,
                 &section,
                 "[work.cursor], which says how to get one",
@@ -272,7 +278,7 @@ impl Reader<'_> {
         let request = self.request(&section, text.method, &text.path, text.headers, text.body.as_deref())?;
         if let Some(list) = request.texts().flat_map(Template::lists).next() {
             let found = format!("{{value:{list}}}");
-            return Err(fault(self.source, &section, "no list inside a list", &found, REMEDY));
+            return Err(work_file_error(self.source, &section, "no list inside a list", &found, REMEDY));
         }
         Ok((name, ListSource { request, rows: text.rows, field: text.field }))
     }
@@ -286,7 +292,13 @@ impl Reader<'_> {
             toml::Value::Boolean(truth) => truth.to_string(),
             other => {
                 let found = other.type_str();
-                return Err(fault(self.source, &section, "a text or a whole number", found, REMEDY));
+                return Err(work_file_error(
+                    self.source,
+                    &section,
+                    "a text or a whole number",
+                    found,
+                    REMEDY,
+                ));
             }
         };
         Ok((name.to_owned(), text))
@@ -302,10 +314,16 @@ impl Reader<'_> {
     ) -> Result<Request, Failure> {
         let method = method.unwrap_or_else(|| "GET".to_owned());
         if !(1..=16).contains(&method.len()) || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
-            return Err(fault(self.source, section, "a method such as GET or POST", &method, REMEDY));
+            return Err(work_file_error(
+                self.source,
+                section,
+                "a method such as GET or POST",
+                &method,
+                REMEDY,
+            ));
         }
         if !path.starts_with('/') {
-            return Err(fault(self.source, section, "a path that begins with /", path, REMEDY));
+            return Err(work_file_error(self.source, section, "a path that begins with /", path, REMEDY));
         }
         self.bound(&format!("{section}, headers"), headers.len(), 0, ENTRY_COUNT_MAX)?;
         self.bound(
@@ -316,7 +334,7 @@ impl Reader<'_> {
         )?;
         let template = |part: &str, text: &str| {
             Template::parse(text)
-                .map_err(|error| template_fault(self.source, &format!("{section}, {part}"), &error))
+                .map_err(|error| template_error(self.source, &format!("{section}, {part}"), &error))
         };
         let headers = headers.into_iter().map(|(name, text)| {
             self.header_name(section, &name)?;
@@ -340,7 +358,7 @@ impl Reader<'_> {
         }
         let expected =
             "the name of a header other than Host, Content-Length, Transfer-Encoding and Connection";
-        Err(fault(self.source, section, expected, &format!("{name:?}"), REMEDY))
+        Err(work_file_error(self.source, section, expected, &format!("{name:?}"), REMEDY))
     }
 
     fn name(&self, section: &str, name: &str) -> Result<(), Failure> {
@@ -349,21 +367,21 @@ impl Reader<'_> {
             return Ok(());
         }
         let expected = format!("a name of 1 to {NAME_LENGTH_MAX} of a-z, 0-9, _ and -");
-        Err(fault(self.source, section, &expected, &format!("{name:?}"), REMEDY))
+        Err(work_file_error(self.source, section, &expected, &format!("{name:?}"), REMEDY))
     }
 
     fn bound(&self, section: &str, found: usize, least: usize, most: usize) -> Result<(), Failure> {
         if (least..=most).contains(&found) {
             return Ok(());
         }
-        Err(fault(self.source, section, &format!("{least} to {most}"), &found.to_string(), REMEDY))
+        Err(work_file_error(self.source, section, &format!("{least} to {most}"), &found.to_string(), REMEDY))
     }
 }
 
 /// A fault in a text of a work file.
 #[must_use]
-pub fn template_fault(source: &str, section: &str, error: &TemplateError) -> Failure {
-    fault(source, section, "a text with placeholders that are known", &error.to_string(), REMEDY)
+pub fn template_error(source: &str, section: &str, error: &TemplateError) -> Failure {
+    work_file_error(source, section, "a text with placeholders that are known", &error.to_string(), REMEDY)
 }
 
 #[cfg(test)]
@@ -372,8 +390,8 @@ mod tests {
 
     #[test]
     fn the_built_in_file_keeps_the_rules_and_has_the_works_that_are_talked_of() {
-        let book = read(BUILT_IN_NAME, BUILT_IN).unwrap();
-        let names: Vec<&str> = book.works.iter().map(|work| work.name.as_str()).collect();
+        let work_file = read(BUILT_IN_NAME, BUILT_IN).unwrap();
+        let names: Vec<&str> = work_file.works.iter().map(|work| work.name.as_str()).collect();
         for name in [
             "w1", "w2k", "w2o", "w3", "w3s", "w4", "w5c", "w5p", "w5all", "w6", "w6sse", "w7csv", "list",
             "search",
@@ -381,7 +399,7 @@ mod tests {
             assert!(names.contains(&name), "{name}");
         }
         let deep: Vec<&str> =
-            book.works.iter().filter(|work| work.has_depth()).map(|work| work.name.as_str()).collect();
+            work_file.works.iter().filter(|work| work.has_depth()).map(|work| work.name.as_str()).collect();
         assert_eq!(deep, ["w2k", "w2o"]);
     }
 

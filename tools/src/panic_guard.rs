@@ -13,8 +13,8 @@ thread_local! {
 ///
 /// # Errors
 /// The panic's message.
-pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    silence_guarded_panics();
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    silence_caught_panics();
     let outer = GUARDED.replace(true);
     // The state that `work` touched is dropped by the caller on the error path, so that nothing sees it
     // half-changed.
@@ -23,8 +23,8 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     outcome.map_err(|payload| message(payload.as_ref()))
 }
 
-/// Puts a hook in front of the current one that keeps quiet on threads that are inside [`guarded`].
-fn silence_guarded_panics() {
+/// Puts a hook in front of the current one that keeps quiet on threads that are inside [`catch_panic`].
+fn silence_caught_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let print = panic::take_hook();
@@ -48,13 +48,13 @@ fn message(payload: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::guarded;
+    use super::catch_panic;
 
     #[test]
     fn a_panic_becomes_its_message() {
-        assert_eq!(guarded(|| 3), Ok(3));
+        assert_eq!(catch_panic(|| 3), Ok(3));
         assert_eq!(
-            guarded(|| -> u8 { panic!("index {} out of bounds", 7) }),
+            catch_panic(|| -> u8 { panic!("index {} out of bounds", 7) }),
             Err("index 7 out of bounds".into())
         );
     }

@@ -1,4 +1,4 @@
-//! Makes requests of works: asks the server for cursors and lists of values, puts in what is known, and lays out
+//! Makes requests of works: asks the server for cursors and lists of values, fills in the bindings, and lays out
 //! the bytes. Knows nothing of how requests are sent during the run.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,27 +8,29 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
-use super::answer::{AnswerReader, Fed, Keep};
-use super::mix::{WORK_COUNT_MAX, Wish};
-use super::random::Random;
-use super::tally::shown;
-use super::target::Target;
-use super::template::{Bound, Known, Place, Template, Value};
-use super::works::{ListSource, Request, Work, WorkBook, fault, template_fault};
 use crate::failure::Failure;
+use crate::loadgen::client::response::{Keep, Progress, ResponseReader};
+use crate::loadgen::client::target::Target;
+use crate::loadgen::random::Random;
+use crate::loadgen::requests::mix::{MixItem, WORK_COUNT_MAX};
+use crate::loadgen::requests::template::{Bindings, BoundTemplate, RequestPart, Template, Value};
+use crate::loadgen::requests::work_file::{
+    ListSource, Request, Work, WorkFile, template_error, work_file_error,
+};
+use crate::loadgen::results::tally::one_line_text;
 
-/// Largest answer that is read for cursors and values.
-pub const ANSWER_SIZE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Largest response that is read for cursors and values.
+pub const RESPONSE_SIZE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Values that are kept of a list.
 pub const VALUE_COUNT_MAX: usize = 10_000;
-/// Bytes of a refusal that are shown.
+/// Bytes of a refusal that are one_line_text.
 const SHOWN_BYTES_MAX: usize = 300;
 const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_VERSION"));
 const READ_BYTES: usize = 64 * 1024;
 
 /// A work of a run, ready to be sent.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedWork {
     /// Its name, with `@DEPTH` where it has one.
     pub name: String,
     /// The name of the work without the depth.
@@ -40,18 +42,18 @@ pub struct Prepared {
     /// Whether its answers have no body.
     pub to_head: bool,
     expect: Vec<u16>,
-    form: Form,
+    request_bytes: RequestBytes,
 }
 
 #[derive(Debug, Clone)]
-enum Form {
+enum RequestBytes {
     /// Every request has the same bytes.
     Fixed(Vec<u8>),
     /// Requests differ.
-    Varying { head: Bound, body: Option<Bound> },
+    Varying { head: BoundTemplate, body: Option<BoundTemplate> },
 }
 
-impl Prepared {
+impl PreparedWork {
     /// Whether a status is a good one.
     #[must_use]
     pub fn expects(&self, status: u16) -> bool {
@@ -61,9 +63,9 @@ impl Prepared {
     /// The bytes of every request, where they are the same.
     #[must_use]
     pub fn fixed(&self) -> Option<&[u8]> {
-        match &self.form {
-            Form::Fixed(bytes) => Some(bytes),
-            Form::Varying { .. } => None,
+        match &self.request_bytes {
+            RequestBytes::Fixed(bytes) => Some(bytes),
+            RequestBytes::Varying { .. } => None,
         }
     }
 
@@ -71,144 +73,157 @@ impl Prepared {
     pub fn render(&self, random: &mut Random, sequence: u64, room: &mut Vec<u8>, out: &mut Vec<u8>) {
         out.clear();
         room.clear();
-        self.form.render(random, sequence, room, out);
+        self.request_bytes.render(random, sequence, room, out);
     }
 }
 
 /// Prepares the works that were wished for.
 #[derive(Debug)]
-pub struct Preparation<'a> {
+pub struct Preparer<'a> {
     /// The file.
-    pub book: &'a WorkBook,
+    pub work_file: &'a WorkFile,
     /// Where to.
     pub target: &'a Target,
     /// The key of every request.
     pub key: Option<&'a str>,
     /// Where works with a depth are measured.
     pub depths: &'a [u64],
-    /// How long one answer may take.
+    /// How long one response may take.
     pub timeout: Duration,
 }
 
-impl Preparation<'_> {
+impl Preparer<'_> {
     /// All works of the run.
     ///
     /// # Errors
     /// When a work is not in the file, a text cannot be put together, or the server does not give what is needed.
-    pub fn prepare(&self, wishes: &[Wish]) -> Result<Vec<Prepared>, Failure> {
-        let jobs = self.jobs(wishes)?;
-        let mut known = Known { parameters: self.book.parameters.clone(), ..Known::default() };
-        let wanted: BTreeSet<&str> = jobs
+    pub fn prepare(&self, items: &[MixItem]) -> Result<Vec<PreparedWork>, Failure> {
+        let works = self.works(items)?;
+        let mut bindings = Bindings { parameters: self.work_file.parameters.clone(), ..Bindings::default() };
+        let wanted: BTreeSet<&str> = works
             .iter()
-            .flat_map(|job| {
-                job.work.request.texts().chain(job.work.cursor.iter().flat_map(|c| c.request.texts()))
+            .flat_map(|work_at_depth| {
+                work_at_depth
+                    .work
+                    .request
+                    .texts()
+                    .chain(work_at_depth.work.cursor.iter().flat_map(|c| c.request.texts()))
             })
             .flat_map(Template::lists)
             .collect();
         for name in wanted {
             // A list that the file does not have is named by the text that wants it.
-            if let Some(source) = self.book.lists.get(name) {
-                let list = self.list(name, source, &known)?;
-                known.lists.insert(name.to_owned(), list);
+            if let Some(source) = self.work_file.lists.get(name) {
+                let list = self.list(name, source, &bindings)?;
+                bindings.lists.insert(name.to_owned(), list);
             }
         }
-        jobs.iter().map(|job| self.prepare_one(job, known.clone())).collect()
+        works.iter().map(|work_at_depth| self.prepare_one(work_at_depth, bindings.clone())).collect()
     }
 
-    fn jobs(&self, wishes: &[Wish]) -> Result<Vec<Job<'_>>, Failure> {
-        let mut jobs: Vec<Job<'_>> = Vec::new();
-        for wish in wishes {
-            let work = self.book.works.iter().find(|work| work.name == wish.name).ok_or_else(|| {
-                let names: Vec<&str> = self.book.works.iter().map(|work| work.name.as_str()).collect();
+    fn works(&self, items: &[MixItem]) -> Result<Vec<WorkAtDepth<'_>>, Failure> {
+        let mut works: Vec<WorkAtDepth<'_>> = Vec::new();
+        for item in items {
+            let work = self.work_file.works.iter().find(|work| work.name == item.name).ok_or_else(|| {
+                let names: Vec<&str> = self.work_file.works.iter().map(|work| work.name.as_str()).collect();
                 Failure::Usage(format!(
                     "--work: no work `{}` in {}; there are {}",
-                    wish.name,
-                    self.book.source,
+                    item.name,
+                    self.work_file.source,
                     names.join(", ")
                 ))
             })?;
-            let depths: Vec<Option<u64>> = match (work.has_depth(), wish.depth) {
+            let depths: Vec<Option<u64>> = match (work.has_depth(), item.depth) {
                 (true, Some(depth)) => vec![Some(depth)],
                 (true, None) => self.depths.iter().copied().map(Some).collect(),
                 (false, None) => vec![None],
                 (false, Some(_)) => {
-                    return Err(Failure::Usage(format!("--work: `{}` has no depth", wish.name)));
+                    return Err(Failure::Usage(format!("--work: `{}` has no depth", item.name)));
                 }
             };
             if depths.is_empty() {
-                return Err(Failure::Usage(format!("--work: `{}` needs --depths", wish.name)));
+                return Err(Failure::Usage(format!("--work: `{}` needs --depths", item.name)));
             }
             let share = depths.len() as u64;
-            jobs.extend(depths.into_iter().map(|depth| Job { work, depth, weight: wish.weight, share }));
+            works.extend(depths.into_iter().map(|depth| WorkAtDepth {
+                work,
+                depth,
+                weight: item.weight,
+                share,
+            }));
         }
-        if jobs.len() > WORK_COUNT_MAX {
-            let count = jobs.len();
+        if works.len() > WORK_COUNT_MAX {
+            let count = works.len();
             return Err(Failure::Usage(format!(
                 "--work: {count} works with their depths, at most {WORK_COUNT_MAX} are run together"
             )));
         }
         // A work's weight is divided among its depths; in whole numbers, that is all others multiplied.
-        let shares: BTreeSet<u64> = jobs.iter().map(|job| job.share).collect();
+        let shares: BTreeSet<u64> = works.iter().map(|work_at_depth| work_at_depth.share).collect();
         let product: u64 = shares.iter().product();
-        for job in &mut jobs {
-            job.weight *= product / job.share;
+        for work_at_depth in &mut works {
+            work_at_depth.weight *= product / work_at_depth.share;
         }
         let mut names = BTreeSet::new();
-        match jobs.iter().find(|job| !names.insert(job.name())) {
+        match works.iter().find(|work_at_depth| !names.insert(work_at_depth.name())) {
             Some(twice) => Err(Failure::Usage(format!("--work: `{}` stands there twice", twice.name()))),
-            None => Ok(jobs),
+            None => Ok(works),
         }
     }
 
-    fn prepare_one(&self, job: &Job<'_>, mut known: Known) -> Result<Prepared, Failure> {
-        if let Some(depth) = job.depth {
-            known.values.insert("depth".into(), Value::of_json(&depth.to_string()));
-            if let Some(source) = &job.work.cursor {
-                let section = format!("work `{}`, cursor at depth {depth}", job.work.name);
+    fn prepare_one(
+        &self,
+        work_at_depth: &WorkAtDepth<'_>,
+        mut bindings: Bindings,
+    ) -> Result<PreparedWork, Failure> {
+        if let Some(depth) = work_at_depth.depth {
+            bindings.values.insert("depth".into(), Value::of_json(&depth.to_string()));
+            if let Some(source) = &work_at_depth.work.cursor {
+                let section = format!("work `{}`, cursor at depth {depth}", work_at_depth.work.name);
                 let cursor = match depth.checked_sub(1) {
                     None => Value::none(),
                     Some(offset) => {
-                        let mut known = known.clone();
-                        known.values.insert("offset".into(), Value::of_json(&offset.to_string()));
-                        let answer = self.ask(&section, &source.request, &known)?;
-                        self.cursor(&section, &answer, &source.pointer)?
+                        let mut bindings = bindings.clone();
+                        bindings.values.insert("offset".into(), Value::of_json(&offset.to_string()));
+                        let response = self.fetch(&section, &source.request, &bindings)?;
+                        self.cursor(&section, &response, &source.pointer)?
                     }
                 };
-                known.values.insert("cursor".into(), cursor);
+                bindings.values.insert("cursor".into(), cursor);
             }
         }
-        let section = format!("work `{}`", job.work.name);
-        Ok(Prepared {
-            name: job.name(),
-            work: job.work.name.clone(),
-            depth: job.depth,
-            weight: job.weight,
-            to_head: job.work.request.method == "HEAD",
-            expect: job.work.expect.clone(),
-            form: self.form(&section, &job.work.request, &known)?,
+        let section = format!("work `{}`", work_at_depth.work.name);
+        Ok(PreparedWork {
+            name: work_at_depth.name(),
+            work: work_at_depth.work.name.clone(),
+            depth: work_at_depth.depth,
+            weight: work_at_depth.weight,
+            to_head: work_at_depth.work.request.method == "HEAD",
+            expect: work_at_depth.work.expect.clone(),
+            request_bytes: self.request_bytes(&section, &work_at_depth.work.request, &bindings)?,
         })
     }
 
-    fn cursor(&self, section: &str, answer: &[u8], pointer: &str) -> Result<Value, Failure> {
-        let text = std::str::from_utf8(answer).unwrap_or_default();
-        let found = at_pointer(text, pointer);
+    fn cursor(&self, section: &str, response: &[u8], pointer: &str) -> Result<Value, Failure> {
+        let text = std::str::from_utf8(response).unwrap_or_default();
+        let found = json_pointer(text, pointer);
         match found {
             Some(json) if json.get() != "null" => Ok(Value::of_json(json.get())),
-            _ => Err(fault(
+            _ => Err(work_file_error(
                 &self.target.url,
                 section,
                 &format!("a cursor at {pointer}"),
-                &begin_of(answer),
+                &excerpt(response),
                 "are there that many rows? name other --depths",
             )),
         }
     }
 
-    fn list(&self, name: &str, source: &ListSource, known: &Known) -> Result<Vec<Value>, Failure> {
+    fn list(&self, name: &str, source: &ListSource, bindings: &Bindings) -> Result<Vec<Value>, Failure> {
         let section = format!("values `{name}`");
-        let answer = self.ask(&section, &source.request, known)?;
-        let text = std::str::from_utf8(&answer).unwrap_or_default();
-        let rows = at_pointer(text, &source.rows)
+        let response = self.fetch(&section, &source.request, bindings)?;
+        let text = std::str::from_utf8(&response).unwrap_or_default();
+        let rows = json_pointer(text, &source.rows)
             .and_then(|rows| serde_json::from_str::<Vec<BTreeMap<String, &RawValue>>>(rows.get()).ok());
         let values: Vec<Value> = rows
             .into_iter()
@@ -219,50 +234,69 @@ impl Preparation<'_> {
         if values.is_empty() {
             let expected = format!("rows at {} with a field `{}`", source.rows, source.field);
             let remedy = "correct the work file, or name another dataset";
-            return Err(fault(&self.target.url, &section, &expected, &begin_of(&answer), remedy));
+            return Err(work_file_error(&self.target.url, &section, &expected, &excerpt(&response), remedy));
         }
         Ok(values)
     }
 
-    fn form(&self, section: &str, request: &Request, known: &Known) -> Result<Form, Failure> {
+    fn request_bytes(
+        &self,
+        section: &str,
+        request: &Request,
+        bindings: &Bindings,
+    ) -> Result<RequestBytes, Failure> {
         let wrong = |part: &str| {
             let section = format!("{section}, {part}");
-            move |error| template_fault(&self.book.source, &section, &error)
+            move |error| template_error(&self.work_file.source, &section, &error)
         };
-        let mut head = Bound::of(&format!("{} {}", request.method, self.target.prefix));
-        head.append(request.path.bind(known, Place::Target).map_err(wrong("path"))?);
-        head.append(Bound::of(&format!(" HTTP/1.1\r\nHost: {}\r\n{USER_AGENT}\r\n", self.target.host)));
+        let mut head = BoundTemplate::of(&format!("{} {}", request.method, self.target.prefix));
+        head.append(request.path.bind(bindings, RequestPart::Target).map_err(wrong("path"))?);
+        head.append(BoundTemplate::of(&format!(
+            " HTTP/1.1\r\nHost: {}\r\n{USER_AGENT}\r\n",
+            self.target.host
+        )));
         if let Some(key) = self.key {
-            head.append(Bound::of(&format!("X-Api-Key: {key}\r\n")));
+            head.append(BoundTemplate::of(&format!("X-Api-Key: {key}\r\n")));
         }
         let typed = request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         if request.body.is_some() && !typed {
-            head.append(Bound::of("Content-Type: application/json\r\n"));
+            head.append(BoundTemplate::of("Content-Type: application/json\r\n"));
         }
         for (name, text) in &request.headers {
-            head.append(Bound::of(&format!("{name}: ")));
-            head.append(text.bind(known, Place::Header).map_err(wrong(name))?);
-            head.append(Bound::of("\r\n"));
+            head.append(BoundTemplate::of(&format!("{name}: ")));
+            head.append(text.bind(bindings, RequestPart::Header).map_err(wrong(name))?);
+            head.append(BoundTemplate::of("\r\n"));
         }
-        let body = request.body.as_ref().map(|body| body.bind(known, Place::Body).map_err(wrong("body")));
+        let body =
+            request.body.as_ref().map(|body| body.bind(bindings, RequestPart::Body).map_err(wrong("body")));
         let body = body.transpose()?;
-        let fixed = head.is_fixed() && body.as_ref().is_none_or(Bound::is_fixed);
-        let form = Form::Varying { head, body };
-        Ok(if fixed { Form::Fixed(form.rendered(&mut Random::of(0, 0))) } else { form })
+        let fixed = head.is_fixed() && body.as_ref().is_none_or(BoundTemplate::is_fixed);
+        let request_bytes = RequestBytes::Varying { head, body };
+        Ok(if fixed {
+            RequestBytes::Fixed(request_bytes.encoded(&mut Random::of(0, 0)))
+        } else {
+            request_bytes
+        })
     }
 
-    /// The body of the answer to one request.
-    fn ask(&self, section: &str, request: &Request, known: &Known) -> Result<Vec<u8>, Failure> {
-        let bytes = self.form(section, request, known)?.rendered(&mut Random::of(0, 0));
+    /// The body of the response to one request.
+    fn fetch(&self, section: &str, request: &Request, bindings: &Bindings) -> Result<Vec<u8>, Failure> {
+        let bytes = self.request_bytes(section, request, bindings)?.encoded(&mut Random::of(0, 0));
         let (status, body) = self.exchange(&bytes).map_err(|found| {
             let remedy = "is the server running? name it with --url";
-            fault(&self.target.url, section, "an answer", &found, remedy)
+            work_file_error(&self.target.url, section, "a response", &found, remedy)
         })?;
         if (200..300).contains(&status) {
             return Ok(body);
         }
-        let found = format!("{status} {}", begin_of(&body));
-        Err(fault(&self.target.url, section, "an answer of status 2xx", &found, remedy_for(status)))
+        let found = format!("{status} {}", excerpt(&body));
+        Err(work_file_error(
+            &self.target.url,
+            section,
+            "a response of status 2xx",
+            &found,
+            remedy_for(status),
+        ))
     }
 
     fn exchange(&self, request: &[u8]) -> Result<(u16, Vec<u8>), String> {
@@ -271,17 +305,17 @@ impl Preparation<'_> {
         let mut stream = TcpStream::connect_timeout(&self.target.address, self.timeout).map_err(text)?;
         stream.set_write_timeout(Some(self.timeout)).map_err(text)?;
         stream.write_all(request).map_err(text)?;
-        let mut reader = AnswerReader::new(Keep::Every(ANSWER_SIZE_BYTES_MAX));
+        let mut reader = ResponseReader::new(Keep::Every(RESPONSE_SIZE_BYTES_MAX));
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!("no whole answer within {:?}", self.timeout));
+                return Err(format!("no whole response within {:?}", self.timeout));
             }
             stream.set_read_timeout(Some(left)).map_err(text)?;
             let count = match stream.read(&mut buffer) {
                 Ok(0) if reader.end() => break,
-                Ok(0) => return Err("the connection ended within the answer".to_owned()),
+                Ok(0) => return Err("the connection ended within the response".to_owned()),
                 Ok(count) => count,
                 // The time that is left is looked at anew.
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -291,10 +325,10 @@ impl Preparation<'_> {
             };
             let fed =
                 reader.feed(buffer.get(..count).unwrap_or_default()).map_err(|error| error.to_string())?;
-            if reader.body_bytes() > ANSWER_SIZE_BYTES_MAX as u64 {
-                return Err(format!("an answer of more than {ANSWER_SIZE_BYTES_MAX} bytes"));
+            if reader.body_bytes() > RESPONSE_SIZE_BYTES_MAX as u64 {
+                return Err(format!("a response of more than {RESPONSE_SIZE_BYTES_MAX} bytes"));
             }
-            if matches!(fed, Fed::Whole(_)) {
+            if matches!(fed, Progress::Whole(_)) {
                 break;
             }
         }
@@ -302,8 +336,8 @@ impl Preparation<'_> {
     }
 }
 
-impl Form {
-    fn rendered(&self, random: &mut Random) -> Vec<u8> {
+impl RequestBytes {
+    fn encoded(&self, random: &mut Random) -> Vec<u8> {
         let (mut out, mut room) = (Vec::new(), Vec::new());
         self.render(random, 0, &mut room, &mut out);
         out
@@ -311,12 +345,12 @@ impl Form {
 
     fn render(&self, random: &mut Random, sequence: u64, room: &mut Vec<u8>, out: &mut Vec<u8>) {
         match self {
-            Form::Fixed(bytes) => out.extend_from_slice(bytes),
-            Form::Varying { head, body: None } => {
+            RequestBytes::Fixed(bytes) => out.extend_from_slice(bytes),
+            RequestBytes::Varying { head, body: None } => {
                 head.render(random, sequence, out);
                 out.extend_from_slice(b"\r\n");
             }
-            Form::Varying { head, body: Some(body) } => {
+            RequestBytes::Varying { head, body: Some(body) } => {
                 head.render(random, sequence, out);
                 body.render(random, sequence, room);
                 out.extend_from_slice(b"Content-Length: ");
@@ -329,7 +363,7 @@ impl Form {
 }
 
 /// A work at one depth.
-struct Job<'a> {
+struct WorkAtDepth<'a> {
     work: &'a Work,
     depth: Option<u64>,
     weight: u64,
@@ -337,7 +371,7 @@ struct Job<'a> {
     share: u64,
 }
 
-impl Job<'_> {
+impl WorkAtDepth<'_> {
     fn name(&self) -> String {
         let name = &self.work.name;
         self.depth.map_or_else(|| name.clone(), |depth| format!("{name}@{depth}"))
@@ -352,7 +386,7 @@ pub fn remedy_for(status: u16) -> &'static str {
         402 => "buy credits: mercato-tools credits buy",
         404 => "name a dataset that is published there with --dataset",
         429 => {
-            "start the server with --requests-per-minute 0 --requests-per-day 0, or ask more slowly with --rate"
+            "start the server with --requests-per-minute 0 --requests-per-day 0, or fetch more slowly with --rate"
         }
         503 => "the server is busy or a dataset is out of service; look at its log",
         _ => "correct the work file",
@@ -360,7 +394,7 @@ pub fn remedy_for(status: u16) -> &'static str {
 }
 
 /// What stands at a pointer (RFC 6901) of a JSON text, as it is written there.
-fn at_pointer<'a>(text: &'a str, pointer: &str) -> Option<&'a RawValue> {
+fn json_pointer<'a>(text: &'a str, pointer: &str) -> Option<&'a RawValue> {
     let mut value: &RawValue = serde_json::from_str(text).ok()?;
     for token in pointer.split('/').skip(1) {
         let token = token.replace("~1", "/").replace("~0", "~");
@@ -376,29 +410,31 @@ fn at_pointer<'a>(text: &'a str, pointer: &str) -> Option<&'a RawValue> {
     Some(value)
 }
 
-fn begin_of(answer: &[u8]) -> String {
-    shown(answer.get(..SHOWN_BYTES_MAX).unwrap_or(answer))
+fn excerpt(response: &[u8]) -> String {
+    one_line_text(response.get(..SHOWN_BYTES_MAX).unwrap_or(response))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loadgen::works::{BUILT_IN, BUILT_IN_NAME, read};
+    use crate::loadgen::requests::work_file::{BUILT_IN, BUILT_IN_NAME, read};
 
-    fn prepared(text: &str, mix: &str) -> Result<Vec<Prepared>, String> {
-        let book = read("mine.toml", text).map_err(|failure| failure.one_line())?;
+    fn prepared(text: &str, mix: &str) -> Result<Vec<PreparedWork>, String> {
+        let work_file = read("mine.toml", text).map_err(|failure| failure.one_line())?;
         let target = Target::resolve("http://127.0.0.1:1/at").unwrap();
-        let preparation = Preparation {
-            book: &book,
+        let preparation = Preparer {
+            work_file: &work_file,
             target: &target,
             key: Some("mk_x"),
             depths: &[0, 5],
             timeout: Duration::from_secs(1),
         };
-        preparation.prepare(&super::super::mix::parse(mix).unwrap()).map_err(|failure| failure.one_line())
+        preparation
+            .prepare(&crate::loadgen::requests::mix::parse(mix).unwrap())
+            .map_err(|failure| failure.one_line())
     }
 
-    fn bytes(work: &Prepared, index: u64) -> String {
+    fn bytes(work: &PreparedWork, index: u64) -> String {
         let (mut room, mut out) = (Vec::new(), Vec::new());
         work.render(&mut Random::of(1, index), index, &mut room, &mut out);
         String::from_utf8(out).unwrap()
@@ -455,7 +491,7 @@ mod tests {
     #[test]
     fn values_are_taken_as_they_are_written() {
         let text = r#"{"data":{"a/b":[{"x":901.00},{"x":12345678901234567890123}]}}"#;
-        let at = |pointer| at_pointer(text, pointer).map(RawValue::get);
+        let at = |pointer| json_pointer(text, pointer).map(RawValue::get);
         assert_eq!(at("/data/a~1b/0/x"), Some("901.00"));
         assert_eq!(at("/data/a~1b/1/x"), Some("12345678901234567890123"));
         assert_eq!((at("/data/none"), at("/data/a~1b/7")), (None, None));

@@ -10,8 +10,8 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use super::prepare::Prepared;
-use super::tally::{Percentiles, Tally, milliseconds};
+use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::results::tally::{Percentiles, Tally, milliseconds};
 
 /// Width and height of a drawing, in pixels.
 const SIZE: (u32, u32) = (1_000, 600);
@@ -38,7 +38,7 @@ struct Curve {
 ///
 /// # Errors
 /// When there is nothing to draw, or it cannot be drawn.
-pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Result<String, PlotError> {
+pub fn by_percentile(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves: Vec<Curve> = works
         .iter()
         .zip(tallies)
@@ -62,7 +62,7 @@ pub fn by_percentile(title: &str, works: &[Prepared], tallies: &[Tally]) -> Resu
 ///
 /// # Errors
 /// When no work has depths, or it cannot be drawn.
-pub fn by_depth(title: &str, works: &[Prepared], tallies: &[Tally]) -> Result<String, PlotError> {
+pub fn by_depth(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves = depth_curves(works, tallies);
     let (_, high) =
         range(&curves).ok_or("no request of a work with depths was answered, so there is nothing to draw")?;
@@ -145,7 +145,7 @@ fn percentile_points(times: &Histogram<u64>) -> Vec<(f64, f64)> {
     inside.map(|nines| (nines, milliseconds(time(nines)))).collect()
 }
 
-fn depth_curves(works: &[Prepared], tallies: &[Tally]) -> Vec<Curve> {
+fn depth_curves(works: &[PreparedWork], tallies: &[Tally]) -> Vec<Curve> {
     let mut points: Vec<(&str, f64, Percentiles)> = works
         .iter()
         .zip(tallies)
@@ -201,8 +201,10 @@ mod tests {
         assert_eq!(percentile_points(&tally.latency), []);
         for micros in 1..=1_000_u64 {
             let nanos = micros * 1_000;
-            tally
-                .succeed(1, super::super::tally::Times { latency: nanos, service: nanos, first_byte: nanos });
+            tally.succeed(
+                1,
+                crate::loadgen::results::tally::Times { latency: nanos, service: nanos, first_byte: nanos },
+            );
         }
         let points = percentile_points(&tally.latency);
         let (first, last) = (points[0], points[points.len() - 1]);

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use super::report::{Line, Report};
-use super::tally::Percentiles;
+use crate::loadgen::results::report::{Report, WorkSummary};
+use crate::loadgen::results::tally::Percentiles;
 
 /// Share of its processor time above which the generator is said to limit what is measured.
 const BUSY_SHARE: f64 = 0.9;
@@ -117,7 +117,7 @@ fn write_header(out: &mut Formatter<'_>, open: bool) -> fmt::Result {
     )
 }
 
-fn write_line(out: &mut Formatter<'_>, line: &Line, open: bool) -> fmt::Result {
+fn write_line(out: &mut Formatter<'_>, line: &WorkSummary, open: bool) -> fmt::Result {
     let shown = |times: &Option<Percentiles>, pick: fn(&Percentiles) -> f64| {
         times.as_ref().map_or("-".to_owned(), |times| significant(pick(times)))
     };

@@ -1,7 +1,7 @@
 //! How many bits the source gives the floats of a column. All are stored as doubles; what is printed and what a literal
 //! means follows the source. FORMAT.md chapter "Width of floats" is normative.
 
-use crate::print::push_finite;
+use crate::encode::push_finite;
 
 /// The floats of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ impl FloatWidth {
     /// Appends a value as CSV prints it: `NaN`, `Infinity` and `-Infinity` where it is not finite.
     pub fn push_csv(self, out: &mut Vec<u8>, value: f64) {
         if !self.push_finite(out, value) {
-            crate::print::push_float_csv(out, value);
+            crate::encode::push_float_csv(out, value);
         }
     }
 

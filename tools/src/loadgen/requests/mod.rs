@@ -1,0 +1,6 @@
+//! The requests of a run: the work file, its templates, the mix, and the bytes that are sent.
+
+pub mod mix;
+pub mod prepare;
+pub mod template;
+pub mod work_file;
