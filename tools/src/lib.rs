@@ -1,5 +1,5 @@
-//! What `mercato-tools` is made of: Parquet in, store files out, datasets published, books kept.
-//! Knows no HTTP route; it works on files and on the libraries of the server.
+//! The library of `mercato-tools`: converts Parquet into store files, publishes datasets, manages the books, and
+//! generates load. Works on files and on the libraries of the server.
 
 pub mod books;
 pub mod command_line;

@@ -1,4 +1,4 @@
-//! Runs foreign decoders so that their panics become errors and print nothing. Knows no Parquet.
+//! Catches panics of third-party decoders and turns them into errors without output. Knows no Parquet.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,21 +9,20 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`; a panic inside it is returned as its message and is not printed.
+/// Runs `work`. A panic inside it is returned as its message and not printed.
 ///
 /// # Errors
 /// The panic's message.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     silence_caught_panics();
     let outer = GUARDED.replace(true);
-    // The state that `work` touched is dropped by the caller on the error path, so that nothing sees it
-    // half-changed.
+    // On an error, the caller drops the state of `work`, so no code sees it half-changed.
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(outer);
     outcome.map_err(|payload| message(payload.as_ref()))
 }
 
-/// Puts a hook in front of the current one that keeps quiet on threads that are inside [`catch_panic`].
+/// Installs a panic hook that is silent on threads inside [`catch_panic`].
 fn silence_caught_panics() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -51,7 +50,7 @@ mod tests {
     use super::catch_panic;
 
     #[test]
-    fn a_panic_becomes_its_message() {
+    fn returns_panic_message() {
         assert_eq!(catch_panic(|| 3), Ok(3));
         assert_eq!(
             catch_panic(|| -> u8 { panic!("index {} out of bounds", 7) }),

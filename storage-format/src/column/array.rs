@@ -1,4 +1,4 @@
-//! Packed unsigned integers of one to four bytes, read where they lie. Knows no section.
+//! Packed unsigned integers of one to four bytes, read in place. Knows no section.
 
 use crate::layout::take;
 
@@ -26,7 +26,8 @@ pub struct UintArray<'a> {
 }
 
 impl<'a> UintArray<'a> {
-    /// Takes `len` items of `width` bytes; `None` when the width is not 1 to 4 or the bytes and their padding do not suffice.
+    /// An array of `len` items of `width` bytes; `None` when the width is not 1 to 4, or the bytes with padding are too
+    /// short.
     #[must_use]
     pub fn new(padded: &'a [u8], width: u16, len: usize) -> Option<UintArray<'a>> {
         let width = usize::from(width);
@@ -41,7 +42,7 @@ impl<'a> UintArray<'a> {
         Some(UintArray { bytes: padded.get(..needed)?, mask, width, len })
     }
 
-    /// `len` items that are all 0 and take no bytes; their width is 0.
+    /// An array of `len` zeros, which takes no bytes and has width 0.
     #[must_use]
     pub fn zeros(len: usize) -> UintArray<'a> {
         UintArray { bytes: &[0; ARRAY_PADDING], mask: 0, width: 0, len }
@@ -53,7 +54,7 @@ impl<'a> UintArray<'a> {
         self.len
     }
 
-    /// Whether there is no item.
+    /// Whether the array is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -82,7 +83,7 @@ impl<'a> UintArray<'a> {
         self.bytes.get(start * self.width..end * self.width)
     }
 
-    /// Appends items `start..start + count`; false when they reach beyond the end.
+    /// Appends items `start..start + count`. Returns false when they exceed the end.
     #[must_use]
     pub fn copy_range(&self, start: usize, count: usize, out: &mut Vec<u32>) -> bool {
         let Some(raw) = self.raw(start, count) else {
@@ -100,7 +101,8 @@ impl<'a> UintArray<'a> {
         true
     }
 
-    /// Appends the items at `rows`; false when one of them is beyond the end (the items appended are then of no use).
+    /// Appends the items at `rows`. Returns false when one of them is beyond the end; the appended items are then
+    /// invalid.
     #[must_use]
     pub fn gather(&self, rows: &[u32], out: &mut Vec<u32>) -> bool {
         let mut complete = true;
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_width_reads_back_what_was_written() {
+    fn reads_back_every_width() {
         for largest in [7u32, 0xFF, 0x100, 0xFFFF, 0x1_0000, 0xFF_FFFF, 0x100_0000, u32::MAX] {
             let width = width_for(largest);
             let values = [0, largest / 3, largest, 1, largest - 1];
@@ -149,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_read_as_such_and_end_where_they_should() {
+    fn zeros_have_the_given_length() {
         let array = UintArray::zeros(5);
         assert_eq!((array.len(), array.width(), array.get(4), array.get(5)), (5, 0, Some(0), None));
         let mut copied = Vec::new();
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_without_its_padding_is_refused() {
+    fn rejects_array_without_padding() {
         assert!(UintArray::new(&[0; 7], 1, 4).is_none());
         assert!(UintArray::new(&[0; 8], 1, 4).is_some());
         assert!(UintArray::new(&[0; 64], 5, 4).is_none());

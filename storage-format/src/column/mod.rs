@@ -1,4 +1,4 @@
-//! What a reader sees of a column: a dictionary with codes, packed numbers, or texts, each with its order.
+//! The columns of an open file: a dictionary with codes, packed numbers, or texts, each with its order and zone map.
 
 pub mod array;
 pub(crate) mod narrow_floats;
@@ -25,7 +25,7 @@ pub enum ColumnData<'a> {
 }
 
 impl<'a> ColumnData<'a> {
-    /// The rows in order of their values.
+    /// The rows, sorted by value.
     #[must_use]
     pub fn order(&self) -> RowOrder<'a> {
         match self {
@@ -46,12 +46,12 @@ impl<'a> ColumnData<'a> {
     }
 }
 
-/// Row ids in the order of a column: values ascending, equal values by row, rows without a value last.
+/// The sort order of a column: ascending values, equal values by row, nulls last.
 #[derive(Clone, Copy, Debug)]
 pub enum RowOrder<'a> {
     /// The column has no sort index.
     Unknown,
-    /// The file order is the order.
+    /// The rows are sorted in file order.
     FileOrder {
         /// Rows of the table.
         rows: u32,
@@ -61,7 +61,7 @@ pub enum RowOrder<'a> {
 }
 
 impl RowOrder<'_> {
-    /// Whether rows can be visited in order.
+    /// Whether the order is available.
     #[must_use]
     pub fn is_known(&self) -> bool {
         !matches!(self, RowOrder::Unknown)
@@ -78,7 +78,7 @@ impl RowOrder<'_> {
         }
     }
 
-    /// Appends the rows at `ranks`; false when they reach beyond the end.
+    /// Appends the rows at `ranks`. Returns false when they exceed the end.
     #[must_use]
     pub fn copy_rows(&self, ranks: Range<u32>, out: &mut Vec<u32>) -> bool {
         let count = ranks.end.saturating_sub(ranks.start) as usize;
@@ -103,10 +103,10 @@ pub struct TextTable<'a> {
     padded: &'a [u8],
 }
 
-/// Bytes behind texts that may be read with them, so that short ones are copied in one step.
+/// Readable bytes behind the texts, so that short texts are copied in one step.
 pub const TEXT_PADDING: usize = 16;
 
-/// Texts without what follows them.
+/// The texts without their padding.
 fn without_padding(padded: &[u8]) -> &[u8] {
     padded.get(..padded.len().saturating_sub(TEXT_PADDING)).unwrap_or_default()
 }
@@ -125,7 +125,7 @@ impl<'a> TextTable<'a> {
         self.bytes().get(start as usize..end as usize)
     }
 
-    /// Start and end of an entry's text in [`TextTable::bytes`]; not yet compared with its length.
+    /// Start and end of an entry's text in [`TextTable::bytes`], not yet bounds-checked.
     #[inline]
     #[must_use]
     pub fn span(&self, entry: u32) -> Option<(u32, u32)> {
@@ -134,20 +134,20 @@ impl<'a> TextTable<'a> {
         Some((u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])))
     }
 
-    /// All texts, one after the other.
+    /// All texts, concatenated.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         without_padding(self.padded)
     }
 
-    /// The same and [`TEXT_PADDING`] bytes that mean nothing.
+    /// All texts and [`TEXT_PADDING`] bytes of padding.
     #[must_use]
     pub fn padded_bytes(&self) -> &'a [u8] {
         self.padded
     }
 }
 
-/// A column with a sorted dictionary. Code `entries` stands for null, and its texts are `null` and nothing.
+/// A column with a sorted dictionary. Code `entries` is null; its JSON text is `null`, its CSV text is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Dictionary<'a> {
     /// Code of every row.
@@ -156,7 +156,7 @@ pub struct Dictionary<'a> {
     pub entries: u32,
     /// JSON text of every code.
     pub json: TextTable<'a>,
-    /// CSV text of every code, where it is not the JSON text without its quotes.
+    /// CSV text of every code; `None` where it is the JSON text without quotes.
     pub csv: Option<TextTable<'a>>,
     pub(crate) values: &'a [u8],
     pub(crate) value_width: u8,
@@ -167,7 +167,7 @@ pub struct Dictionary<'a> {
 }
 
 impl<'a> Dictionary<'a> {
-    /// The first rank of a code; of `entries`: of the nulls; of `entries + 1`: the row count.
+    /// The first rank of a code. For `entries`, the first rank of the nulls; for `entries + 1`, the row count.
     #[inline]
     #[must_use]
     pub fn first_rank(&self, code: u32) -> Option<u32> {
@@ -180,7 +180,7 @@ impl<'a> Dictionary<'a> {
         Some(self.first_rank(codes.start)?..self.first_rank(codes.end)?)
     }
 
-    /// The entry as a wide integer (integers, decimals, dates, timestamps, booleans).
+    /// The entry as a 128-bit integer (integers, decimals, dates, timestamps, booleans).
     #[must_use]
     pub fn integer(&self, code: u32) -> Option<i128> {
         let at = code as usize * usize::from(self.value_width);
@@ -197,13 +197,13 @@ impl<'a> Dictionary<'a> {
         take(self.values, code as usize * 8).map(f64::from_le_bytes)
     }
 
-    /// Whether the entry is NaN; only the last one can be.
+    /// Whether the entry is NaN. Only the last entry can be.
     #[must_use]
     pub fn value_is_nan(&self, code: u32) -> bool {
         self.kind == ColumnKind::Float && self.float(code).is_some_and(f64::is_nan)
     }
 
-    /// The order key of a number entry, as a wide key.
+    /// The order key of a number entry, as a 128-bit key.
     #[must_use]
     pub fn number_key(&self, code: u32) -> Option<u128> {
         if self.kind == ColumnKind::Float {
@@ -227,11 +227,11 @@ impl<'a> Dictionary<'a> {
 /// A column of packed numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers<'a> {
-    /// The values; those of rows without a value mean nothing.
+    /// The values. A value behind a null is arbitrary.
     pub values: PackedNumbers<'a>,
     /// Bytes of a number: 8 or 16.
     pub width: u8,
-    /// Rows without a value.
+    /// Number of nulls.
     pub null_count: u32,
     pub(crate) kind: ColumnKind,
     pub(crate) validity: Option<&'a [u8]>,
@@ -240,7 +240,7 @@ pub struct Numbers<'a> {
     pub(crate) zones: Zones<'a>,
 }
 
-/// Ranks between two fence keys.
+/// Distance of fence keys, in ranks.
 pub const FENCE_RANKS: u32 = 1024;
 
 impl<'a> Numbers<'a> {
@@ -278,7 +278,7 @@ impl<'a> Numbers<'a> {
         if self.is_float() { float_key(f64::from_bits(stored.cast_unsigned())) } else { integer_key(stored) }
     }
 
-    /// The order key of a row's number as a wide key, whatever its width.
+    /// The order key of a row's number, as a 128-bit key.
     #[must_use]
     pub fn wide_order_key(&self, row: u32) -> Option<u128> {
         if self.width == 16 {
@@ -298,14 +298,14 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// Ranks that have a value.
+    /// Number of ranks with a value.
     #[must_use]
     pub fn valid_ranks(&self) -> u32 {
         u32::try_from(self.values.len()).unwrap_or(u32::MAX).saturating_sub(self.null_count)
     }
 
-    /// The first rank whose (key, row) is not below `(key, row)`: a search over fences, then inside one stretch.
-    /// `None` without a sort index, or when the file is damaged.
+    /// The first rank whose (key, row) is not below `(key, row)`. Searches the fences, then the ranks between two
+    /// fences. `None` without a sort index, or when the file is damaged.
     #[must_use]
     pub fn lower_bound(&self, key: u128, row: u32) -> Option<u32> {
         let ranks = self.valid_ranks();
@@ -328,12 +328,11 @@ impl<'a> Numbers<'a> {
 /// A column of texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
-    /// Rows without a value.
+    /// Number of nulls.
     pub null_count: u32,
-    /// First rank of the run that each row's text belongs to, where there is a sort index. Rows without a value have
-    /// the number of rows that have one.
+    /// With a sort index, the first rank of the run of each row's text. Nulls have the number of rows with a value.
     pub ranks: Option<UintArray<'a>>,
-    /// No text needs quotes in CSV.
+    /// Whether no text needs quotes in CSV.
     pub csv_plain: bool,
     pub(crate) rows: u32,
     pub(crate) offsets: UintArray<'a>,
@@ -352,7 +351,7 @@ impl<'a> Texts<'a> {
         self.bytes().get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
     }
 
-    /// Start and end of a row's JSON text in [`Texts::bytes`]; not yet compared with its length.
+    /// Start and end of a row's JSON text in [`Texts::bytes`], not yet bounds-checked.
     #[inline]
     #[must_use]
     pub fn span(&self, row: u32) -> Option<(u64, u64)> {
@@ -391,19 +390,19 @@ impl<'a> Texts<'a> {
         Some(())
     }
 
-    /// All texts, one after the other.
+    /// All texts, concatenated.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         without_padding(self.padded)
     }
 
-    /// The same and [`TEXT_PADDING`] bytes that mean nothing.
+    /// All texts and [`TEXT_PADDING`] bytes of padding.
     #[must_use]
     pub fn padded_bytes(&self) -> &'a [u8] {
         self.padded
     }
 
-    /// Ranks that have a value.
+    /// Number of ranks with a value.
     #[must_use]
     pub fn valid_ranks(&self) -> u32 {
         self.rows.saturating_sub(self.null_count)
@@ -446,14 +445,14 @@ pub const ZONE_ROWS: usize = 8192;
 /// Bytes of a zone record: smallest key (16), largest key (16), nulls (4), NaNs (4).
 pub const ZONE_RECORD_SIZE: usize = 40;
 
-/// What is known of 8,192 rows of a column. Keys are codes, ranks or order keys, by the storage of the column.
+/// The zone map entry of 8,192 rows. Keys are codes, ranks or order keys, depending on the storage of the column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Zone {
-    /// Smallest key of a row with a value that is not NaN; above `largest` when there is none.
+    /// Smallest key of a value that is not NaN; above `largest` when there is none.
     pub smallest: u128,
     /// Largest such key.
     pub largest: u128,
-    /// Rows without a value.
+    /// Number of nulls.
     pub null_count: u32,
     /// Rows with NaN.
     pub nan_count: u32,

@@ -1,26 +1,26 @@
-//! The texts of a dictionary of floats that are narrower than doubles: the file holds those of doubles, readers show
-//! those of the source's width. Made when they are asked for first.
+//! Dictionary texts of 16-bit and 32-bit floats. The file stores the texts of doubles; readers return texts of the
+//! source's width, encoded at the first access.
 
 use crate::column::{Dictionary, TEXT_PADDING, TextTable};
 use crate::float_width::FloatWidth;
 
-/// Texts of all entries, and of null.
+/// The texts of all entries and of null.
 #[derive(Debug)]
-pub(crate) struct NarrowTexts {
+pub(crate) struct NarrowFloatTexts {
     json: Texts,
     csv: Option<Texts>,
 }
 
-/// Texts one after the other, with the start of each and the end of the last.
+/// Concatenated texts, with the start of each and the end of the last.
 #[derive(Debug, Default)]
 struct Texts {
     offsets: Vec<u8>,
     bytes: Vec<u8>,
 }
 
-impl NarrowTexts {
-    /// Prints every entry of a dictionary of floats.
-    pub(crate) fn of(data: &Dictionary<'_>, width: FloatWidth) -> NarrowTexts {
+impl NarrowFloatTexts {
+    /// Encodes all entries of a dictionary of floats.
+    pub(crate) fn of(data: &Dictionary<'_>, width: FloatWidth) -> NarrowFloatTexts {
         let values = || (0..data.entries).map(|code| data.float(code).unwrap_or(f64::NAN));
         let mut json = Texts::default();
         values().for_each(|value| {
@@ -37,11 +37,11 @@ impl NarrowTexts {
             csv.push(|_| ());
             csv.ended()
         });
-        NarrowTexts { json: json.ended(), csv }
+        NarrowFloatTexts { json: json.ended(), csv }
     }
 
-    /// The dictionary with these texts.
-    pub(crate) fn shown<'a>(&'a self, data: Dictionary<'a>) -> Dictionary<'a> {
+    /// Returns the dictionary with these texts.
+    pub(crate) fn apply_to<'a>(&'a self, data: Dictionary<'a>) -> Dictionary<'a> {
         Dictionary { json: self.json.table(), csv: self.csv.as_ref().map(Texts::table), ..data }
     }
 }
@@ -52,7 +52,7 @@ impl Texts {
         print(&mut self.bytes);
     }
 
-    /// As many texts as entries, of some twenty bytes each, so that 32 bits are enough.
+    /// Each entry has some twenty bytes, so 32-bit offsets suffice.
     fn mark(&mut self) {
         let at = u32::try_from(self.bytes.len()).unwrap_or(u32::MAX);
         self.offsets.extend_from_slice(&at.to_le_bytes());

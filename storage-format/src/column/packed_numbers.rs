@@ -1,5 +1,5 @@
-//! Plain numbers: frame of reference per chunk of 65,536 rows, packed to whole bytes.
-//! A value is the chunk's base plus an unsigned delta of 0 to 16 bytes; doubles are kept as their eight bytes.
+//! Numbers in frame-of-reference encoding, by chunks of 65,536 rows. A value is the base of its chunk plus an unsigned
+//! delta of 0 to 16 bytes; doubles are stored as eight bytes.
 
 use crate::layout::{take, u64_at};
 
@@ -10,7 +10,7 @@ pub const CHUNK_RECORD_SIZE: usize = 32;
 /// Bytes that must follow the packed values, so that one sixteen-byte load reads any value.
 pub const VALUES_PADDING: usize = 16;
 
-/// Where the deltas of a chunk lie.
+/// The record of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// The smallest value of the chunk; 0 for doubles.
@@ -66,7 +66,7 @@ impl<'a> PackedNumbers<'a> {
         (self.values.len() - VALUES_PADDING) as u64
     }
 
-    /// Whether there is no value.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -79,14 +79,14 @@ impl<'a> PackedNumbers<'a> {
         Chunk::decode(self.chunks, row / CHUNK_ROWS * CHUNK_RECORD_SIZE)
     }
 
-    /// Whether the record of the chunk that holds `row` has nothing but zeros in its reserved bytes.
+    /// Whether the reserved bytes in the chunk record of `row` are zero.
     pub(crate) fn chunk_is_exact(&self, row: usize) -> bool {
         let at = row / CHUNK_ROWS * CHUNK_RECORD_SIZE;
         let record = self.chunks.get(at..at + CHUNK_RECORD_SIZE);
         self.chunk(row).is_some_and(|chunk| record == Some(&chunk.encode()))
     }
 
-    /// The value of `row` where it is known to fit 64 bits (its low 64 bits otherwise); the bits of a double.
+    /// The low 64 bits of the value of `row`, or the bits of a double.
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> Option<i64> {
@@ -115,7 +115,7 @@ impl<'a> PackedNumbers<'a> {
         Some(chunk.base.wrapping_add(word.cast_signed()))
     }
 
-    /// The deltas of rows `start..start + count`, which lie in one chunk, and that chunk.
+    /// The chunk and the deltas of rows `start..start + count`, which must lie in one chunk.
     #[must_use]
     pub fn deltas(&self, start: usize, count: usize) -> Option<(Chunk, &'a [u8])> {
         let end = start.checked_add(count).filter(|end| *end <= self.len)?;
@@ -128,7 +128,7 @@ impl<'a> PackedNumbers<'a> {
         Some((chunk, self.values.get(at..at.checked_add(count * width)?)?))
     }
 
-    /// Appends the 64-bit values of rows `start..start + count`; false when they reach beyond the end.
+    /// Appends the 64-bit values of rows `start..start + count`. Returns false when they exceed the end.
     #[must_use]
     pub fn copy_range(&self, start: usize, count: usize, out: &mut Vec<i64>) -> bool {
         let mut row = start;
@@ -144,7 +144,7 @@ impl<'a> PackedNumbers<'a> {
         true
     }
 
-    /// Appends the 64-bit values of `rows`; false when one of them is beyond the end.
+    /// Appends the 64-bit values of `rows`. Returns false when one of them is beyond the end.
     #[must_use]
     pub fn gather(&self, rows: &[u32], out: &mut Vec<i64>) -> bool {
         let mut complete = true;
@@ -205,7 +205,7 @@ fn mask_wide(width: u8) -> u128 {
     if width >= 16 { u128::MAX } else { (1u128 << (u32::from(width) * 8)) - 1 }
 }
 
-/// The bytes that hold every delta up to `largest`.
+/// The width that holds every delta up to `largest`, bytes.
 pub(crate) fn delta_width(largest: u128) -> u8 {
     u8::try_from((128 - largest.leading_zeros()).div_ceil(8)).unwrap_or(16)
 }

@@ -1,4 +1,4 @@
-//! Cuts the sections of a column out of a file, each with the length that the row count asks for.
+//! Builds a column from its sections, and checks that the length of each fits the row count.
 
 use crate::array::UintArray;
 use crate::column::{
@@ -21,7 +21,7 @@ pub(crate) struct ColumnSections {
 const COLUMN_KINDS: usize = SectionKind::ConstantCodes as usize - SectionKind::Codes as usize + 1;
 
 impl ColumnSections {
-    /// The place for the record of a kind; `None` for a kind that belongs to no column.
+    /// The entry for a section kind; `None` for a kind of the whole file.
     pub(crate) fn slot(&mut self, kind: u16) -> Option<&mut Option<u32>> {
         self.records.get_mut(usize::from(kind).checked_sub(SectionKind::Codes as usize)?)
     }
@@ -169,7 +169,7 @@ impl<'a> ColumnView<'a> {
         self.exact(SectionKind::Zones, (count * ZONE_RECORD_SIZE) as u64, 0).map(Zones::new)
     }
 
-    /// One item a row, one to four bytes each.
+    /// An array with one item a row.
     fn array(&self, kind: SectionKind) -> Result<UintArray<'a>, FormatError> {
         let record = self.record(kind).ok_or_else(|| self.refuse(kind, 1, 0))?;
         let rows = self.table.row_count() as usize;

@@ -1,5 +1,5 @@
-//! How many bits the source gives the floats of a column. All are stored as doubles; what is printed and what a literal
-//! means follows the source. FORMAT.md chapter "Width of floats" is normative.
+//! The width of a column's floats in the source. All floats are stored as doubles; encoding and literals follow the
+//! width of the source. FORMAT.md chapter "Width of floats" is normative.
 
 use crate::encode::push_finite;
 
@@ -32,8 +32,9 @@ impl FloatWidth {
         }
     }
 
-    /// Appends a finite value as the shortest text that reads back the same at this width; false (and nothing appended)
-    /// when it is not finite. A value that has no form of this width is printed as a double, so no digit is lost.
+    /// Appends a finite value as the shortest text that reads back the same at this width. Returns false, and appends
+    /// nothing, if it is not finite. A value that this width cannot represent is encoded as a double, so no digit is
+    /// lost.
     #[inline]
     #[must_use]
     pub fn push_finite(self, out: &mut Vec<u8>, value: f64) -> bool {
@@ -52,14 +53,14 @@ impl FloatWidth {
         }
     }
 
-    /// Appends a value as CSV prints it: `NaN`, `Infinity` and `-Infinity` where it is not finite.
+    /// Appends a value in CSV form: `NaN`, `Infinity` and `-Infinity` if it is not finite.
     pub fn push_csv(self, out: &mut Vec<u8>, value: f64) {
         if !self.push_finite(out, value) {
             crate::encode::push_float_csv(out, value);
         }
     }
 
-    /// The value of this width that is nearest to a JSON number; infinite where the number is beyond all of them.
+    /// The value of this width nearest to a JSON number; infinite beyond the range.
     #[must_use]
     pub fn parse(self, text: &str) -> Option<f64> {
         match self {
@@ -68,7 +69,7 @@ impl FloatWidth {
         }
     }
 
-    /// The smallest value of this width that is not below `value`: as a lower bound it means the same for all values of
+    /// The smallest value of this width that is not below `value`. Both are equivalent as lower bounds for values of
     /// this width.
     #[must_use]
     pub fn at_least(self, value: f64) -> f64 {
@@ -83,7 +84,7 @@ impl FloatWidth {
         }
     }
 
-    /// The value of this width that is nearest to a double; of two, the one whose last bit is 0.
+    /// The value of this width nearest to a double; ties go to even.
     fn nearest(self, value: f64) -> f64 {
         match self {
             FloatWidth::Single => f64::from(single(value)),
@@ -104,13 +105,13 @@ fn single(value: f64) -> f32 {
     value as f32
 }
 
-/// The distance between neighbouring halves near a value: a power of two, so dividing by it is exact.
+/// The distance of neighbouring halves near a value. It is a power of two, so dividing by it is exact.
 fn half_step(value: f64) -> f64 {
     let exponent = i32::try_from(value.to_bits() >> 52 & 0x7FF).unwrap_or(0) - 1023;
     2f64.powi(exponent.max(HALF_EXPONENT_MIN) - HALF_FRACTION_BITS)
 }
 
-/// The number of the fewest digits that is nearest to this half, as a single, which shows no more digits.
+/// The shortest decimal number that is nearest to this half, as a single.
 fn shortest_half(value: f64) -> f32 {
     let rounded = (0..HALF_DIGITS_MAX).map(|digits| format!("{value:.digits$e}"));
     let mut exact = rounded.filter(|text| FloatWidth::Half.parse(text) == Some(value));
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_text_of_the_width_is_printed() {
+    fn encodes_shortest_text_of_width() {
         for (width, value, text) in [
             (FloatWidth::Single, f64::from(0.1f32), "0.1"),
             (FloatWidth::Single, f64::from(f32::MAX), "3.4028235e+38"),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_half_reads_back_the_same() {
+    fn round_trips_every_half() {
         for exponent in -24..=15 {
             for fraction in 0..1024 {
                 let value =
@@ -172,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_single_reads_back_the_same(value in any::<f32>()) {
+        fn round_trips_singles(value in any::<f32>()) {
             prop_assume!(value.is_finite());
             let text = printed(FloatWidth::Single, value.into());
             prop_assert_eq!(FloatWidth::Single.parse(&text).unwrap().to_bits(), f64::from(value).to_bits());
@@ -180,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bound_of_the_width_means_what_the_double_means(value in -1e5..1e5f64, near in -3i32..4) {
+        fn at_least_keeps_meaning_of_bound(value in -1e5..1e5f64, near in -3i32..4) {
             for width in [FloatWidth::Half, FloatWidth::Single, FloatWidth::Double] {
                 let (bound, nearest) = (width.at_least(value), width.nearest(value));
                 prop_assert!(bound >= value);

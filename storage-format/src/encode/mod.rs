@@ -1,5 +1,5 @@
-//! Numbers, dates and timestamps as text, the same for JSON and CSV but for what is not finite.
-//! Days become dates by the algorithm of Howard Hinnant ("chrono-compatible low-level date algorithms", `civil_from_days`).
+//! Encodes numbers, dates and timestamps as text. JSON and CSV differ only for numbers that are not finite. Dates use
+//! the algorithm of Howard Hinnant ("chrono-compatible low-level date algorithms", `civil_from_days`).
 
 pub mod float_width;
 pub mod text;
@@ -12,7 +12,7 @@ pub fn push_integer(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a wide integer.
+/// Appends a 128-bit integer.
 pub fn push_wide(out: &mut Vec<u8>, value: i128) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
@@ -51,13 +51,13 @@ fn push_small_decimal(out: &mut Vec<u8>, value: u64, scale: u8) {
     push_padded(out, value % unit, usize::from(scale));
 }
 
-/// Bytes of a slot: the longest number of 64 bits with a sign and a point fits.
+/// Bytes of a slot, which fits every 64-bit number with a sign and a point.
 pub const SLOT_BYTES: usize = 32;
-/// Digits after the point up to which a decimal of 64 bits fits into a slot.
+/// Largest scale of a 64-bit decimal in a slot.
 pub const SLOT_SCALE_MAX: u8 = 18;
 
-/// Prints an integer as [`push_integer`] does, at the end of a slot; gives its length. Many numbers printed one beside
-/// the other need no growing buffer and no copy.
+/// Encodes an integer like [`push_integer`], right-aligned in a slot, and returns its length. An array of slots needs
+/// no growing buffer and no copy.
 #[inline]
 #[must_use]
 pub fn integer_at_end(slot: &mut [u8; SLOT_BYTES], value: i64) -> usize {
@@ -65,7 +65,7 @@ pub fn integer_at_end(slot: &mut [u8; SLOT_BYTES], value: i64) -> usize {
     length + sign_before(slot, length, value)
 }
 
-/// Prints a scaled integer as [`push_decimal`] does, at the end of a slot; gives its length. `scale` is at most
+/// Encodes a scaled integer like [`push_decimal`], right-aligned in a slot, and returns its length. `scale` is at most
 /// [`SLOT_SCALE_MAX`].
 #[inline]
 #[must_use]
@@ -76,7 +76,7 @@ pub fn decimal_at_end(slot: &mut [u8; SLOT_BYTES], value: i64, scale: u8) -> usi
     let scale = scale.min(SLOT_SCALE_MAX);
     let unit = 10u64.pow(u32::from(scale));
     let (whole, fraction) = match (value.unsigned_abs(), unit) {
-        // A constant is divided by without a division.
+        // Dividing by a constant needs no division instruction.
         (value, 100) => (value / 100, value % 100),
         (value, unit) => (value / unit, value % unit),
     };
@@ -102,7 +102,7 @@ fn sign_before(slot: &mut [u8], length: usize, value: i64) -> usize {
     0
 }
 
-/// Two digits at a time from the last one on, as `itoa` does; gives how many there are.
+/// Writes two digits at a time from the last one, like `itoa`, and returns the number of digits.
 #[inline]
 fn digits_at_end(bytes: &mut [u8], mut value: u64) -> usize {
     let mut length = 0;
@@ -118,7 +118,8 @@ fn digits_at_end(bytes: &mut [u8], mut value: u64) -> usize {
     length
 }
 
-/// Appends a finite double as the shortest text that reads back the same; false (and nothing appended) when not finite.
+/// Appends a finite double as the shortest text that reads back the same. Returns false, and appends nothing, for other
+/// doubles.
 #[inline]
 #[must_use]
 pub fn push_finite(out: &mut Vec<u8>, value: f64) -> bool {
@@ -128,7 +129,7 @@ pub fn push_finite(out: &mut Vec<u8>, value: f64) -> bool {
     value.is_finite()
 }
 
-/// Appends a double as CSV prints it: `NaN`, `Infinity` and `-Infinity` where it is not finite.
+/// Appends a double in CSV form: `NaN`, `Infinity` and `-Infinity` if it is not finite.
 pub fn push_float_csv(out: &mut Vec<u8>, value: f64) {
     if push_finite(out, value) {
         return;
@@ -172,20 +173,20 @@ pub fn push_timestamp(out: &mut Vec<u8>, value: i64, unit: TimeUnit) {
     out.push(b'Z');
 }
 
-/// Bytes of an integer as [`push_integer`] prints it.
+/// Bytes that [`push_integer`] appends.
 #[inline]
 #[must_use]
 pub fn integer_len(value: i64) -> u64 {
     u64::from(value < 0) + digits(value.unsigned_abs())
 }
 
-/// Bytes of a wide integer as [`push_wide`] prints it.
+/// Bytes that [`push_wide`] appends.
 #[must_use]
 pub fn wide_len(value: i128) -> u64 {
     u64::from(value < 0) + wide_digits(value.unsigned_abs())
 }
 
-/// Bytes of a scaled integer as [`push_decimal`] prints it.
+/// Bytes that [`push_decimal`] appends.
 #[inline]
 #[must_use]
 pub fn decimal_len(value: i128, scale: u8) -> u64 {
@@ -197,7 +198,7 @@ pub fn decimal_len(value: i128, scale: u8) -> u64 {
     u64::from(value < 0) + digits.max(u64::from(scale) + 1) + 1
 }
 
-/// Bytes of a date as [`push_date`] prints it.
+/// Bytes that [`push_date`] appends.
 #[inline]
 #[must_use]
 pub fn date_len(days: i64) -> u64 {
@@ -209,14 +210,14 @@ pub fn date_len(days: i64) -> u64 {
     out.len() as u64
 }
 
-/// Whether the year of a day has four digits, as RFC 3339 wants it: 0000 to 9999.
+/// Whether the year of a day has four digits, as RFC 3339 requires: 0000 to 9999.
 #[inline]
 #[must_use]
 pub fn is_four_digit_year(days: i64) -> bool {
     DAYS_OF_FOUR_DIGIT_YEARS.contains(&days)
 }
 
-/// Bytes of a timestamp as [`push_timestamp`] prints it.
+/// Bytes that [`push_timestamp`] appends.
 #[inline]
 #[must_use]
 pub fn timestamp_len(value: i64, unit: TimeUnit) -> u64 {
@@ -236,7 +237,7 @@ fn wide_digits(value: u128) -> u64 {
     u64::from(value.checked_ilog10().unwrap_or(0)) + 1
 }
 
-/// Appends a number with zeros in front, `digits` of them in all (at most 20).
+/// Appends a number with leading zeros, to `digits` digits (at most 20).
 #[inline]
 fn push_padded(out: &mut Vec<u8>, value: u64, digits: usize) {
     let mut buffer = [b'0'; 20];
@@ -251,7 +252,7 @@ fn push_padded(out: &mut Vec<u8>, value: u64, digits: usize) {
     out.extend_from_slice(buffer.get(buffer.len() - digits..).unwrap_or_default());
 }
 
-/// A number that has more digits than asked for.
+/// Appends a number that has more than `digits` digits.
 #[cold]
 fn push_long(out: &mut Vec<u8>, value: u64, digits: usize) {
     let mut buffer = itoa::Buffer::new();
@@ -260,7 +261,7 @@ fn push_long(out: &mut Vec<u8>, value: u64, digits: usize) {
     out.extend_from_slice(text);
 }
 
-/// Year, month and day of a day number. Works in 128 bits, so that no day number overflows.
+/// Year, month and day of a day number. 128-bit arithmetic prevents overflow.
 fn civil(days: i64) -> (i64, u64, u64) {
     let shifted = i128::from(days) + 719_468;
     let era = shifted.div_euclid(146_097);
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_hold_at_the_edges() {
+    fn lengths_hold_for_extreme_values() {
         for days in [-719_529, -719_528, 2_932_896, 2_932_897, 0, i64::MIN, i64::MAX] {
             assert_eq!(date_len(days), printed(|out| push_date(out, days)).len() as u64, "{days}");
         }
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn no_timestamp_overflows() {
+    fn encodes_extreme_timestamps() {
         for unit in [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond] {
             for value in [i64::MIN, i64::MAX] {
                 assert!(printed(|out| push_timestamp(out, value, unit)).ends_with('Z'));
@@ -342,14 +343,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn dates_equal_those_of_a_calendar_library(days in -700_000i64..2_900_000) {
+        fn dates_match_jiff(days in -700_000i64..2_900_000) {
             let date = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(days));
             prop_assume!(date.as_ref().is_ok_and(|date| date.year() >= 0));
             prop_assert_eq!(printed(|out| push_date(out, days)), date.unwrap().to_string());
         }
 
         #[test]
-        fn lengths_are_those_of_what_is_printed(value in any::<i64>(), shift in 0u32..64, wide in any::<i128>(), scale in 0u8..40) {
+        fn lengths_match_encoded_text(value in any::<i64>(), shift in 0u32..64, wide in any::<i128>(), scale in 0u8..40) {
             let value = value >> shift;
             let len = |print: &dyn Fn(&mut Vec<u8>)| printed(print).len() as u64;
             prop_assert_eq!(integer_len(value), len(&|out| push_integer(out, value)));
@@ -363,7 +364,7 @@ mod tests {
         }
 
         #[test]
-        fn slots_hold_what_is_appended(value in any::<i64>(), shift in 0u32..64, scale in 0u8..=SLOT_SCALE_MAX) {
+        fn slots_match_appended_text(value in any::<i64>(), shift in 0u32..64, scale in 0u8..=SLOT_SCALE_MAX) {
             for value in [value >> shift, i64::MIN, i64::MAX, 0] {
                 let mut slot = [b'x'; SLOT_BYTES];
                 let length = integer_at_end(&mut slot, value);
@@ -376,7 +377,7 @@ mod tests {
         }
 
         #[test]
-        fn doubles_read_back_the_same(value in any::<f64>()) {
+        fn round_trips_doubles(value in any::<f64>()) {
             prop_assume!(value.is_finite());
             let text = printed(|out| assert!(push_finite(out, value)));
             prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), value.to_bits());

@@ -1,4 +1,4 @@
-//! The JSON and CSV forms of a text (RFC 8259 section 7, RFC 4180). Knows no column.
+//! Encodes texts as JSON strings (RFC 8259 section 7) and CSV fields (RFC 4180). Knows no column.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ fn needs_escape(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Whether a test holds for any byte. Looks at all of them, so that the loop runs on whole vectors of bytes.
+/// Whether a test holds for any byte. Tests all bytes, so that the loop is vectorised.
 #[inline]
 pub(crate) fn any_byte(text: &[u8], test: impl Fn(u8) -> bool) -> bool {
     text.iter().fold(false, |found, byte| found | test(*byte))
 }
 
-/// Bytes of the JSON string of `text`, with its quotes.
+/// Length of the JSON string of `text` with quotes, bytes.
 #[must_use]
 pub fn json_string_len(text: &[u8]) -> usize {
     if !any_byte(text, needs_escape) {
@@ -30,7 +30,7 @@ pub fn json_string_len(text: &[u8]) -> usize {
     text.iter().map(escape).sum::<usize>() + 2
 }
 
-/// Appends the JSON string of `text`, with its quotes. Only what RFC 8259 demands is escaped.
+/// Appends the JSON string of `text` with quotes. Escapes only the characters that RFC 8259 requires.
 pub fn push_json_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     if !any_byte(text, needs_escape) {
@@ -69,7 +69,7 @@ fn push_escape(out: &mut Vec<u8>, byte: u8) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// The text of a JSON string that [`push_json_string`] made; `None` for `null` and for anything else.
+/// Decodes a JSON string of [`push_json_string`]; `None` for `null` and for other texts.
 #[must_use]
 pub fn json_string_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
     let inner = json.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -105,7 +105,8 @@ fn unescape(after_backslash: &[u8]) -> Option<(u8, usize)> {
     Some((byte, 1))
 }
 
-/// Whether a CSV field must be quoted: it is empty (an unquoted empty field is NULL) or has a comma, a quote or a line end.
+/// Whether a CSV field needs quotes: it is empty (an unquoted empty field is NULL), or contains a comma, a quote or a
+/// line break.
 #[must_use]
 pub fn csv_needs_quotes(text: &[u8]) -> bool {
     text.is_empty() || any_byte(text, |byte| byte == b',' || byte == b'"' || byte == b'\r' || byte == b'\n')
@@ -134,14 +135,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_quotes_backslashes_and_controls_are_escaped() {
+    fn escapes_only_required_characters() {
         let mut out = Vec::new();
         push_json_string(&mut out, "a\"b\\c\n\u{1}\u{7f}é/".as_bytes());
         assert_eq!(String::from_utf8(out).unwrap(), "\"a\\\"b\\\\c\\n\\u0001\u{7f}é/\"");
     }
 
     #[test]
-    fn csv_fields_are_quoted_only_where_needed() {
+    fn quotes_csv_fields_only_if_needed() {
         let check = |text: &str, expected: &str| {
             let mut out = Vec::new();
             push_csv_field(&mut out, text.as_bytes());
@@ -156,7 +157,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaping_and_unescaping_give_the_text_back(text in any::<String>()) {
+        fn unescaping_inverts_escaping(text in any::<String>()) {
             let mut json = Vec::new();
             push_json_string(&mut json, text.as_bytes());
             prop_assert_eq!(json_string_len(text.as_bytes()), json.len());

@@ -1,9 +1,9 @@
-//! Checksums: XXH3 of 64 bits for every block of 1 MiB, and of the block checksums for a section.
-//! XXH3 (<https://github.com/Cyan4973/xxHash>) finds damage; it is no defence against forgery.
+//! Checksums: XXH3 of 64 bits for every block of 1 MiB, and of the block checksums for a section. XXH3
+//! (<https://github.com/Cyan4973/xxHash>) detects damage, not forgery.
 
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64, xxh3_128};
 
-/// Bytes that one block checksum covers, at most.
+/// Largest block of one checksum, bytes.
 pub const BLOCK_SIZE_BYTES: usize = 1024 * 1024;
 
 /// The checksum of a run of bytes.
@@ -24,7 +24,7 @@ pub fn block_count(len: u64) -> u64 {
     len.div_ceil(BLOCK_SIZE_BYTES as u64)
 }
 
-/// Collects block checksums while a section is written or verified.
+/// Computes block checksums while a section is written or verified.
 #[derive(Default)]
 pub struct BlockHasher {
     current: Xxh3Default,
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_of_any_size_give_the_same_checksums() {
+    fn checksums_do_not_depend_on_piece_size() {
         let bytes: Vec<u8> = (0..3 * BLOCK_SIZE_BYTES + 17).map(|i| (i * 31 % 251) as u8).collect();
         let mut whole = BlockHasher::default();
         whole.update(&bytes);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_checksum_is_the_plain_checksum_of_its_bytes() {
+    fn block_checksum_is_xxh3_of_its_bytes() {
         let mut hasher = BlockHasher::default();
         hasher.update(b"mercato");
         assert_eq!(hasher.finish().0, vec![checksum(b"mercato")]);

@@ -1,4 +1,4 @@
-//! The 128-byte record of a column, and the names it points into. FORMAT.md chapter "Column records" is normative.
+//! The 128-byte record of a column, with references to its names. FORMAT.md chapter "Column records" is normative.
 
 use crate::error::{FormatError, Place, corrupt};
 use crate::float_width::FloatWidth;
@@ -32,73 +32,73 @@ const FLAG_NULLABLE: u8 = 1;
 const FLAG_CSV_PLAIN: u8 = 2;
 const DISTINCT_UNKNOWN: u64 = u64::MAX;
 
-/// How the values of a column lie in the file.
+/// The storage of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Storage {
-    /// A sorted dictionary and a code a row.
+    /// A sorted dictionary, and a code for each row.
     Dictionary = 1,
     /// Numbers packed by chunk.
     Numbers = 2,
-    /// Texts one after the other.
+    /// Concatenated texts.
     Texts = 3,
 }
 
-/// How a column is put in order.
+/// The sort index of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum SortIndex {
-    /// It cannot be walked in order.
+    /// No sort index.
     None = 0,
-    /// Its rows are in order already.
+    /// The rows are sorted in file order.
     FileOrder = 1,
-    /// A permutation gives the order.
+    /// A permutation of the rows.
     Permutation = 2,
 }
 
-/// What the file says of a column, apart from its values.
+/// The metadata of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnMeta {
     /// Name, byte for byte as in the source.
     pub name: String,
     /// The type in the source, for people.
     pub source_type: String,
-    /// What the values are.
+    /// The kind of the values.
     pub kind: ColumnKind,
     /// Whether the source allows nulls.
     pub nullable: bool,
-    /// How the values lie in the file.
+    /// The storage of the values.
     pub storage: Storage,
-    /// How the column is put in order.
+    /// The sort index.
     pub sort_index: SortIndex,
     /// Bytes of a number before packing: 8, or 16 for wide integers; 0 for texts.
     pub number_width: u8,
-    /// No text of the column needs quotes in CSV.
+    /// Whether no text needs quotes in CSV.
     pub csv_plain: bool,
     /// Rows without a value.
     pub null_count: u64,
     /// Rows with NaN.
     pub nan_count: u64,
-    /// Number of distinct values, where it is known; all NaNs count as one.
+    /// Number of distinct values, if known. All NaNs count as one.
     pub distinct: Option<u64>,
     /// Entries of the dictionary, 0 without one.
     pub entries: u32,
 }
 
 impl ColumnMeta {
-    /// How wide the floats of the column are in the source.
+    /// The width of the column's floats in the source.
     #[must_use]
     pub fn float_width(&self) -> FloatWidth {
         FloatWidth::of_source(&self.source_type)
     }
 
-    /// Whether the column holds floats that are narrower than doubles.
+    /// Whether the column has 16-bit or 32-bit floats.
     #[must_use]
     pub fn is_narrow_float(&self) -> bool {
         self.kind == ColumnKind::Float && self.float_width() != FloatWidth::Double
     }
 
-    /// The record; names are appended to `strings`.
+    /// Encodes the record, and appends its names to `strings`.
     pub(crate) fn encode(&self, strings: &mut Vec<u8>) -> [u8; COLUMN_RECORD_SIZE] {
         let mut out = [0u8; COLUMN_RECORD_SIZE];
         let mut text = |text: &str| {

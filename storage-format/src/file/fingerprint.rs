@@ -1,6 +1,6 @@
-//! The name of a store file by its content. Knows no file.
+//! The content fingerprint of a store file. Knows no file.
 
-/// A content-derived name of 128 bits: equal files have equal fingerprints.
+/// A 128-bit hash of the contents: equal files have equal fingerprints.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(pub [u8; 16]);
 

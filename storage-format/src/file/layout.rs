@@ -3,13 +3,13 @@
 use crate::checksum::checksum;
 use crate::error::{FormatError, Place, corrupt};
 
-/// The first eight bytes: a byte above 127, a name, and line ends that a text-mode transfer would change.
+/// The first eight bytes: a byte above 127, a name, and line breaks that a text-mode transfer would change.
 pub const MAGIC: [u8; 8] = [0x89, b'M', b'C', b'O', b'L', 0x0D, 0x0A, 0x1A];
 /// The first eight bytes of the trailer.
 pub const TRAILER_MAGIC: [u8; 8] = [0x1A, 0x0A, 0x0D, b'L', b'O', b'C', b'M', 0x89];
 /// Major version: a reader refuses any other.
 pub const VERSION_MAJOR: u16 = 1;
-/// Minor version: grows when optional sections are added. A file carries the lowest that knows all its sections.
+/// Minor version: grows when optional sections are added. A file has the lowest version that knows all its sections.
 pub const VERSION_MINOR: u16 = 2;
 /// Size of the header.
 pub const HEADER_SIZE: usize = 4096;
@@ -45,7 +45,7 @@ const TRAILER_CHECKSUM_OFFSET: usize = TRAILER_SIZE - 8;
 const _: () = assert!(WRITER_OFFSET + WRITER_SIZE <= HEADER_CHECKSUM_OFFSET);
 const _: () = assert!(TRAILER_FINGERPRINT_OFFSET + 16 <= TRAILER_CHECKSUM_OFFSET);
 
-/// What the header says.
+/// The fields of the header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// Minor version of the first reader that knows all sections of the file.
@@ -94,7 +94,7 @@ pub(crate) fn put(target: &mut [u8], offset: usize, bytes: &[u8]) {
 }
 
 impl Header {
-    /// The 4,096 bytes.
+    /// Encodes the 4,096 bytes of the header.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![0u8; HEADER_SIZE];
@@ -119,7 +119,7 @@ impl Header {
     /// Reads and checks the header and the trailer of a whole file.
     ///
     /// # Errors
-    /// Any of the header's, trailer's and length errors of FORMAT.md, chapter "Validation".
+    /// The errors for header, trailer and length in FORMAT.md, chapter "Validation".
     pub fn decode(file: &[u8]) -> Result<Header, FormatError> {
         let found_size = file.len() as u64;
         let Some(bytes) = file.get(..HEADER_SIZE) else {
@@ -217,7 +217,7 @@ impl Header {
         Ok(())
     }
 
-    /// The 64 bytes at the end of the file.
+    /// Encodes the 64 bytes of the trailer.
     #[must_use]
     pub fn encode_trailer(&self) -> [u8; TRAILER_SIZE] {
         let mut out = [0u8; TRAILER_SIZE];

@@ -1,9 +1,8 @@
-//! The memory map: the only unsafe code of the workspace, behind a type that hands out bytes.
+//! The memory map of a file. It contains the only unsafe code of the workspace, behind a safe type.
 //!
-//! A page of a map that the system cannot read any more, because somebody cut the file short or its disk failed, is
-//! a SIGBUS for whoever reads it, which would end the whole server for the sake of one file. So a handler puts a page
-//! of zeros in its place and notes the loss in the map's own slot; the map is then no longer intact, and its readers
-//! ask for that before they hand anything on. Knows nothing of what the bytes mean.
+//! Access to a page that the system cannot read, because the file was truncated or its disk failed, raises SIGBUS,
+//! which would end the server. A signal handler therefore maps a page of zeros in its place and records the loss in the
+//! slot of the map. Readers check that the map is intact before they return data. Knows no contents.
 #![expect(unsafe_code, reason = "mapping a file is the one unsafe operation of the workspace")]
 
 use std::ffi::{c_int, c_void};
@@ -19,8 +18,8 @@ use memmap2::{Advice, Mmap, MmapOptions, UncheckedAdvice};
 
 use crate::error::FormatError;
 
-/// Maps at one time whose lost pages are borne; a further map is only as safe as its file.
-pub const GUARDED_MAPS_MAX: usize = 16_384;
+/// Most maps with protection against lost pages. Further maps are not protected.
+pub const PROTECTED_MAPS_MAX: usize = 16_384;
 
 /// A whole file, mapped read-only.
 pub struct MappedFile {
@@ -29,7 +28,7 @@ pub struct MappedFile {
 }
 
 impl MappedFile {
-    /// Maps a file that nobody writes to.
+    /// Maps a file that no process writes to.
     ///
     /// Store files are made under another name, synced, renamed and never written again; they carry mode 0444.
     ///
@@ -48,11 +47,11 @@ impl MappedFile {
         // that an operator overwrites in place can lead to a wrong answer or an error, but not to a wild access. A
         // file that is cut short in place loses pages, which `on_lost_page` bears.
         let map = unsafe { MmapOptions::new().map(&file) }.map_err(FormatError::io("map"))?;
-        let slot = guard(&map);
+        let slot = claim_slot(&map);
         Ok(MappedFile { map, slot })
     }
 
-    /// Whether every page that was read so far was the file's. Once lost, a map stays lost.
+    /// Whether all pages read so far came from the file. A lost page is never recovered.
     #[must_use]
     pub fn is_intact(&self) -> bool {
         self.slot.is_none_or(|slot| !slot.lost.load(Ordering::Acquire))
@@ -64,7 +63,7 @@ impl MappedFile {
         &self.map
     }
 
-    /// Takes the pages of a range out of this process's memory; they are read again where they are needed again.
+    /// Releases the memory of a range. Its pages are read again on the next access.
     pub fn release(&self, range: Range<usize>) {
         let (Some(len), true) = (range.end.checked_sub(range.start), range.end <= self.map.len()) else {
             return;
@@ -73,13 +72,13 @@ impl MappedFile {
         // page of it was ever changed, and the next access brings back the same bytes of the same immutable file.
         let released =
             unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, len) };
-        // Advice that the kernel does not take changes no result, so its refusal is of no interest.
+        // A refused advice changes no result, so the error is ignored.
         drop(released);
     }
 
     /// Tells the kernel that the file will be read from start to end.
     pub fn advise_sequential(&self) {
-        // Advice that the kernel does not take changes no result, so its refusal is of no interest.
+        // A refused advice changes no result, so the error is ignored.
         let _ = self.map.advise(Advice::Sequential);
     }
 }
@@ -92,9 +91,9 @@ impl Drop for MappedFile {
     }
 }
 
-/// Where a map lies, and whether a page of it was lost. The handler reads it without any lock.
+/// The address range of a map, and whether a page was lost. The handler reads it without a lock.
 struct Slot {
-    /// First byte, or [`FREE`] or [`CLAIMED`], which no map begins at.
+    /// Address of the first byte, or [`FREE`] or [`CLAIMED`], which are no valid addresses.
     start: AtomicUsize,
     len: AtomicUsize,
     lost: AtomicBool,
@@ -103,13 +102,13 @@ struct Slot {
 const FREE: usize = 0;
 const CLAIMED: usize = 1;
 
-static SLOTS: [Slot; GUARDED_MAPS_MAX] = [const {
+static SLOTS: [Slot; PROTECTED_MAPS_MAX] = [const {
     Slot { start: AtomicUsize::new(FREE), len: AtomicUsize::new(0), lost: AtomicBool::new(false) }
-}; GUARDED_MAPS_MAX];
+}; PROTECTED_MAPS_MAX];
 
-/// Takes a slot for a map; none when all are taken or the handler cannot be had.
-fn guard(map: &Mmap) -> Option<&'static Slot> {
-    if !is_handled() {
+/// Claims a slot for a map; `None` when all are used or the handler cannot be installed.
+fn claim_slot(map: &Mmap) -> Option<&'static Slot> {
+    if !install_handler() {
         return None;
     }
     let claim = |slot: &&Slot| {
@@ -126,34 +125,34 @@ impl Slot {
     fn covers(&self, address: usize) -> bool {
         let start = self.start.load(Ordering::Acquire);
         let len = self.len.load(Ordering::Acquire);
-        // A slot that changed hands in between belongs to a map that this thread does not read.
+        // A slot that was reused meanwhile belongs to a map that this thread does not read.
         let is_steady = self.start.load(Ordering::Acquire) == start;
         is_steady && start > CLAIMED && address.checked_sub(start).is_some_and(|offset| offset < len)
     }
 }
 
-/// What SIGBUS did before, which is what it does for addresses outside our maps.
-static BEFORE: OnceLock<Before> = OnceLock::new();
+/// The previous action of SIGBUS, which still applies to addresses outside these maps.
+static PREVIOUS_ACTION: OnceLock<PreviousAction> = OnceLock::new();
 
-/// The action, or nothing when the handler could not be installed.
-struct Before(Option<libc::sigaction>);
+/// The previous action; `None` when the handler could not be installed.
+struct PreviousAction(Option<libc::sigaction>);
 
-/// Installs the handler once; whether it is there.
-fn is_handled() -> bool {
+/// Installs the handler once, and returns whether it is installed.
+fn install_handler() -> bool {
     let install = || {
         // SAFETY: A `sigaction` of zeros is a valid value: no handler, no flags, an empty mask.
         let (mut ours, mut before): (libc::sigaction, libc::sigaction) = unsafe { mem::zeroed() };
         let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = on_lost_page;
         ours.sa_sigaction = handler as libc::sighandler_t;
-        // On the alternate stack, which every thread of the standard library has.
+        // The handler runs on the alternate stack, which every thread of the standard library has.
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // SAFETY: Both pointers are to values of this frame. The handler has the signature that `SA_SIGINFO` asks for
         // and does only what may be done in a signal handler: it reads atomics and calls `mmap`, `sigaction` and
         // `raise`, which are plain system calls that take no lock and allocate nothing.
         let installed = unsafe { libc::sigaction(libc::SIGBUS, &ours, &mut before) } == 0;
-        Before(installed.then_some(before))
+        PreviousAction(installed.then_some(before))
     };
-    BEFORE.get_or_init(install).0.is_some()
+    PREVIOUS_ACTION.get_or_init(install).0.is_some()
 }
 
 extern "C" fn on_lost_page(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
@@ -165,7 +164,8 @@ extern "C" fn on_lost_page(signal: c_int, info: *mut libc::siginfo_t, _context: 
     if slot.is_some_and(|slot| replace_page(slot, address)) {
         return;
     }
-    let before = BEFORE.get().and_then(|before| before.0.as_ref()).map_or(ptr::null(), ptr::from_ref);
+    let before =
+        PREVIOUS_ACTION.get().and_then(|before| before.0.as_ref()).map_or(ptr::null(), ptr::from_ref);
     // SAFETY: `before` is null or what the kernel gave when the handler was installed. With a null pointer nothing is
     // changed, and then the default action is set instead. Returning repeats the faulting access, which now meets that
     // action; a signal that a process sent is raised again, because nothing would repeat it.
@@ -181,9 +181,9 @@ extern "C" fn on_lost_page(signal: c_int, info: *mut libc::siginfo_t, _context: 
     }
 }
 
-/// Puts a page of zeros where the system lost one; whether it did.
+/// Maps a page of zeros over a lost page, and returns whether it succeeded.
 fn replace_page(slot: &Slot, address: usize) -> bool {
-    // First, so that whoever reads a zero can also see why.
+    // Recorded first, so that every reader of a zero also finds the loss.
     slot.lost.store(true, Ordering::Release);
     // SAFETY: `sysconf` only reads a constant of the system.
     let Ok(page_size) = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }) else { return false };
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_cut_short_reads_as_zeros_and_says_so() {
+    fn truncated_file_reads_zeros_and_is_not_intact() {
         let folder = tempfile::tempdir().unwrap();
         let (cut, whole) = (folder.path().join("cut"), folder.path().join("whole"));
         for path in [&cut, &whole] {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn many_threads_lose_the_same_pages() {
+    fn handles_lost_pages_on_many_threads() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cut");
         std::fs::write(&path, vec![7; 1024 * 1024]).unwrap();

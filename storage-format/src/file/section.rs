@@ -1,4 +1,4 @@
-//! The section directory: which kinds exist, and the 64-byte record of each section.
+//! The section directory: the kinds of sections, and the 64-byte record of each section.
 
 use crate::error::{FormatError, Place, corrupt};
 use crate::layout::{HEADER_SIZE, SECTION_ALIGNMENT, put, u16_at, u32_at, u64_at};
@@ -7,14 +7,14 @@ use crate::layout::{HEADER_SIZE, SECTION_ALIGNMENT, put, u16_at, u32_at, u64_at}
 pub const RECORD_SIZE: usize = 64;
 /// The column number of a section that belongs to the whole file.
 pub const NO_COLUMN: u32 = u32::MAX;
-/// The reader must understand the section, or refuse the file.
+/// The reader must know the section kind, or refuse the file.
 pub const FLAG_REQUIRED: u16 = 1;
 
-/// What a section holds. The numbers are part of the format.
+/// The kind of a section. Its numbers are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum SectionKind {
-    /// One fixed-size record a column.
+    /// One fixed-size record for each column.
     Columns = 1,
     /// Names and other short texts that the column records point into.
     Strings = 2,
@@ -22,17 +22,17 @@ pub enum SectionKind {
     SourceSchema = 3,
     /// XXH3 of every block of every section.
     BlockChecksums = 4,
-    /// Where each stretch of rows begins when the whole table is printed in an export format. Since minor version 1.
+    /// Offset of each chunk of rows in each export format. Since minor version 1.
     RenderedLengths = 5,
     /// Dictionary code of every row.
     Codes = 16,
     /// Dictionary entries as numbers.
     DictionaryValues = 17,
-    /// Where each entry's JSON text begins.
+    /// Offset of each entry's JSON text.
     JsonOffsets = 18,
     /// JSON texts of the entries.
     JsonBytes = 19,
-    /// Where each entry's CSV text begins, where it cannot be derived from the JSON text.
+    /// Offset of each entry's CSV text, if it cannot be derived from the JSON text.
     CsvOffsets = 20,
     /// CSV texts of the entries.
     CsvBytes = 21,
@@ -44,23 +44,23 @@ pub enum SectionKind {
     Values = 24,
     /// Base and width of each chunk of plain numbers.
     Chunks = 25,
-    /// One bit a row: 1 where there is a value.
+    /// One bit a row: 1 for a value, 0 for null.
     Validity = 26,
     /// Order key at every 1,024th rank.
     Fences = 27,
-    /// Where each row's text begins inside its chunk.
+    /// Offset of each row's text in its chunk.
     TextOffsets = 28,
-    /// Where each chunk's texts begin.
+    /// Offset of each chunk's texts.
     TextBases = 29,
     /// JSON texts of the rows.
     TextBytes = 30,
-    /// First rank of the run that each row's text belongs to.
+    /// First rank of the run of each row's text.
     Ranks = 31,
     /// Smallest and largest key, nulls and NaNs of every 8,192 rows.
     Zones = 32,
-    /// What is known of all values. Since minor version 1.
+    /// Statistics of the column. Since minor version 1.
     Statistics = 33,
-    /// In the place of the codes where every row has code 0. Since minor version 2.
+    /// Replaces the codes when every row has code 0. Since minor version 2.
     ConstantCodes = 34,
 }
 
@@ -167,13 +167,13 @@ impl SectionKind {
 /// One record of the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionRecord {
-    /// What the section holds, as its code.
+    /// Code of the section kind.
     pub kind: u16,
     /// [`FLAG_REQUIRED`] or nothing.
     pub flags: u16,
     /// The column, or [`NO_COLUMN`].
     pub column: u32,
-    /// Bytes of one item where all have one width, else 0.
+    /// Bytes of an item; 0 without a fixed width.
     pub width: u16,
     /// Minor version of the first reader that knows the kind.
     pub minimal_minor: u16,
@@ -190,7 +190,7 @@ pub struct SectionRecord {
 }
 
 impl SectionRecord {
-    /// Where the record is in messages.
+    /// The place of the section, for messages.
     #[must_use]
     pub fn place(&self) -> Place {
         match SectionKind::from_code(self.kind) {
@@ -200,7 +200,7 @@ impl SectionRecord {
         }
     }
 
-    /// The 64 bytes.
+    /// Encodes the 64 bytes of the record.
     #[must_use]
     pub fn encode(&self) -> [u8; RECORD_SIZE] {
         let mut out = [0u8; RECORD_SIZE];
@@ -235,7 +235,7 @@ impl SectionRecord {
     }
 }
 
-/// Reads the directory and checks that every section lies between header and directory, aligned, in order and apart.
+/// Decodes the directory, and checks that the sections are aligned, sorted and disjoint, between header and directory.
 ///
 /// # Errors
 /// [`FormatError::UnsupportedSection`] for an unknown required section, [`FormatError::Corrupt`] for the rest.

@@ -1,5 +1,4 @@
-//! What a file without statistics knows of a column all the same: its extremes, from the dictionary, the order or the
-//! zone map.
+//! The extremes of a column in a file without statistics, from the dictionary, the sort order or the zone map.
 
 use super::frequent::stored_of;
 use super::{ColumnStatistics, NumberSummary, Stored, float_of, stored_float};
@@ -9,8 +8,7 @@ use crate::reader::Table;
 use crate::schema::ColumnKind;
 
 impl ColumnStatistics {
-    /// The extremes of a column without a look at all values; nothing else is filled in. Costs a read for each 8,192
-    /// rows at most.
+    /// The extremes of a column, without other statistics. Costs at most one read for each 8,192 rows.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when a value points outside its section.
@@ -35,7 +33,7 @@ fn summary((smallest, largest): (Stored, Stored)) -> NumberSummary {
     NumberSummary { smallest, largest, ..NumberSummary::EMPTY }
 }
 
-/// Entries that are finite stand together, after −∞ and before +∞ and NaN.
+/// Finite entries are contiguous, after −∞ and before +∞ and NaN.
 fn of_dictionary(data: &Dictionary<'_>, kind: ColumnKind) -> Option<(Stored, Stored)> {
     let finite = |code: &u32| kind != ColumnKind::Float || data.float(*code).is_some_and(f64::is_finite);
     let (first, last) = ((0..data.entries).find(finite)?, (0..data.entries).rev().find(finite)?);
@@ -45,7 +43,7 @@ fn of_dictionary(data: &Dictionary<'_>, kind: ColumnKind) -> Option<(Stored, Sto
     Some((number(first)?, number(last)?))
 }
 
-/// The extremes of the zones; nothing when an infinity hides the largest or smallest number.
+/// The extremes of the zones; `None` when an infinity hides the largest or smallest number.
 fn of_zones(data: &Numbers<'_>) -> Option<(Stored, Stored)> {
     let zones = (0..data.values.len().div_ceil(ZONE_ROWS)).filter_map(|zone| data.zones.get(zone));
     let some = zones.filter(|zone| zone.smallest <= zone.largest);

@@ -1,6 +1,5 @@
-//! What is known of all values of a column: extremes, sum, quantiles, a histogram, the most frequent values. Counted
-//! once, when the file is made, so that telling it costs a read. FORMAT.md chapter "Statistics" is normative.
-//! Knows no row but the ones it points to, and no text that a client sees.
+//! Statistics of a column: extremes, sum, quantiles, histogram, most frequent values. They are computed once, when the
+//! file is written. FORMAT.md chapter "Statistics" is normative. Knows references to rows, and no encoded text.
 
 use crate::column_record::{ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};
@@ -15,11 +14,11 @@ mod fallback;
 mod frequent;
 mod histogram;
 
-/// The quantiles that are kept, in hundredths.
+/// The stored quantiles, in percent.
 pub const QUANTILES: [u32; 5] = [5, 25, 50, 75, 95];
-/// Bins of a histogram at most.
+/// Most bins of a histogram.
 pub const BINS_MAX: usize = 20;
-/// Most frequent values at most.
+/// Most entries of the most frequent values.
 pub const FREQUENT_MAX: usize = 20;
 
 const INFINITIES_OFFSET: usize = 0;
@@ -48,24 +47,23 @@ const FLAGS_KNOWN: u32 = FLAG_SUM | FLAG_QUANTILES | FLAG_FREQUENT;
 /// A number as a column stores it: scaled, in days, in time units; for doubles the 64 bits of the double.
 pub type Stored = i128;
 
-/// What is known of all values of a column.
+/// The statistics of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnStatistics {
     /// Rows with +∞ or −∞.
     pub infinities: u64,
-    /// Rows that the summary covers: texts, or numbers that are finite.
+    /// Rows that the summary covers: texts or finite numbers.
     pub summarised: u64,
-    /// The numbers: values of a column of numbers, lengths in characters of a column of texts. `None` when no row is
-    /// covered.
+    /// The summary of numbers, or of the lengths of texts in characters. `None` when no row is covered.
     pub numbers: Option<NumberSummary>,
-    /// The first and the last text in the order of the column, as references.
+    /// References to the first and the last text in sort order.
     pub texts: Option<(u32, u32)>,
-    /// The most frequent values that occur at least twice, most frequent first, then by value; NaN and infinities are
-    /// left out. `None` when they are not known.
+    /// The most frequent values that occur at least twice, by count, then by value, without NaN and infinities. `None`
+    /// when unknown.
     pub frequent: Option<Vec<Frequent>>,
 }
 
-/// Numbers in short.
+/// A summary of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NumberSummary {
     /// The smallest.
@@ -74,25 +72,25 @@ pub struct NumberSummary {
     pub largest: Stored,
     /// The sum; `None` when it does not fit 128 bits.
     pub sum: Option<Stored>,
-    /// The smallest numbers that are not below [`QUANTILES`] of all; `None` when they are not known.
+    /// The quantiles of [`QUANTILES`]; `None` when unknown.
     pub quantiles: Option<[Stored; QUANTILES.len()]>,
     /// Bounds of the bins, ascending, one more than there are bins. Empty for booleans.
     pub edges: Vec<Stored>,
-    /// Numbers in each bin: not below its lower bound and below its upper one; the last bin takes all the rest.
+    /// Count of each bin. A bin includes its lower bound and excludes its upper one, except the last bin.
     pub counts: Vec<u64>,
 }
 
-/// A value and how often it occurs.
+/// A value and its count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frequent {
     /// The number; for texts a reference: the code in a dictionary, else the first row that holds it.
     pub value: Stored,
-    /// Rows that hold it.
+    /// Number of rows with this value.
     pub count: u64,
 }
 
 impl ColumnStatistics {
-    /// Counts the statistics of a column.
+    /// Computes the statistics of a column.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when a value points outside its section.
@@ -135,7 +133,7 @@ impl ColumnStatistics {
             | flag(self.frequent.is_some(), FLAG_FREQUENT)
     }
 
-    /// Reads a section; `None` when it is not one that [`ColumnStatistics::encode`] could have made.
+    /// Decodes a section; `None` when [`ColumnStatistics::encode`] could not have encoded it.
     fn decode(bytes: &[u8], text: bool) -> Option<ColumnStatistics> {
         let (bins, frequent) = (u16_at(bytes, BINS_OFFSET) as usize, u16_at(bytes, FREQUENT_OFFSET) as usize);
         let edges = if bins == 0 { 0 } else { bins + 1 };
@@ -170,12 +168,12 @@ impl ColumnStatistics {
                 .then(|| (u32_at(bytes, FIRST_TEXT_OFFSET), u32_at(bytes, LAST_TEXT_OFFSET))),
             frequent: (flags & FLAG_FREQUENT != 0).then(|| (0..frequent).map(frequent_value).collect()),
         };
-        // What has no meaning is zero, so a section has one form only.
+        // Unused fields are zero, so statistics have only one encoding.
         (statistics.encode() == bytes).then_some(statistics)
     }
 
-    /// The first rule that is broken.
-    fn broken_rule(&self, meta: &ColumnMeta, rows: u32) -> Option<&'static str> {
+    /// The first violated rule.
+    fn violated_rule(&self, meta: &ColumnMeta, rows: u32) -> Option<&'static str> {
         let covered = [self.summarised, self.infinities, meta.nan_count, meta.null_count];
         let covered = covered.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         if covered != Some(rows.into()) || (self.infinities > 0 && meta.kind != ColumnKind::Float) {
@@ -188,7 +186,7 @@ impl ColumnStatistics {
         }
         let order =
             Order { kind: if text { ColumnKind::Integer } else { meta.kind }, wide: meta.number_width == 16 };
-        let numbers = self.numbers.as_ref().and_then(|numbers| numbers.broken_rule(order, self.summarised));
+        let numbers = self.numbers.as_ref().and_then(|numbers| numbers.violated_rule(order, self.summarised));
         let values = self.frequent.iter().flatten();
         let known = |value: &Frequent| {
             if text { (0..i128::from(references)).contains(&value.value) } else { order.has(value.value) }
@@ -215,7 +213,7 @@ impl NumberSummary {
         counts: Vec::new(),
     };
 
-    fn broken_rule(&self, order: Order, summarised: u64) -> Option<&'static str> {
+    fn violated_rule(&self, order: Order, summarised: u64) -> Option<&'static str> {
         let quantiles = self.quantiles.iter().flatten();
         let in_order: Vec<Stored> =
             [&self.smallest].into_iter().chain(quantiles).chain([&self.largest]).copied().collect();
@@ -232,7 +230,7 @@ impl NumberSummary {
     }
 }
 
-/// How stored numbers of a column compare.
+/// Compares stored numbers of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Order {
     kind: ColumnKind,
@@ -275,8 +273,8 @@ impl Table {
     /// The statistics of a column, if the file has them.
     ///
     /// # Errors
-    /// [`FormatError::Corrupt`] when they break a rule of FORMAT.md. Whether they are those of the values, only
-    /// [`Table::verify`] finds out.
+    /// [`FormatError::Corrupt`] when they violate a rule of FORMAT.md. Only [`Table::verify`] compares them with the
+    /// values.
     pub fn statistics(&self, column: usize) -> Result<Option<ColumnStatistics>, FormatError> {
         let number = u32::try_from(column).unwrap_or(u32::MAX);
         let place = Place::Column(SectionKind::Statistics, number);
@@ -285,13 +283,13 @@ impl Table {
         let bytes = self.section(record, 0).unwrap_or_default();
         let statistics = ColumnStatistics::decode(bytes, meta.kind == ColumnKind::Text)
             .ok_or_else(|| corrupt(place, "form of the section", FIXED_SIZE as u64, bytes.len() as u64))?;
-        match statistics.broken_rule(meta, self.row_count()) {
+        match statistics.violated_rule(meta, self.row_count()) {
             Some(rule) => Err(corrupt(place, rule, 0, 1)),
             None => Ok(Some(statistics)),
         }
     }
 
-    /// The statistics must be those of the values.
+    /// Compares the stored statistics with the values.
     pub(crate) fn verify_statistics(&self, column: usize) -> Result<(), FormatError> {
         let Some(found) = self.statistics(column)? else { return Ok(()) };
         if found == ColumnStatistics::of(self, column)? {

@@ -1,4 +1,4 @@
-//! Reads all of a file: every checksum, every byte of padding, every invariant of FORMAT.md. Columns run in parallel.
+//! Verifies a whole file: all checksums, padding, and invariants of FORMAT.md. Columns run in parallel.
 
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ mod dictionary;
 mod numbers;
 mod texts;
 
-/// How far verification has come; called from several threads.
+/// The progress of a verification, reported from several threads.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifyProgress {
     /// Columns of the table.
@@ -22,7 +22,7 @@ pub struct VerifyProgress {
     pub column: usize,
 }
 
-/// What verification looked at.
+/// The result of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifyReport {
     /// Sections whose checksums hold.
@@ -33,7 +33,7 @@ pub struct VerifyReport {
     pub columns: u64,
 }
 
-/// A run of bytes and the checksum that the file says it has.
+/// A block of bytes and its stored checksum.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// Position in the file.
@@ -45,10 +45,10 @@ pub struct Block {
 }
 
 impl Block {
-    /// Compares with the checksum of the bytes that were read.
+    /// Compares the stored checksum with that of the bytes.
     ///
     /// # Errors
-    /// [`FormatError::ChecksumMismatch`] when it is another one.
+    /// [`FormatError::ChecksumMismatch`] when they differ.
     pub fn check(&self, found: u64) -> Result<(), FormatError> {
         if found == self.expected {
             return Ok(());
@@ -59,8 +59,8 @@ impl Block {
 }
 
 impl Table {
-    /// Every block of every section in the order of the directory, for whoever compares them one by one. The table of
-    /// the checksums itself is left out: damage in it shows in the blocks that it speaks of.
+    /// All blocks of all sections, in directory order, for incremental verification. The table of checksums is
+    /// excluded: its damage shows as a mismatch of a block.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when the file has no such table.
@@ -80,7 +80,7 @@ impl Table {
         }))
     }
 
-    /// The header as it stands in the file; it tells one file from every other.
+    /// The bytes of the header, which identify the file.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         self.file().get(..HEADER_SIZE).unwrap_or_default()
@@ -89,7 +89,7 @@ impl Table {
     /// Checks every checksum and every invariant.
     ///
     /// # Errors
-    /// The first fault in file order of checksums, then of columns.
+    /// The first violation: of checksums in file order, then of columns.
     pub fn verify(&self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<VerifyReport, FormatError> {
         self.verify_padding()?;
         let blocks = self.block_table()?;
@@ -161,7 +161,7 @@ impl Table {
         Ok(())
     }
 
-    /// Verification goes through all of a file once, so what it is done with should not stay in its memory.
+    /// Releases verified sections, because verification reads every section only once.
     fn release_large(&self, record: &SectionRecord) {
         if record.len >= BLOCK_SIZE_BYTES as u64 {
             self.release(record);
@@ -182,8 +182,8 @@ impl Table {
     }
 }
 
-/// A fault in a section of the column.
-fn fault(kind: SectionKind, column: u32, what: &'static str, expected: u64, found: u64) -> FormatError {
+/// A violation in a section of a column.
+fn violation(kind: SectionKind, column: u32, what: &'static str, expected: u64, found: u64) -> FormatError {
     corrupt(Place::Column(kind, column), what, expected, found)
 }
 
@@ -195,7 +195,7 @@ fn expect_equal(
     expected: u64,
     found: u64,
 ) -> Result<(), FormatError> {
-    if expected == found { Ok(()) } else { Err(fault(kind, column, what, expected, found)) }
+    if expected == found { Ok(()) } else { Err(violation(kind, column, what, expected, found)) }
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
     use crate::section::NO_COLUMN;
 
     #[test]
-    fn every_section_of_a_column_is_passed_with_its_column_and_with_no_other() {
+    fn verifies_each_column_section_once() {
         let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1_1.mcol");
         let table = Table::open(&golden).unwrap();
         let mut passed = 0;

@@ -1,5 +1,5 @@
-//! Files that are not whole yet: beside their target, under a name that other writers know, and locked for as long as
-//! their writer lives. What a killed writer left behind is removed by the next one in that folder. Knows no byte of them.
+//! Temporary files beside their target, with a recognisable name, locked while their writer lives. The next writer in
+//! the folder removes files that a killed writer abandoned. Knows no contents.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,12 +10,12 @@ use tempfile::NamedTempFile;
 
 use crate::writer::table_writer::folder_of;
 
-/// Stands between the target's name and the random part.
+/// The marker between the target's name and the random part.
 const MARK: &str = ".mcol-tmp-";
 /// Letters and digits at the end of the name.
 const RANDOM_LENGTH: usize = 6;
 
-/// Makes the file that is to become `target`, and removes what killed writers left in its folder.
+/// Creates the temporary file of `target`, and removes abandoned ones in its folder.
 pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     let folder = folder_of(target);
     remove_abandoned(folder);
@@ -23,19 +23,19 @@ pub(crate) fn create(target: &Path) -> io::Result<NamedTempFile> {
     let prefix = format!(".{name}{MARK}");
     loop {
         let file = tempfile::Builder::new().prefix(&prefix).rand_bytes(RANDOM_LENGTH).tempfile_in(folder)?;
-        // Where a file system knows no locks, nobody can get one and take the file for abandoned.
+        // Without locks in the file system, no writer can lock this file and consider it abandoned.
         if file.as_file().lock().is_err() || is_at(file.as_file(), file.path()) {
             return Ok(file);
         }
-        // Another writer found it before it was locked, and removed it.
+        // Another writer removed the file before it was locked.
     }
 }
 
-/// Removes the files in `folder` that have our kind of name and no writer. Whatever stands in the way is left: the folder
-/// may belong to others, and the new file does not depend on it.
+/// Removes abandoned temporary files in `folder`. Errors are ignored: the folder may belong to other users, and the new
+/// file does not depend on the removal.
 fn remove_abandoned(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.file_name().to_str().is_some_and(is_unfinished_name)
+        if entry.file_name().to_str().is_some_and(is_temporary_name)
             && entry.file_type().is_ok_and(|kind| kind.is_file())
         {
             let path = entry.path();
@@ -47,18 +47,18 @@ fn remove_abandoned(folder: &Path) {
 fn remove_if_abandoned(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.try_lock()?;
-    // Held until the name is gone, so that no writer can lock the file in between.
+    // The lock is held until the file is removed, so that no writer can lock it in between.
     if is_at(&file, path) { fs::remove_file(path) } else { Ok(()) }
 }
 
-fn is_unfinished_name(name: &str) -> bool {
+fn is_temporary_name(name: &str) -> bool {
     let Some((before, random)) = name.rsplit_once(MARK) else { return false };
     before.starts_with('.')
         && random.len() == RANDOM_LENGTH
         && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Whether the name still leads to the open file.
+/// Whether the path still refers to the open file.
 fn is_at(file: &File, path: &Path) -> bool {
     let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
     match (file.metadata(), fs::symlink_metadata(path)) {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_writer_left_goes_and_everything_else_stays() {
+    fn removes_only_abandoned_temporary_files() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("sales.mcol");
         let living = create(&target).unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_side_by_side_never_lose_their_files() {
+    fn concurrent_writers_keep_their_files() {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for writer in 0..4 {

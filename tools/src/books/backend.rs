@@ -1,6 +1,6 @@
-//! Where an order is handed in: at a running server, or on books that are opened here.
+//! The backend of book commands: a running server, or books that this process opens.
 //!
-//! Knows no kind of order.
+//! Knows no particular command.
 
 use std::path::Path;
 
@@ -18,16 +18,16 @@ use crate::failure::Failure;
 const ADMIN_DEFAULT: &str = "127.0.0.1:8081";
 const REQUEST_ID: &str = "mercato-tools";
 
-/// Where orders are handed in.
+/// Executes commands on the books.
 pub(super) enum Backend {
-    /// A server that runs.
+    /// A running server, through its admin API.
     Server(AdminClient),
-    /// Books that no server has open.
+    /// Books opened by this process.
     Local(Box<Ledger>, BooksLocation),
 }
 
 impl Backend {
-    /// The backend of books that exist.
+    /// Opens the backend of existing books.
     pub(super) fn open_existing(location: &BooksLocation) -> Result<Backend, Failure> {
         let folder = DataDirectory::new(&location.data).ledger();
         if location.admin.is_none() && !folder.is_dir() {
@@ -36,13 +36,13 @@ impl Backend {
                 section: "books".into(),
                 expected: "a folder `ledger`".into(),
                 found: "none".into(),
-                remedy: "check --data, or begin with `mercato-tools account create`".into(),
+                remedy: "check --data, or create them with `mercato-tools account create`".into(),
             });
         }
         Backend::open_or_create(location)
     }
 
-    /// The backend of books that are begun when they do not exist.
+    /// Opens the backend, and creates missing books.
     pub(super) fn open_or_create(location: &BooksLocation) -> Result<Backend, Failure> {
         if let Some(address) = &location.admin {
             return Backend::connect(location, address);
@@ -62,26 +62,27 @@ impl Backend {
         AdminClient::new(address, &token).map(Backend::Server)
     }
 
-    /// Carries an order out and returns the answer.
-    pub(super) fn carry_out(&self, order: &Order) -> Result<Value, Failure> {
+    /// Executes a command and returns its response.
+    pub(super) fn execute(&self, request: &Order) -> Result<Value, Failure> {
         let (ledger, location) = match self {
-            Backend::Server(client) => return client.carry_out(order),
+            Backend::Server(client) => return client.execute(request),
             Backend::Local(ledger, location) => (ledger, location),
         };
-        let failed = |reason: String| books_failure(&location.data, "carry out the order", reason);
+        let failed = |reason: String| books_failure(&location.data, "execute the command", reason);
         let mut random = [0; KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
         let context = Context { ledger, now: SystemClock.now(), request_id, random };
-        let answer = order.carry_out(&context).map_err(|error| failed(error.to_string()))?;
-        to_value(&location.data, &answer)
+        let response = request.carry_out(&context).map_err(|error| failed(error.to_string()))?;
+        to_value(&location.data, &response)
     }
 
-    /// Adds up all entries. Books that no server has open are only read, so that damage is reported, not refused.
+    /// Verifies the sums of all entries. Books that no server has open are opened read-only, so that damage is
+    /// reported, not refused.
     pub(super) fn verify(location: &BooksLocation) -> Result<Value, Failure> {
         let folder = DataDirectory::new(&location.data).ledger();
         if let Some(address) = &location.admin {
-            return Backend::connect(location, address)?.carry_out(&Order::Verify {});
+            return Backend::connect(location, address)?.execute(&Order::Verify {});
         }
         if !folder.is_dir() {
             return Backend::open_existing(location).and(Ok(Value::Null));
@@ -90,24 +91,24 @@ impl Backend {
             Ok(report) => to_value(&location.data, &Verification::of(&report)),
             Err(OpenError::Store(StoreError::Locked { .. })) => {
                 Backend::connect(location, &recorded_admin_address(&location.data))?
-                    .carry_out(&Order::Verify {})
+                    .execute(&Order::Verify {})
             }
             Err(error) => Err(books_failure(&location.data, "read them", error.to_string())),
         }
     }
 }
 
-/// Has the catalog of a running server looked at.
+/// Asks a running server to reload its catalog.
 pub(super) fn notify_server(data: &DataDirectory) {
     if data.admin_address().is_file()
         && let Ok(client) = AdminClient::new(&recorded_admin_address(data.root()), &data.admin_token())
     {
-        // The address may be that of a server which has ended.
+        // The recorded server may have stopped.
         drop(client.reload_catalog());
     }
 }
 
-/// The address that the server of a data directory wrote down.
+/// The admin address that the server recorded in its data directory.
 fn recorded_admin_address(data: &Path) -> String {
     let found = std::fs::read_to_string(DataDirectory::new(data).admin_address()).unwrap_or_default();
     match found.trim() {
@@ -116,9 +117,10 @@ fn recorded_admin_address(data: &Path) -> String {
     }
 }
 
-/// The JSON of an answer.
-pub(super) fn to_value(data: &Path, answer: &impl Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(answer).map_err(|error| books_failure(data, "write the answer", error.to_string()))
+/// Serialises a response.
+pub(super) fn to_value(data: &Path, response: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(response)
+        .map_err(|error| books_failure(data, "encode the response", error.to_string()))
 }
 
 pub(super) fn books_failure(data: &Path, action: &'static str, reason: String) -> Failure {

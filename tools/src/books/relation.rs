@@ -1,7 +1,6 @@
-//! `relation add`, `remove` and `list`: which datasets belong together.
+//! The commands `relation add`, `remove` and `list`: relations between datasets.
 //!
-//! Knows the command line; the order goes the same way as every other. Warns of a dataset that is not there, because
-//! a relation with it is shown nowhere until it is published.
+//! Knows the command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
 
 use clap::Subcommand;
 use mercato::catalog::{DataDirectory, Slug};
@@ -13,27 +12,27 @@ use super::backend::Backend;
 use super::{BooksLocation, show, text_output};
 use crate::failure::Failure;
 
-/// What can be done with relations.
+/// The commands for relations.
 #[derive(Debug, Subcommand)]
 pub enum RelationCommand {
-    /// Enter a relation from one dataset to another, in place of one of the same type.
+    /// Add a relation from one dataset to another. It replaces a relation of the same type.
     #[command(after_help = "Example:
   mercato-tools relation add orders customers --type foreign-key --description \"o_custkey\" --weight 0.9 \\
     --data /srv/mercato")]
     Add {
-        /// The dataset that it begins at.
+        /// The source dataset.
         #[arg(value_name = "FROM")]
         from: String,
-        /// The dataset that it leads to.
+        /// The target dataset.
         #[arg(value_name = "TO")]
         to: String,
-        /// What kind of relation it is, like `foreign-key` or `same-source`.
+        /// The type of relation, like `foreign-key` or `same-source`.
         #[arg(long = "type", value_name = "TYPE")]
         relation_type: String,
-        /// A sentence about it.
+        /// A description in one sentence.
         #[arg(long, default_value = "")]
         description: String,
-        /// How strong it is, 0 to 1,000,000; stronger ones come first. Default: 1.
+        /// The weight, 0 to 1,000,000. Relations with a higher weight are listed first. Default: 1.
         #[arg(long, value_name = "WEIGHT", allow_hyphen_values = true, value_parser = parse_weight)]
         weight: Option<f64>,
         /// Where the books are.
@@ -42,13 +41,13 @@ pub enum RelationCommand {
     },
     /// Remove the relations from one dataset to another.
     Remove {
-        /// The dataset that they begin at.
+        /// The source dataset.
         #[arg(value_name = "FROM")]
         from: String,
-        /// The dataset that they lead to.
+        /// The target dataset.
         #[arg(value_name = "TO")]
         to: String,
-        /// Only the one of this type.
+        /// Only the relation of this type.
         #[arg(long = "type", value_name = "TYPE")]
         relation_type: Option<String>,
         /// Where the books are.
@@ -57,7 +56,7 @@ pub enum RelationCommand {
     },
     /// List relations.
     List {
-        /// Only those of this dataset, in both directions.
+        /// Only relations of this dataset, in both directions.
         #[arg(value_name = "SLUG")]
         dataset: Option<String>,
         /// Where the books are.
@@ -74,16 +73,16 @@ fn parse_weight(text: &str) -> Result<f64, String> {
 pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> {
     match command {
         RelationCommand::Add { from, to, relation_type, description, weight, location } => {
-            let ordered = Order::AddRelation {
+            let request = Order::AddRelation {
                 from: from.clone(),
                 to: to.clone(),
                 relation_type: relation_type.clone(),
                 description: description.clone(),
                 weight: *weight,
             };
-            let mut answer = Backend::open_or_create(location)?.carry_out(&ordered)?;
+            let mut response = Backend::open_or_create(location)?.execute(&request)?;
             let absent = absent(location, [from, to].into_iter());
-            if let Value::Object(fields) = &mut answer {
+            if let Value::Object(fields) = &mut response {
                 fields.insert("absent".to_owned(), Value::from(absent.clone()));
             }
             if !json {
@@ -93,16 +92,12 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
                     );
                 }
             }
-            show(&answer, json, text_output::added_relation)
+            show(&response, json, text_output::added_relation)
         }
         RelationCommand::Remove { from, to, relation_type, location } => {
             let (from, to, relation_type) = (from.clone(), to.clone(), relation_type.clone());
-            let ordered = Order::RemoveRelation { from, to, relation_type };
-            show(
-                &Backend::open_existing(location)?.carry_out(&ordered)?,
-                json,
-                text_output::removed_relations,
-            )
+            let request = Order::RemoveRelation { from, to, relation_type };
+            show(&Backend::open_existing(location)?.execute(&request)?, json, text_output::removed_relations)
         }
         RelationCommand::List { dataset, location } => {
             show(&list(location, dataset.as_deref())?, json, text_output::relations)
@@ -110,7 +105,7 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
     }
 }
 
-/// All pages in one document.
+/// Collects all pages into one document.
 fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failure> {
     if location.admin.is_none()
         && location.data.is_dir()
@@ -122,8 +117,8 @@ fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failur
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
-        let ordered = Order::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
-        let mut page = backend.carry_out(&ordered)?;
+        let request = Order::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
+        let mut page = backend.execute(&request)?;
         if let Some(Value::Array(relations)) = page.get_mut("relations") {
             all.append(relations);
         }
@@ -135,7 +130,7 @@ fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failur
     }
 }
 
-/// Those of the datasets that have no folder here.
+/// The datasets without a folder in this data directory.
 pub(super) fn absent<'s>(location: &BooksLocation, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
     let data = DataDirectory::new(&location.data);
     let is_here = |slug: &str| Slug::parse(slug).is_ok_and(|slug| data.dataset(&slug).path().is_dir());

@@ -1,4 +1,4 @@
-//! One file for each command: its arguments, what it does, what it prints. Knows no exit code.
+//! The commands, one file each: arguments, work and output. Knows no exit code.
 
 pub mod convert;
 pub mod datasets;

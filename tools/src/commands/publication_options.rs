@@ -1,6 +1,6 @@
-//! Which choices a publication is made with: what is typed, else what the version before was made with.
+//! The options of a publication: from the command line, or else inherited from the previous version.
 //!
-//! Knows choices and their names; converts nothing.
+//! Knows options and column names. Converts nothing.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -16,17 +16,17 @@ use crate::convert::footer::column_names::{ColumnNames, with_groups_above};
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
-/// Choices, as printed.
+/// The options in the report.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionsLine {
     /// `all`, `none`, or names separated by commas.
     pub sort_index: String,
-    /// Columns and groups that were left out.
+    /// Dropped columns and groups.
     pub drop: Vec<String>,
-    /// The version from which a choice was taken over.
+    /// The version that options were inherited from.
     pub taken_from: Option<String>,
-    /// Names among those taken over that the file does not have.
+    /// Inherited names that the file does not have.
     pub absent: Vec<String>,
 }
 
@@ -44,15 +44,15 @@ impl fmt::Display for OptionsLine {
     }
 }
 
-/// The choices of a publication.
+/// The options of a publication.
 #[derive(Debug, Clone)]
 pub struct PublicationOptions {
-    /// What is remembered for the next publication.
+    /// The options that the next publication inherits.
     pub choices: Choices,
     taken_from: Option<Version>,
-    /// Names of the index that were taken over and are not in the file, or left out of it.
+    /// Inherited names of indexed columns that are missing from the file, or dropped.
     absent_index: Vec<String>,
-    /// Names to leave out that were taken over and are not in the file.
+    /// Inherited names of dropped columns that are missing from the file.
     absent_drop: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl PublicationOptions {
         PublicationOptions { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
     }
 
-    /// The choices of a conversion and nothing that was remembered.
+    /// The options of a conversion, without inherited ones.
     #[must_use]
     pub fn from_conversion(conversion: &Conversion) -> PublicationOptions {
         let choices =
@@ -69,7 +69,7 @@ impl PublicationOptions {
         PublicationOptions::new(choices)
     }
 
-    /// What was typed, and where nothing was, what the version before was made with.
+    /// The options of the command line. Missing ones are inherited from the previous version.
     ///
     /// # Errors
     /// When the manifest, the record of the publications or the Parquet footer cannot be read.
@@ -106,13 +106,13 @@ impl PublicationOptions {
         Ok(PublicationOptions { choices, taken_from: Some(version), absent_index, absent_drop })
     }
 
-    /// The columns to leave out, as far as the file has them.
+    /// The columns to drop that the file has.
     #[must_use]
     pub fn present_drop(&self) -> Vec<String> {
         without(&self.choices.drop, &self.absent_drop)
     }
 
-    /// The columns to index, as far as the file has them.
+    /// The columns to index that the file has.
     #[must_use]
     pub fn present_index(&self) -> SortIndex {
         match &self.choices.sort_index {
@@ -122,7 +122,7 @@ impl PublicationOptions {
         }
     }
 
-    /// For the report.
+    /// The options for the report.
     #[must_use]
     pub fn line(&self) -> OptionsLine {
         OptionsLine {

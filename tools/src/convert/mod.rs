@@ -162,7 +162,7 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
     };
     let writer = TableWriter::create(&target, metadata).map_err(Failure::store(&conversion.output))?;
     let writer = if conversion.replace { writer } else { writer.without_replacing() };
-    conversion.interruption.begin(writer.unfinished_path(), &conversion.output);
+    conversion.interruption.begin(writer.temporary_path(), &conversion.output);
     let timer = &timer;
     let run = ConversionRun {
         conversion,

@@ -210,14 +210,14 @@ fn check_roots(schema: &SchemaDescriptor, context: &ErrorContext) -> Result<(), 
     let message = schema.root_schema();
     for root in message.get_fields() {
         let read = || parquet_to_arrow_schema(&schema_of(message, Arc::clone(root))?, None);
-        let fault = match catch_panic(read) {
+        let reason = match catch_panic(read) {
             Ok(Ok(_)) => continue,
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic,
         };
         let section = format!("column `{}`", root.name());
         let remedy = format!("leave the column out with --drop {}", root.name());
-        return Err(context.refusal(&section, "a type that can be carried".into(), fault, &remedy));
+        return Err(context.refusal(&section, "a type that can be carried".into(), reason, &remedy));
     }
     Ok(())
 }
@@ -320,13 +320,13 @@ impl ErrorContext {
         section: &str,
         work: impl FnOnce() -> Result<T, ParquetError>,
     ) -> Result<T, Failure> {
-        let fault = match catch_panic(work) {
+        let reason = match catch_panic(work) {
             Ok(Ok(value)) => return Ok(value),
             // After an interruption, errors of the decoder do not matter.
             _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
         };
-        Err(self.refusal(section, "valid Parquet".into(), fault, DAMAGED))
+        Err(self.refusal(section, "valid Parquet".into(), reason, DAMAGED))
     }
 }

@@ -1,5 +1,5 @@
-//! The account of the demo: created once, with credits and a key that is kept beside the data so that a second
-//! run prints the same commands. Knows no dataset.
+//! The demo account: created once, with credits and a key. The key is stored beside the data, so that a second run
+//! prints the same commands. Knows no dataset.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -23,14 +23,14 @@ const FILE: &str = "demo/account.json";
 pub struct DemoAccount {
     /// Id of the account.
     pub account: String,
-    /// The key in the clear; it belongs to a demonstration.
+    /// The plain key, which only opens demo data.
     pub key: String,
 }
 
-/// The account of an earlier run where the books still know its key, else a new one.
+/// Returns the account of an earlier run if its key is still valid, or else a new one.
 ///
 /// # Errors
-/// When the books cannot be written, or the file beside the data cannot be written.
+/// When the books or the key file cannot be written.
 pub fn find_or_create(data: &DataDirectory, ledger: &Ledger, now: Moment) -> Result<DemoAccount, Failure> {
     let path = data.root().join(FILE);
     let known = read(&path).filter(|customer| is_known(ledger, customer));
@@ -69,7 +69,7 @@ fn create(ledger: &Ledger, now: Moment) -> Result<DemoAccount, String> {
     Ok(DemoAccount { account: account.to_string(), key: key.plain.reveal().to_owned() })
 }
 
-/// Keeps the key where only the owner of the files can read it.
+/// Stores the key in a file that only its owner can read.
 fn keep(path: &Path, customer: &DemoAccount) -> Result<(), Failure> {
     let text =
         serde_json::to_vec_pretty(customer).map_err(|error| Failure::io(path, "write")(error.into()))?;

@@ -1,4 +1,4 @@
-//! The dataset folders of the demo: manifest, methodology and changelog of each table, the texts in English and Italian.
+//! Writes the dataset folders of the demo: manifest, methodology and changelog of each table, in English and Italian.
 //! Knows no data.
 
 use std::fs;
@@ -14,17 +14,17 @@ const OPEN_CHANGELOG: &str = include_str!("../../demo/open/changelog.md");
 /// Writes the folder that `publish` takes.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the folder cannot be written.
 pub fn write(table: Table, scale: f64, folder: &Path) -> Result<(), Failure> {
     let fill = |text: &str| text.replace("{table}", table.name()).replace("{scale}", &scale.to_string());
     let (manifest, methodology) = texts(table);
     write_texts(folder, manifest, fill(methodology), fill(CHANGELOG))
 }
 
-/// The same for a made-up table of so many rows.
+/// Writes the folder of a generated table with `rows` rows.
 ///
 /// # Errors
-/// When it cannot be written.
+/// When the folder cannot be written.
 pub fn write_open(table: &OpenTable, rows: usize, folder: &Path) -> Result<(), Failure> {
     let fill = |text: &str| text.replace("{table}", table.slug).replace("{rows}", &rows.to_string());
     write_texts(folder, table.manifest, fill(table.methodology), fill(OPEN_CHANGELOG))
@@ -41,7 +41,7 @@ fn write_texts(folder: &Path, manifest: &str, methodology: String, changelog: St
     Ok(())
 }
 
-/// `dataset.toml` and the methodology.
+/// The manifest and the methodology of a table.
 fn texts(table: Table) -> (&'static str, &'static str) {
     macro_rules! texts {
         ($name:literal) => {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_manifest_is_valid_and_describes_every_column_in_two_languages() {
+    fn manifests_are_valid_and_bilingual() {
         for table in Table::ALL {
             let folder = tempfile::tempdir().unwrap();
             write(table, 0.1, folder.path()).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_of_two_words_find_their_dataset_of_the_demo_and_few_others() {
+    fn short_queries_find_their_demo_dataset() {
         let questions = [
             ("climate change", "weather-daily"),
             ("books borrowed", "library-loans"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sentence_stands_in_the_methodologies_of_two_datasets() {
+    fn methodologies_share_no_sentence() {
         let open = OpenTable::ALL.iter().map(|table| table.methodology);
         let texts: Vec<&str> = Table::ALL.iter().map(|table| texts(*table).1).chain(open).collect();
         let mut seen = std::collections::BTreeMap::new();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_table_says_so_in_two_languages_and_describes_every_column() {
+    fn generated_tables_are_labelled_and_described() {
         for table in OpenTable::ALL {
             let folder = tempfile::tempdir().unwrap();
             let batch = table.batch().unwrap();

@@ -1,5 +1,4 @@
-//! Data to try everything with: generated, converted, published, related to each other and served. What an earlier run
-//! left in the data directory is used again.
+//! The demo: generates, converts, publishes, relates and serves datasets. Data of an earlier run is reused.
 
 mod account;
 mod dataset_folders;
@@ -31,13 +30,13 @@ use tables::Table;
 const VERSION: Version = Version::new(1, 0, 0);
 const SCALE_FILE: &str = "scale";
 
-/// A dataset that the demo made or found.
+/// A dataset of the demo.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DemoDataset {
     /// Name of the dataset.
     pub slug: String,
-    /// Whether this run made it; an earlier one did otherwise.
+    /// Whether this run created it, not an earlier one.
     pub new: bool,
     /// Rows.
     pub rows: u32,
@@ -45,7 +44,7 @@ pub struct DemoDataset {
     pub bytes: u64,
 }
 
-/// Makes and publishes all tables, enters their relations, and opens an account with credits and a key.
+/// Generates and publishes all tables, adds their relations, and creates an account with credits and a key.
 ///
 /// # Errors
 /// When a file cannot be written, or the directory holds a demo of another scale.
@@ -68,7 +67,7 @@ pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<DemoDataset>, DemoAccount
     Ok((offered, customer))
 }
 
-/// The relations and the account of the demo.
+/// Adds the relations and the account of the demo.
 fn set_up_books(data: &DataDirectory) -> Result<DemoAccount, Failure> {
     let (now, folder) = (SystemClock.now(), data.ledger());
     let failed = |action: &'static str| {
@@ -83,12 +82,12 @@ fn set_up_books(data: &DataDirectory) -> Result<DemoAccount, Failure> {
     Ok(customer)
 }
 
-/// Where a dataset of the demo comes from.
+/// The source of a demo dataset.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A table of the benchmark at a scale.
+    /// A TPC-H table at a scale factor.
     Benchmark(Table, f64),
-    /// A made-up table.
+    /// A generated table.
     Open(OpenTable),
 }
 
@@ -123,7 +122,7 @@ impl Source {
     }
 }
 
-/// One data directory has tables of one scale, since a published version never changes.
+/// Checks the scale: a data directory has tables of one scale, because a published version never changes.
 fn check_scale(work: &Path, scale: f64) -> Result<(), Failure> {
     let path = work.join(SCALE_FILE);
     match fs::read_to_string(&path) {
@@ -163,7 +162,7 @@ fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<DemoDatase
 /// Starts the server on the prepared directory, inside this process.
 ///
 /// # Errors
-/// When an address cannot be had or the directory cannot be read.
+/// When an address is not available, or the directory cannot be read.
 pub fn start(data: PathBuf, listen: SocketAddr, admin: &str) -> Result<serving::Running, Failure> {
     let flags = TypedFlags {
         data: Some(data),

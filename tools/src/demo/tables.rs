@@ -29,12 +29,12 @@ use crate::failure::Failure;
 
 /// Rows of a row group.
 const ROW_GROUP_ROWS: usize = 1_000_000;
-/// Batches that may wait for the Parquet writer.
+/// Most batches that wait for the Parquet writer.
 const BATCHES_WAITING_MAX: usize = 16;
 /// Order lines of an order, on average.
 const LINES_OF_AN_ORDER: u64 = 4;
 
-/// A table of the benchmark.
+/// A TPC-H table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Lines of orders.
@@ -68,7 +68,7 @@ impl Table {
         Table::Region,
     ];
 
-    /// The name in the benchmark.
+    /// The name in TPC-H.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// Rows at a scale factor; of order lines about.
+    /// Rows at a scale factor; approximate for order lines.
     #[must_use]
     pub fn rows(self, scale: f64) -> u64 {
         let count = |rows: i64| rows.unsigned_abs();
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-/// Writes a table as Parquet with ZSTD, beside its place first, so that what stands at `path` is always whole.
+/// Writes a table as Parquet with ZSTD. A rename puts the complete file at `path`.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -138,14 +138,14 @@ pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result
     let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
     write_whole(path, |file| {
         std::thread::scope(|scope| {
-            // The generator runs ahead of the writer; it stops when the writer has gone.
+            // The generator runs ahead of the writer, and stops when the writer ends.
             scope.spawn(move || batches.try_for_each(|batch| sender.send(batch)));
             write_batches(file, &schema, receiver.into_iter(), bar)
         })
     })
 }
 
-/// Writes one batch in the same way.
+/// Writes one batch as Parquet.
 ///
 /// # Errors
 /// When the file cannot be written.

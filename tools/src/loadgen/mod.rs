@@ -1,7 +1,7 @@
-//! Sends load to a server and measures what comes back: closed loop (each answer at once followed by the next
-//! request) or open loop (requests at a fixed rate, whatever the answers do).
+//! The load generator: sends requests to a server and measures latency and throughput. In a closed loop, each response
+//! is followed by the next request at once. In an open loop, requests have a fixed rate, independent of the responses.
 //!
-//! Knows HTTP and works; knows no dataset, which works only name, and nothing of how the server is made.
+//! Knows HTTP and works. Knows no dataset and no internals of the server.
 
 pub mod client;
 mod random;
@@ -33,65 +33,65 @@ use crate::progress;
 pub const CONNECTION_COUNT_MAX: usize = 10_000;
 /// Threads of a run.
 pub const THREAD_COUNT_MAX: usize = 64;
-/// Requests a second of an open loop.
+/// Highest rate of an open loop, requests a second.
 pub const RATE_MAX: f64 = 1e6;
 /// Longest run and longest warm-up, in seconds: a day.
 pub const SECONDS_MAX: u64 = 86_400;
 /// Requests of a run.
 pub const REQUEST_COUNT_MAX: u64 = 1_000_000_000;
-/// How often progress is shown and the server's memory looked at.
+/// Interval of progress updates and of memory samples.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-/// Descriptors besides those of connections.
+/// File descriptors besides those of connections.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
-/// What is asked of a run.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Requests a second of an open loop; without it the loop is closed.
+    /// Requests a second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
     /// Connections, at least one for each thread.
     pub connections: usize,
     /// Threads.
     pub threads: usize,
-    /// How long requests are sent before they count.
+    /// Duration of the warm-up, whose requests are not counted.
     pub warm_up: Duration,
-    /// How long requests that count are begun.
+    /// Duration of the measurement.
     pub duration: Option<Duration>,
-    /// How many requests count at most.
+    /// Most counted requests.
     pub requests: Option<u64>,
-    /// How long one answer may take.
+    /// Timeout of a response.
     pub timeout: Duration,
-    /// What chance depends on.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// The server's process, when its use of the machine is to be measured.
+    /// The process of the server, whose resource usage is measured.
     pub server_pid: Option<u32>,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// By work, in the order of the works.
+    /// Counts by work, in the order of the works.
     pub tallies: Vec<Tally>,
     /// From the end of the warm-up to the end of the last request.
     pub elapsed: Duration,
-    /// Requests of an open loop that were due and were never sent.
+    /// Requests of an open loop that were due but never sent.
     pub unsent: u64,
-    /// Connections that were opened, those of the warm-up included.
+    /// Opened connections, including the warm-up.
     pub opened: u64,
-    /// Connections that were given up.
+    /// Abandoned connections.
     pub gone: usize,
     /// Whether a signal ended the run.
     pub stopped: bool,
-    /// What the server used meanwhile.
+    /// Resource usage of the server.
     pub server: Option<ProcessUse>,
-    /// What this program used meanwhile.
+    /// Resource usage of this program.
     pub own: Option<ProcessUse>,
 }
 
-/// Runs the works until the load is sent, or `stop` is set.
+/// Runs the load to its end, or until `stop` is set.
 ///
 /// # Errors
-/// When threads or sockets of this program cannot be had, or there is no process of the server's number.
+/// When threads or sockets cannot be created, or the server's process does not exist.
 pub fn run(
     load: &Load,
     target: Target,
@@ -132,7 +132,7 @@ pub fn run(
         last_end = last_end.max(result.last_end);
         outcome.add(&result).map_err(|error| failed("add up")(io::Error::other(error)))?;
     }
-    // A run that had its time lasted that long, also when its last request ended before.
+    // A run that used its full duration lasted that long, even if its last request ended earlier.
     let counted = shared.ended.load(Ordering::Relaxed);
     let had_its_time =
         !outcome.stopped && outcome.gone == 0 && plan.requests.is_none_or(|most| counted < most);
@@ -189,7 +189,7 @@ fn start(
             opened: 0,
         };
         let tickets = Tickets::new(plan.clone(), Arc::clone(shared), thread as u64);
-        // The first threads take what does not divide evenly.
+        // The first threads get the remainder.
         let connections =
             load.connections / load.threads + usize::from(thread < load.connections % load.threads);
         let bounds = (load.seed, load.timeout, connections);
@@ -211,7 +211,7 @@ fn start(
     Ok(threads)
 }
 
-/// What this program and the server use.
+/// Monitors the resource usage of this program and of the server.
 struct ResourceMonitors {
     own: ProcessMonitor,
     server: Option<ProcessMonitor>,
@@ -235,7 +235,7 @@ impl ResourceMonitors {
     }
 }
 
-/// Shows how far the run is, until its threads end.
+/// Shows the progress of the run until its threads end.
 fn watch(
     load: &Load,
     threads: &Threads,

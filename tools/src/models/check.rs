@@ -1,4 +1,4 @@
-//! Loads a model folder and tries it.
+//! Loads a model folder and runs a test inference.
 //!
 //! Knows no command line.
 
@@ -14,41 +14,41 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// Runs of which the time of a sentence is the median.
+/// Number of timed runs, of which the median is reported.
 const RUN_COUNT: usize = 21;
-/// Longest wait for one inference; nobody else uses the thread.
+/// Timeout of one inference.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What a trial found.
+/// The report of a model check.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
     /// `embedding` or `cross-encoder`.
     pub kind: &'static str,
-    /// What the folder is called.
+    /// Name of the folder.
     pub name: String,
     /// `bert` or `xlm-roberta`.
     pub architecture: &'static str,
     /// Numbers in a vector; 1 for a score.
     pub dimensions: usize,
-    /// Tokens of a text that are read.
+    /// Most tokens of a text.
     pub max_tokens: usize,
     /// Layers.
     pub layers: usize,
     /// Tokens of the vocabulary.
     pub vocabulary: usize,
-    /// Numbers of the model.
+    /// Number of parameters.
     pub parameters: usize,
-    /// Whether the vocabulary was made for many languages.
+    /// Whether the model is multilingual.
     pub multilingual: bool,
-    /// How tokens become a sentence.
+    /// Pooling method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pooling: Option<&'static str>,
-    /// Whether the folder says that vectors have length 1.
+    /// Whether vectors are normalised to length 1.
     pub normalised: bool,
-    /// What is put before a question.
+    /// Prefix of queries.
     pub query_prompt: String,
-    /// What is put before a text of a dataset.
+    /// Prefix of passages.
     pub passage_prompt: String,
     /// SHA-256 over settings, vocabulary and weights.
     pub fingerprint: String,
@@ -61,7 +61,7 @@ pub struct CheckReport {
     /// Its vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<Vec<f32>>,
-    /// The text that a cross-encoder compared it with.
+    /// The passage of a cross-encoder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passage: Option<String>,
     /// The score of the pair, 0 to 1.
@@ -72,10 +72,10 @@ pub struct CheckReport {
     pub vectors: Option<Vec<Vec<f32>>>,
 }
 
-/// Loads the folder and tries it on a sentence (a cross-encoder: and a passage), and on `sentences` where there are any.
+/// Loads the folder and runs the model on a sentence (a cross-encoder also on a passage) and on all `sentences`.
 ///
 /// # Errors
-/// What is wrong with the folder, or with the answer of the model.
+/// When the folder is invalid, or the inference fails.
 pub fn run(
     folder: &Path,
     sentence: &str,
@@ -126,7 +126,7 @@ fn try_reranker(model: &dyn Reranker, trial: &mut CheckReport, passage: &str) ->
     Ok(())
 }
 
-/// The answer and the median time of several runs, in milliseconds.
+/// Returns the result and the median time of several runs, in milliseconds.
 fn timed<T>(work: impl Fn() -> Result<T, InferenceError>) -> Result<(T, f64), InferenceError> {
     let mut answer = work()?;
     let mut times = Vec::with_capacity(RUN_COUNT);

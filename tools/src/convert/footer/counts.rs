@@ -43,7 +43,7 @@ pub(in crate::convert) fn check(
         for chunk in group.columns() {
             let name = || format!("{section}, column `{}`", chunk.column_path().string());
             let range = checked_range(chunk, file_bytes)
-                .map_err(|fault| context.refusal(&name(), fault.0, fault.1, DAMAGED))?;
+                .map_err(|error| context.refusal(&name(), error.0, error.1, DAMAGED))?;
             ranges.push(range);
         }
     }

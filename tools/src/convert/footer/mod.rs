@@ -65,11 +65,11 @@ pub fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     let checked = Cursor { bytes: &bytes }.check(&FOOTER);
     let checked = checked.and_then(|()| check_schemas(&mut Cursor { bytes: &bytes }));
     let checked = checked.and_then(|()| names_encryption(&bytes));
-    if checked.map_err(|fault| refuse(fault.expected, fault.found))? {
+    if checked.map_err(|error| refuse(error.expected, error.found))? {
         return Err(refuse_encrypted(source, "a plain footer with encrypted columns"));
     }
     let repaired =
-        converted_types::without_unknown(&bytes).map_err(|fault| refuse(fault.expected, fault.found))?;
+        converted_types::without_unknown(&bytes).map_err(|error| refuse(error.expected, error.found))?;
     Ok(repaired.unwrap_or(bytes))
 }
 

@@ -139,10 +139,11 @@ impl PageReader for CheckedPages {
         if found.is_data_page() {
             self.pass(found.num_values().into());
         }
-        check(found, self.metadata.has_levels()).map_err(|fault| ParquetError::General(fault.to_owned()))?;
+        check(found, self.metadata.has_levels())
+            .map_err(|message| ParquetError::General(message.to_owned()))?;
         if !self.metadata.has_expected_encoding(found) {
-            let fault = "a page in another encoding than the footer announces";
-            return Err(ParquetError::General(fault.to_owned()));
+            let message = "a page in another encoding than the footer announces";
+            return Err(ParquetError::General(message.to_owned()));
         }
         if !self.metadata.has_room_for_entries(found) {
             return Err(ParquetError::General(

@@ -1,6 +1,6 @@
 //! Feeds Arrow arrays into a column builder, batch by batch and without an allocation for each value. Knows no file.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
@@ -233,9 +233,7 @@ where
     T: ArrowPrimitiveType,
     T::Native: Into<i64>,
 {
-    let array: &PrimitiveArray<T> = array.as_primitive();
-    let values = array.values().iter().map(|value| (*value).into());
-    Ok(builder.extend_integers(with_nulls(values, nulls))?)
+    Ok(builder.extend_integers(with_nulls(native_values::<T, i64>(array), nulls))?)
 }
 
 fn floats<T>(
@@ -247,9 +245,16 @@ where
     T: ArrowPrimitiveType,
     T::Native: Into<f64>,
 {
-    let array: &PrimitiveArray<T> = array.as_primitive();
-    let values = array.values().iter().map(|value| (*value).into());
-    Ok(builder.extend_floats(with_nulls(values, nulls))?)
+    Ok(builder.extend_floats(with_nulls(native_values::<T, f64>(array), nulls))?)
+}
+
+/// The values of a primitive array, converted to `V`.
+fn native_values<T, V>(array: &ArrayRef) -> impl Iterator<Item = V>
+where
+    T: ArrowPrimitiveType,
+    T::Native: Into<V>,
+{
+    array.as_primitive::<T>().values().iter().map(|value| (*value).into())
 }
 
 /// Appends integers that may exceed 64 bits. Only batches with such a value take the slower path.

@@ -1,4 +1,4 @@
-//! Made-up accounts of public administration: budgets, contracts, energy and waste.
+//! Generated tables of public administration: budgets, contracts, energy and waste.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;

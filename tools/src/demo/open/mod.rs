@@ -1,7 +1,7 @@
-//! Small made-up tables of a region that does not exist, in the manner of open data: they give list, search and graph
-//! something to show, and say of themselves that they were generated for demonstration.
+//! Small generated tables of a fictional region, in the style of open data. They fill the list, the search and the
+//! graph of the demo, and are labelled as generated.
 //!
-//! The same rows on every machine. Knows no store file and no dataset.
+//! Every machine generates the same rows. Knows no store file and no dataset.
 
 mod civic;
 mod columns;
@@ -16,10 +16,10 @@ use arrow::error::ArrowError;
 
 use random::Random;
 
-/// A made-up table.
+/// A generated table.
 #[derive(Clone, Copy)]
 pub struct OpenTable {
-    /// Its name, which is the slug of its dataset too.
+    /// Its name, which is also the slug of its dataset.
     pub slug: &'static str,
     /// `dataset.toml`.
     pub manifest: &'static str,
@@ -40,7 +40,7 @@ macro_rules! open_table {
 }
 
 impl OpenTable {
-    /// All of them.
+    /// All generated tables.
     pub const ALL: [OpenTable; 16] = [
         open_table!("valdoro-municipalities", region::municipalities),
         open_table!("air-quality-stations", environment::air_stations),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_is_small_and_the_same_every_time() {
+    fn tables_are_small_and_deterministic() {
         for table in OpenTable::ALL {
             let batch = table.batch().unwrap();
             assert!((40..=20_000).contains(&batch.num_rows()), "{}: {}", table.slug, batch.num_rows());

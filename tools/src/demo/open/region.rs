@@ -1,6 +1,6 @@
-//! Valdoro, a region that does not exist: its municipalities and its calendar.
+//! The fictional region Valdoro: its municipalities and its calendar.
 //!
-//! Every made-up table refers to these, so that they can be joined.
+//! All generated tables refer to them, so they can be joined.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
@@ -59,7 +59,7 @@ pub(super) const DAY_MILLIS: i64 = 86_400_000;
 /// Milliseconds of an hour.
 pub(super) const HOUR_MILLIS: i64 = 3_600_000;
 
-/// How many municipalities there are; their numbers are 1 to this.
+/// Number of municipalities. They are numbered from 1.
 pub(super) const MUNICIPALITIES: i32 = 40;
 
 /// The first day of a month, counted from January 2024.
@@ -72,7 +72,7 @@ pub(super) fn first_of_month(month: i32) -> i32 {
     })
 }
 
-/// −1 in the middle of winter, 1 in the middle of summer.
+/// The season of a day: −1 in midwinter, 1 in midsummer.
 pub(super) fn season(day: i32) -> f64 {
     let turn = f64::from(day - FIRST_DAY - 15) / 365.25 * std::f64::consts::TAU;
     -turn.cos()
@@ -94,7 +94,7 @@ fn is_coastal(municipality: i32) -> bool {
     matches!(municipality, 9 | 15 | 17 | 25 | 27)
 }
 
-/// Where a municipality lies; the sea of a map that no other map shows.
+/// The fictional position of a municipality.
 pub(super) fn position(municipality: i32) -> (f64, f64) {
     let (row, column) = (municipality / 8, municipality % 8);
     (rounded(43.1 + 0.11 * f64::from(row), 4), rounded(12.2 + 0.13 * f64::from(column), 4))
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn months_begin_where_they_should() {
+    fn computes_first_days_of_months() {
         // 1 March 2024 and 1 January 2026.
         assert_eq!((first_of_month(2), first_of_month(24)), (19_783, 20_454));
         assert!(season(FIRST_DAY + 15) < -0.99 && season(FIRST_DAY + 197) > 0.99);

@@ -1,6 +1,6 @@
-//! One connection that sends a request, reads the answer, and is opened anew when it was closed.
+//! A client connection: sends a request, reads the response, and reconnects when the server closed it.
 //!
-//! Knows one request at a time; knows nothing of when requests are due and of how answers are counted.
+//! Knows one request at a time. Knows no schedule and no counters.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -20,62 +20,62 @@ use crate::loadgen::results::tally::{
     FailureKind, FailureSample, SAMPLE_SIZE_BYTES_MAX, Times, one_line_text,
 };
 
-/// Reads of one connection before the others have their turn.
+/// Reads of one connection for each readiness event, so that other connections are served too.
 const READS_PER_EVENT: usize = 16;
 
-/// What all connections of a thread work with.
+/// The state that all connections of a thread share.
 pub(in crate::loadgen) struct ThreadContext {
     pub(in crate::loadgen) poller: Poller,
     pub(in crate::loadgen) target: Arc<Target>,
     pub(in crate::loadgen) works: Arc<[PreparedWork]>,
     pub(in crate::loadgen) began: Instant,
-    /// What is read lands here and is not kept.
+    /// The read buffer.
     pub(in crate::loadgen) buffer: Vec<u8>,
-    /// Room for a body that is being put together.
+    /// The buffer for encoding a body.
     pub(in crate::loadgen) room: Vec<u8>,
-    /// Connections that were opened.
+    /// Number of opened connections.
     pub(in crate::loadgen) opened: u64,
 }
 
 impl ThreadContext {
-    /// Nanoseconds since the run began.
+    /// Nanoseconds since the start of the run.
     pub(in crate::loadgen) fn now(&self) -> u64 {
         nanos(self.began.elapsed())
     }
 }
 
-/// A connection, open or not.
+/// A connection, open or closed.
 pub(in crate::loadgen) struct Connection {
     token: u64,
     stream: Option<TcpStream>,
     connecting: bool,
-    /// Whether the poller looks for room to write.
+    /// Whether the poller waits for writability.
     waits_for_write: bool,
     request: Vec<u8>,
     sent: usize,
     reader: ResponseReader,
     in_flight: Option<InFlight>,
-    fault: String,
+    failure: String,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::loadgen) struct InFlight {
     /// Number of the work.
     pub(in crate::loadgen) work: usize,
     pub(in crate::loadgen) ticket: Ticket,
-    /// When the connection got it.
+    /// Time at which the connection received it.
     pub(in crate::loadgen) taken: u64,
     sent_at: u64,
     first_byte_at: u64,
 }
 
-/// What became of a turn.
+/// The outcome of an event.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::loadgen) enum Outcome {
-    /// Nothing is decided yet.
+    /// The request is still in flight.
     Waiting,
-    /// A good answer.
+    /// The response was good.
     Good(InFlight, u64, Times),
     /// The request failed.
     Failed(InFlight, FailureKind),
@@ -92,16 +92,16 @@ impl Connection {
             sent: 0,
             reader: ResponseReader::new(Keep::Refusals(SAMPLE_SIZE_BYTES_MAX)),
             in_flight: None,
-            fault: String::new(),
+            failure: String::new(),
         }
     }
 
-    /// The request on its way.
+    /// The request in flight.
     pub(in crate::loadgen) fn in_flight(&self) -> Option<&InFlight> {
         self.in_flight.as_ref()
     }
 
-    /// Begins a request, and opens the connection where it is not.
+    /// Starts a request. Opens the connection if it is closed.
     pub(in crate::loadgen) fn begin(
         &mut self,
         work: usize,
@@ -128,13 +128,13 @@ impl Connection {
         self.send(context)
     }
 
-    /// The connection can be read, or written, or has failed.
+    /// Handles a readiness event: the connection is readable, writable or failed.
     pub(in crate::loadgen) fn on_ready(&mut self, context: &mut ThreadContext) -> Outcome {
         if self.connecting {
             return self.connected(context);
         }
         if self.in_flight.is_none() {
-            // Between requests a server says nothing; it may end the connection, and the next request opens another.
+            // Between requests, an event means that the server closed the connection. The next request opens another.
             self.close();
             return Outcome::Waiting;
         }
@@ -146,12 +146,12 @@ impl Connection {
         self.receive(context)
     }
 
-    /// Gives the request up because it took too long.
+    /// Fails the request after its timeout.
     pub(in crate::loadgen) fn time_out(&mut self, timeout: std::time::Duration) -> Outcome {
-        self.failed(FailureKind::Timeout, &format!("no whole answer within {timeout:?}"))
+        self.failed(FailureKind::Timeout, &format!("no complete response within {timeout:?}"))
     }
 
-    /// What is one_line_text of a failure.
+    /// The sample of a failure for the report.
     pub(in crate::loadgen) fn sample(&self, kind: FailureKind) -> FailureSample {
         let answered = kind == FailureKind::Status;
         let head = self.reader.head();
@@ -159,7 +159,7 @@ impl Connection {
             kind,
             status: answered.then_some(head.status),
             retry_after_seconds: head.retry_after.filter(|_| answered),
-            found: if answered { one_line_text(self.reader.kept()) } else { self.fault.clone() },
+            found: if answered { one_line_text(self.reader.kept()) } else { self.failure.clone() },
         }
     }
 
@@ -188,7 +188,7 @@ impl Connection {
             Ok(None) => {}
             Ok(Some(error)) | Err(error) => return self.failed(FailureKind::Connect, &error.to_string()),
         }
-        // Ready, but neither connected nor failed: it goes on trying.
+        // Neither connected nor failed: the connect is still in progress.
         if stream.peer_addr().is_err() {
             return Outcome::Waiting;
         }
@@ -208,25 +208,25 @@ impl Connection {
         };
         let fixed = context.works.get(in_flight.work).and_then(PreparedWork::fixed);
         let bytes = fixed.unwrap_or(&self.request);
-        let mut fault = None;
+        let mut failure = None;
         while let Some(rest) = bytes.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match stream.write(rest) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    fault = Some(error);
+                    failure = Some(error);
                     break;
                 }
             }
         }
         let wants_room = self.sent < bytes.len();
-        if fault.is_none() && wants_room != self.waits_for_write {
+        if failure.is_none() && wants_room != self.waits_for_write {
             let interest = if wants_room { Interest::Write } else { Interest::Read };
-            fault = context.poller.change(&*stream, self.token, interest).err();
+            failure = context.poller.change(&*stream, self.token, interest).err();
             self.waits_for_write = wants_room;
         }
-        match fault {
+        match failure {
             None => Outcome::Waiting,
             Some(error) => self.failed(FailureKind::Cut, &format!("while sending: {error}")),
         }
@@ -251,11 +251,11 @@ impl Connection {
             match self.reader.feed(context.buffer.get(..count).unwrap_or_default()) {
                 Err(error) => return self.failed(FailureKind::Malformed, &error.to_string()),
                 Ok(Progress::Whole(taken)) if taken < count => {
-                    let found = format!("{} bytes behind the end of the answer", count - taken);
+                    let found = format!("{} bytes behind the end of the response", count - taken);
                     return self.failed(FailureKind::Length, &found);
                 }
                 Ok(Progress::Whole(_)) => return self.finished(now, context),
-                // Whatever else there is, the poller will say.
+                // The poller reports further bytes.
                 Ok(Progress::More) if !full => return Outcome::Waiting,
                 Ok(Progress::More) => {}
             }
@@ -274,7 +274,7 @@ impl Connection {
     fn finished(&mut self, now: u64, context: &ThreadContext) -> Outcome {
         let Some(in_flight) = self.in_flight.take() else { return Outcome::Waiting };
         let head = self.reader.head();
-        // An answer to half a request leaves a connection that nobody understands.
+        // A response to an incomplete request leaves the connection in an undefined state.
         if head.closes || self.waits_for_write {
             self.close();
         }
@@ -291,7 +291,7 @@ impl Connection {
 
     fn failed(&mut self, kind: FailureKind, found: &str) -> Outcome {
         self.close();
-        found.clone_into(&mut self.fault);
+        found.clone_into(&mut self.failure);
         match self.in_flight.take() {
             Some(in_flight) => Outcome::Failed(in_flight, kind),
             None => Outcome::Waiting,

@@ -72,9 +72,9 @@ impl Poller {
         Ok(epoll::modify(&self.epoll, socket, epoll::EventData::new_u64(token), flags(interest))?)
     }
 
-    /// Has the next wait end after so much time, at the latest.
+    /// Sets the timer: the next wait ends after `wait` at the latest.
     pub(in crate::loadgen) fn wake_after(&self, wait: Duration) -> io::Result<()> {
-        // Zero would turn the timer off.
+        // Zero would disable the timer.
         let wait = wait.max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(wait).map_err(io::Error::other)?;
         timerfd_settime(
@@ -96,7 +96,7 @@ impl Poller {
     }
 }
 
-/// The token of an event; nothing for the timer.
+/// The token of an event; `None` for the timer.
 pub(in crate::loadgen) fn token(event: &epoll::Event) -> Option<usize> {
     let token = event.data.u64();
     usize::try_from(token).ok().filter(|_| token != TIMER_TOKEN)

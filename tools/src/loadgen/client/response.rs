@@ -1,48 +1,48 @@
-//! Reads answers off a connection and counts what they carry; keeps nothing of a body unless it is asked to.
+//! An HTTP/1.1 response parser that counts body bytes. It keeps the start of a body only on request.
 //!
-//! Knows HTTP/1.1 as far as the ends of answers go. Knows no socket and no clock.
+//! Knows HTTP/1.1 framing. Knows no socket and no clock.
 
 use mercato::net::{ChunkError, Chunks};
 
-/// Largest head of an answer, and the most that is taken of it before it ends.
+/// Largest response head, bytes.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
-/// Most header lines of an answer.
+/// Most header lines of a response.
 pub const HEADER_COUNT_MAX: usize = 100;
 
-/// An answer that breaks the rules of HTTP.
+/// A malformed response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
-    /// The head is no head of HTTP/1.
-    #[error("expected the head of an HTTP/1.1 answer: {0}")]
+    /// The head is not an HTTP/1 head.
+    #[error("expected the head of an HTTP/1.1 response: {0}")]
     Head(httparse::Error),
-    /// The head does not end in time.
-    #[error("the head of the answer is longer than {HEAD_SIZE_BYTES_MAX} bytes")]
+    /// The head exceeds its limit.
+    #[error("the head of the response is longer than {HEAD_SIZE_BYTES_MAX} bytes")]
     HeadTooLong,
-    /// What says where the body ends cannot be read.
+    /// A framing header is invalid.
     #[error("{header}: expected {expected}, found `{found}`")]
     Framing {
         /// The header.
         header: &'static str,
-        /// What is understood.
+        /// The expected value.
         expected: &'static str,
-        /// What was sent.
+        /// The value received.
         found: String,
     },
-    /// The body is not chunked as announced.
-    #[error("the body of the answer: {0}")]
+    /// The chunked body is malformed.
+    #[error("the body of the response: {0}")]
     Chunk(#[from] ChunkError),
 }
 
-/// How far an answer has come.
+/// The state after a piece of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Everything was taken, and more belongs to the answer.
+    /// The response continues.
     More,
-    /// The answer is whole; so many of the bytes belonged to it.
+    /// The response is complete. It ended after this many of the bytes.
     Whole(usize),
 }
 
-/// Reads one answer after the other.
+/// Parses the responses of one connection.
 #[derive(Debug)]
 pub struct ResponseReader {
     stage: Stage,
@@ -52,7 +52,7 @@ pub struct ResponseReader {
     to_head: bool,
 }
 
-/// What came of a body.
+/// Counts the bytes of a body.
 #[derive(Debug)]
 struct Counted {
     bytes: u64,
@@ -60,12 +60,12 @@ struct Counted {
     kept: Vec<u8>,
 }
 
-/// Whether the beginning of a body is kept, and how many bytes.
+/// How many bytes of a body are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Of every answer.
+    /// Of every response.
     Every(usize),
-    /// Of answers whose status is not 2xx.
+    /// Of responses whose status is not 2xx.
     Refusals(usize),
 }
 
@@ -78,21 +78,21 @@ enum Stage {
     Whole,
 }
 
-/// What the head of an answer says.
+/// The head of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
     /// Status, 100 to 999.
     pub status: u16,
-    /// Whether the connection ends with the answer.
+    /// Whether the connection closes after the response.
     pub closes: bool,
-    /// Seconds after which to try again.
+    /// Seconds of `Retry-After`.
     pub retry_after: Option<u32>,
     length: Option<u64>,
     chunked: bool,
 }
 
 impl ResponseReader {
-    /// A reader that keeps as much as said.
+    /// A reader that keeps bodies as `keep` says.
     #[must_use]
     pub fn new(keep: Keep) -> ResponseReader {
         ResponseReader {
@@ -104,7 +104,7 @@ impl ResponseReader {
         }
     }
 
-    /// Expects the answer to a new request; `to_head` when that is a HEAD, whose answer has no body.
+    /// Prepares for the next response. `to_head` says that the request was a HEAD, so the response has no body.
     pub fn begin(&mut self, to_head: bool) {
         self.stage = Stage::Head;
         self.held.clear();
@@ -113,10 +113,10 @@ impl ResponseReader {
         self.to_head = to_head;
     }
 
-    /// Takes what came.
+    /// Parses the next bytes.
     ///
     /// # Errors
-    /// When it is no answer. The connection is of no more use then.
+    /// When the response is malformed. The connection must then be closed.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ResponseError> {
         let mut rest = bytes;
         loop {
@@ -149,7 +149,7 @@ impl ResponseReader {
         }
     }
 
-    /// The connection ended: whether the answer is whole by that.
+    /// Handles the end of the connection. Returns whether it completes the response.
     pub fn end(&mut self) -> bool {
         if matches!(self.stage, Stage::UntilEnd) {
             self.stage = Stage::Whole;
@@ -157,25 +157,25 @@ impl ResponseReader {
         matches!(self.stage, Stage::Whole)
     }
 
-    /// The head, once it was read.
+    /// The head, after it was parsed.
     #[must_use]
     pub fn head(&self) -> Head {
         self.head
     }
 
-    /// Bytes of the body so far, without what frames chunks.
+    /// Bytes of the body so far, without chunk framing.
     #[must_use]
     pub fn body_bytes(&self) -> u64 {
         self.counted.bytes
     }
 
-    /// The beginning of the body, where it is kept.
+    /// The kept start of the body.
     #[must_use]
     pub fn kept(&self) -> &[u8] {
         &self.counted.kept
     }
 
-    /// Takes a head, also one that comes in pieces; gives what stands behind it.
+    /// Parses a head, which may come in pieces. Returns the bytes behind it.
     fn take_head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], ResponseError> {
         let before = self.held.len();
         let parsed = if before == 0 {
@@ -200,7 +200,7 @@ impl ResponseReader {
             return Err(ResponseError::HeadTooLong);
         }
         self.held.clear();
-        // What a server says in between (100 to 199) is followed by the answer.
+        // An informational response (100 to 199) precedes the final one.
         if head.status >= 200 {
             self.head = head;
             self.stage = self.stage_after(head);
@@ -234,12 +234,12 @@ impl Counted {
     }
 }
 
-/// The first bytes, at most `count`, and the others.
+/// Splits the bytes after at most `count` of them.
 fn split(bytes: &[u8], count: u64) -> (&[u8], &[u8]) {
     bytes.split_at(usize::try_from(count).unwrap_or(usize::MAX).min(bytes.len()))
 }
 
-/// The length of a head and what it says; nothing while it is not whole.
+/// Parses a head and returns its length; `None` while it is incomplete.
 fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, ResponseError> {
     let mut headers = [httparse::EMPTY_HEADER; HEADER_COUNT_MAX];
     let mut response = httparse::Response::new(&mut headers);
@@ -267,7 +267,7 @@ fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), Response
         expected,
         found: String::from_utf8_lossy(value).chars().take(80).collect(),
     };
-    // Lengths first: comparing them is all that most headers cost.
+    // The comparison of lengths rejects most headers early.
     match name.len() {
         14 if name.eq_ignore_ascii_case("content-length") => {
             let digits = text();
@@ -301,7 +301,7 @@ fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), Response
 mod tests {
     use super::*;
 
-    /// Reads an answer that comes in pieces of `size` bytes: status, body bytes, what was kept, bytes taken.
+    /// Parses a response in pieces of `size` bytes: status, body bytes, kept bytes, consumed bytes.
     fn read(bytes: &[u8], size: usize) -> Result<(u16, u64, Vec<u8>, usize), String> {
         let mut reader = ResponseReader::new(Keep::Every(1_000));
         reader.begin(false);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_where_it_says_whatever_pieces_it_comes_in() {
+    fn reads_responses_in_pieces_of_any_size() {
         check("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello");
         check("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", 404, "");
         check("HTTP/1.1 204 No Content\r\n\r\n", 204, "");
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_an_answer_are_not_taken() {
+    fn leaves_bytes_behind_response() {
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP";
         assert_eq!(read(answer, answer.len()), Ok((200, 2, b"{}".to_vec(), answer.len() - 4)));
         let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nX";
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_cut_anywhere_is_not_whole() {
+    fn truncated_response_is_incomplete() {
         for whole in [
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\n\r\n",
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn rejects_malformed_responses() {
         let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "a".repeat(HEAD_SIZE_BYTES_MAX));
         let endless = "HTTP/1.1 200 OK\r\nX: ".to_owned() + &"a".repeat(2 * HEAD_SIZE_BYTES_MAX);
         for wrong in [
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_head_has_no_body() {
+    fn head_response_has_no_body() {
         let mut reader = ResponseReader::new(Keep::Refusals(10));
         reader.begin(true);
         let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n";
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn only_refusals_are_kept_and_only_their_beginning() {
+    fn keeps_start_of_refusals_only() {
         let mut reader = ResponseReader::new(Keep::Refusals(4));
         for (status, kept) in [("200 OK", ""), ("429 Too Many", "0123")] {
             reader.begin(false);

@@ -1,97 +1,97 @@
-//! When the next request is due, and when a run is over.
+//! The schedule of requests, and the end of a run.
 //!
-//! Knows moments as nanoseconds since the run began; knows no clock and no request.
+//! Knows time as nanoseconds since the start of the run. Knows no clock and no request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Requests of the warm-up are numbered from here, so that no number is given twice.
+/// Sequence numbers of the warm-up start here, so that every number is unique.
 const WARM_UP_SEQUENCE: u64 = 1 << 40;
-/// Requests that can be due: more than a day has at the highest rate.
+/// Most requests that can be due: more than a day at the highest rate.
 const DUE_COUNT_MAX: u64 = 1 << 40;
 const NANOS: f64 = 1e9;
 
-/// What a run is asked for. Nanoseconds count from its beginning.
+/// The plan of a run. Times are nanoseconds since its start.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Requests a second of an open loop; without it the loop is closed.
+    /// Requests a second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
-    /// When requests begin to count.
+    /// End of the warm-up.
     pub warm_until: u64,
-    /// When the last request may begin.
+    /// Latest start of a request.
     pub until: Option<u64>,
-    /// How many requests count at most.
+    /// Most counted requests.
     pub requests: Option<u64>,
     /// Threads that share the run.
     pub threads: u64,
 }
 
-/// What the threads of a run share.
+/// State that the threads of a run share.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Requests of the warm-up that were begun.
+    /// Started requests of the warm-up.
     warm: AtomicU64,
-    /// Requests that count and were begun.
+    /// Started counted requests.
     begun: AtomicU64,
-    /// Requests that count and have ended, well or not.
+    /// Completed counted requests, good or failed.
     pub ended: AtomicU64,
-    /// Set from outside: begin nothing more.
+    /// Set by the caller to stop the run.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Shared {
-    /// Nothing begun; `stop` ends the run.
+    /// Counters of a new run, which `stop` ends.
     #[must_use]
     pub fn new(stop: Arc<AtomicBool>) -> Shared {
         Shared { stop, ..Shared::default() }
     }
 }
 
-/// Leave to send one request.
+/// Permission to send one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticket {
-    /// Number among the requests that count, or among those of the warm-up.
+    /// Number among the counted requests, or among those of the warm-up.
     pub index: u64,
-    /// A number that no other request of the run has.
+    /// Sequence number, unique in the run.
     pub sequence: u64,
-    /// Whether it counts.
+    /// Whether the request is counted.
     pub measured: bool,
-    /// When it should begin.
+    /// Intended start.
     pub intended: u64,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Send this.
+    /// Send a request now.
     Now(Ticket),
-    /// Wait until then.
+    /// Wait until this time.
     At(u64),
-    /// Send nothing more.
+    /// The run is over.
     Over,
 }
 
-/// Hands out the tickets of one thread.
+/// Issues the tickets of one thread.
 #[derive(Debug)]
 pub struct Tickets {
     plan: Plan,
     shared: Arc<Shared>,
     thread: u64,
-    /// Open loop: how many tickets of the warm-up, and of what counts, this thread has given.
+    /// Open loop: tickets that this thread has issued, for the warm-up and for counted requests.
     warm_given: u64,
     given: u64,
     over: bool,
 }
 
 impl Tickets {
-    /// The tickets of thread `thread` of `plan.threads`.
+    /// Tickets for thread `thread` of `plan.threads`.
     #[must_use]
     pub fn new(plan: Plan, shared: Arc<Shared>, thread: u64) -> Tickets {
         Tickets { plan, shared, thread, warm_given: 0, given: 0, over: false }
     }
 
-    /// What is due at `now`.
+    /// Returns the action due at `now`.
     pub fn next(&mut self, now: u64) -> Next {
         if self.over || self.shared.stop.load(Ordering::Relaxed) {
             return Next::Over;
@@ -104,7 +104,7 @@ impl Tickets {
         next
     }
 
-    /// How many requests of an open loop were due before `now` and the end of the run, and were not begun.
+    /// Requests of an open loop that were due before `now` and the end of the run, but not started.
     #[must_use]
     pub fn unsent(&self, now: u64) -> u64 {
         let Some(rate) = self.plan.rate else { return 0 };
@@ -113,7 +113,7 @@ impl Tickets {
             let index = self.index(given);
             self.plan.requests.is_none_or(|most| index < most) && self.intended(index, rate) < end
         };
-        // Tickets are due in their order, so the first that is not due is found by halving.
+        // Tickets are due in order, so a binary search finds the first that is not due.
         let (mut low, mut high) = (self.given, self.given.saturating_add(DUE_COUNT_MAX));
         while low < high {
             let middle = low.midpoint(high);
@@ -139,11 +139,11 @@ impl Tickets {
         Next::Now(Ticket { index, sequence: index, measured, intended: now })
     }
 
-    /// The schedule is fixed before the run: a slow answer shifts no later request.
+    /// The schedule is fixed before the run: a slow response delays no later request.
     fn next_open(&mut self, now: u64, rate: f64) -> Next {
         let warm_index = self.index(self.warm_given);
         let warm_intended = nanos_of_seconds(warm_index as f64 / rate);
-        // What the warm-up could not send in its time is left out, or it would delay what counts.
+        // Unsent warm-up requests are skipped, because they would delay counted ones.
         if now < self.plan.warm_until && warm_intended < self.plan.warm_until {
             if warm_intended > now {
                 return Next::At(warm_intended);
@@ -171,7 +171,7 @@ impl Tickets {
         Next::Now(Ticket { index, sequence: index, measured: true, intended })
     }
 
-    /// The threads take turns, so that together they keep one schedule.
+    /// The threads interleave, so that together they keep one schedule.
     fn index(&self, given: u64) -> u64 {
         given.saturating_mul(self.plan.threads).saturating_add(self.thread)
     }
@@ -190,7 +190,7 @@ fn nanos_of_seconds(seconds: f64) -> u64 {
     (seconds * NANOS) as u64
 }
 
-/// Nanoseconds of a time; those of 584 years at most.
+/// Nanoseconds of a duration, at most 584 years.
 pub(in crate::loadgen) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -203,7 +203,7 @@ mod tests {
         Plan { rate, warm_until: 1_000, until, requests, threads }
     }
 
-    /// All that a thread is given when it asks at these moments.
+    /// All tickets that a thread receives at these times.
     fn given(tickets: &mut Tickets, moments: impl IntoIterator<Item = u64>) -> Vec<(bool, u64, u64)> {
         let mut given = Vec::new();
         for now in moments {
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_sends_at_once_until_it_is_over() {
+    fn closed_loop_sends_until_end() {
         let mut tickets = Tickets::new(plan(None, Some(3_000), None, 1), Arc::default(), 0);
         let found = given(&mut tickets, [0, 500, 1_000, 2_999, 3_000, 0]);
         assert_eq!(found, [(false, 0, 0), (false, 1, 500), (true, 0, 1_000), (true, 1, 2_999)]);
     }
 
     #[test]
-    fn the_requests_that_count_are_shared_between_threads() {
+    fn threads_share_measured_requests() {
         let shared = Arc::new(Shared::default());
         let mut threads = [0, 1].map(|t| Tickets::new(plan(None, None, Some(5), 2), Arc::clone(&shared), t));
         let mut indices = Vec::new();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_loop_keeps_its_schedule_whatever_the_delay() {
+    fn open_loop_keeps_schedule_after_delay() {
         // One request every 200 ns, asked for late: all that is due comes at once, with the moments it was due at.
         let mut tickets = Tickets::new(plan(Some(5e6), Some(2_000), None, 1), Arc::default(), 0);
         assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_take_turns_in_one_schedule() {
+    fn threads_interleave_one_schedule() {
         let shared = Arc::new(Shared::default());
         let mut indices = Vec::new();
         for thread in 0..3 {
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_begins_after_a_stop() {
+    fn starts_nothing_after_stop() {
         let shared = Arc::new(Shared::default());
         let mut tickets = Tickets::new(plan(None, None, None, 1), Arc::clone(&shared), 0);
         shared.stop.store(true, Ordering::Relaxed);

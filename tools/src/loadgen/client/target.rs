@@ -1,30 +1,30 @@
-//! Where requests go: an address, what `Host` says, and a path before all paths. Knows no request.
+//! The target server: its address, the value of `Host`, and a path prefix. Knows no request.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long an address may take to be tried before the run.
+/// Timeout of a test connection before the run.
 const TRY_WAIT: Duration = Duration::from_secs(2);
 
-/// A server.
+/// The target server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// What was typed.
+    /// The URL as given.
     pub url: String,
-    /// Host and port as `Host` has them.
+    /// Host and port, for the `Host` header.
     pub host: String,
-    /// What stands before every path; empty, or begins with `/` and does not end with one.
+    /// The prefix of every path: empty, or with a leading `/` and without a trailing one.
     pub prefix: String,
-    /// Where to connect.
+    /// The address to connect to.
     pub address: SocketAddr,
 }
 
 impl Target {
-    /// Reads `http://HOST[:PORT][/PREFIX]` and looks the host up. Of several addresses the first is taken that
-    /// accepts a connection.
+    /// Parses `http://HOST[:PORT][/PREFIX]` and resolves the host. Of several addresses, the first one that accepts a
+    /// connection is used.
     ///
     /// # Errors
-    /// What a URL looks like, or why the host has no address.
+    /// When the URL is invalid or the host has no address.
     pub fn resolve(url: &str) -> Result<Target, String> {
         let rest = url.strip_prefix("http://").ok_or_else(|| {
             format!("`{url}`: expected http://HOST:PORT; TLS is measured at the proxy that ends it")
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_a_host_a_port_and_a_prefix() {
+    fn parses_host_port_and_prefix() {
         let target = Target::resolve("http://127.0.0.1:8080").unwrap();
         assert_eq!((target.host.as_str(), target.prefix.as_str()), ("127.0.0.1:8080", ""));
         assert_eq!(target.address.to_string(), "127.0.0.1:8080");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_a_server_is_refused() {
+    fn rejects_invalid_urls() {
         for wrong in [
             "https://x",
             "127.0.0.1:80",

@@ -1,6 +1,6 @@
-//! One thread of a run: hands requests to its connections as they fall due, and counts what comes of them.
+//! A worker thread: sends requests over its connections when they are due, and counts the results.
 //!
-//! Knows neither what a request says nor how bytes are framed.
+//! Knows no contents and no framing of requests.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,15 +15,15 @@ use crate::loadgen::random::Random;
 use crate::loadgen::requests::mix::Mix;
 use crate::loadgen::results::tally::{FailureKind, Tally};
 
-/// Bytes that are read at one time.
+/// Size of the read buffer, bytes.
 pub(in crate::loadgen) const READ_BYTES: usize = 256 * 1024;
-/// How long a connection rests that could not be opened.
+/// Delay before a failed connect is retried.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
-/// Connections in a row that could not be opened, after which no more are tried.
+/// Consecutive failed connects after which a connection is abandoned.
 const CONNECT_FAILURE_COUNT_MAX: u32 = 50;
-/// How often it is looked for requests that take too long and for the end of the run.
+/// Interval of the checks for timeouts and for the end of the run.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// The seed of the warm-up differs from that of what counts, and is as fixed.
+/// Changes the seed for the warm-up, so that it draws other numbers.
 const WARM_UP_SEED: u64 = 0x6d65_7263_6174_6f00;
 
 /// A thread and its connections.
@@ -36,32 +36,32 @@ pub(in crate::loadgen) struct Worker {
     pub(in crate::loadgen) timeout: Duration,
     connections: Vec<WorkerConnection>,
     idle: VecDeque<usize>,
-    /// Connections that rest, and until when, in that order.
+    /// Connections that wait for a retry, by its time.
     resting: VecDeque<(u64, usize)>,
-    /// The moment to which the timer is set.
+    /// The time to which the timer is set.
     armed: u64,
     busy: usize,
     gone: usize,
     result: WorkerResult,
 }
 
-/// A connection and how often in a row it could not be opened.
+/// A connection and its number of consecutive failed connects.
 struct WorkerConnection {
     connection: Connection,
     connect_failures: u32,
 }
 
-/// What a thread found.
+/// The results of a thread.
 pub(in crate::loadgen) struct WorkerResult {
-    /// By work.
+    /// Counts by work.
     pub(in crate::loadgen) tallies: Vec<Tally>,
-    /// Requests that were due and were never sent.
+    /// Requests that were due but never sent.
     pub(in crate::loadgen) unsent: u64,
-    /// Connections that were opened.
+    /// Opened connections.
     pub(in crate::loadgen) opened: u64,
-    /// Connections that could not be opened again and again, until they were given up.
+    /// Abandoned connections.
     pub(in crate::loadgen) gone: usize,
-    /// When the last request that counts ended, in nanoseconds since the beginning.
+    /// End of the last counted request, nanoseconds since the start.
     pub(in crate::loadgen) last_end: u64,
 }
 
@@ -96,7 +96,7 @@ impl Worker {
         })
     }
 
-    /// Runs to the end.
+    /// Runs until the schedule ends.
     pub(in crate::loadgen) fn run(mut self) -> io::Result<WorkerResult> {
         let mut events = Poller::events();
         let mut next_check = 0;
@@ -122,7 +122,7 @@ impl Worker {
         Ok(self.result)
     }
 
-    /// Sets the timer to the next request of an open loop, where a connection is free for it.
+    /// Sets the timer for the next request of an open loop, if a connection is idle.
     fn arm_timer(&mut self, due: Next) -> io::Result<()> {
         let Next::At(moment) = due else { return Ok(()) };
         let wait = moment.saturating_sub(self.context.now());
@@ -133,7 +133,7 @@ impl Worker {
         self.context.poller.wake_after(Duration::from_nanos(wait))
     }
 
-    /// Gives what is due to connections that have nothing to do; what to do next.
+    /// Sends due requests over idle connections. Returns the next action.
     fn dispatch(&mut self) -> Next {
         while let Some(&token) = self.idle.front() {
             let ticket = match self.tickets.next(self.context.now()) {
@@ -149,7 +149,7 @@ impl Worker {
             let outcome = slot.connection.begin(work, ticket, &mut random, &mut self.context);
             self.record_outcome(token, outcome);
         }
-        // All are at work: the first that is done asks again.
+        // No connection is idle: the next completed request dispatches again.
         Next::At(u64::MAX)
     }
 
@@ -168,7 +168,7 @@ impl Worker {
         }
     }
 
-    /// Ends what takes too long, and wakes what has rested.
+    /// Fails requests after their timeout, and retries connections after their delay.
     fn check(&mut self, now: u64) {
         while let Some((_, token)) = self.resting.front().copied().filter(|(until, _)| *until <= now) {
             self.resting.pop_front();

@@ -1,8 +1,8 @@
-//! Which works a run consists of and how often each is asked for. Knows no request.
+//! The mix of a run: which works it sends, and their weights. Knows no request.
 
 use crate::loadgen::random::Random;
 
-/// Works of one run, after every depth has become a work of its own.
+/// Most works of a run, where each depth counts as a work.
 pub const WORK_COUNT_MAX: usize = 64;
 /// Largest weight of a work.
 pub const WEIGHT_MAX: u64 = 1_000_000;
@@ -12,16 +12,16 @@ pub const WEIGHT_MAX: u64 = 1_000_000;
 pub struct MixItem {
     /// The work.
     pub name: String,
-    /// The one depth that is meant; without it all depths of the run.
+    /// Only this depth; by default, all depths of the run.
     pub depth: Option<u64>,
-    /// How often, compared with the others.
+    /// The weight, relative to the other works.
     pub weight: u64,
 }
 
-/// Reads `w1=8,w4=2,w2k@100000`.
+/// Parses a mix like `w1=8,w4=2,w2k@100000`.
 ///
 /// # Errors
-/// What a mix looks like.
+/// When the text is not a mix.
 pub fn parse(text: &str) -> Result<Vec<MixItem>, String> {
     let items: Vec<MixItem> = text.split(',').map(|item| parse_one(item.trim())).collect::<Result<_, _>>()?;
     if items.len() > WORK_COUNT_MAX {
@@ -47,12 +47,12 @@ fn parse_one(item: &str) -> Result<MixItem, String> {
 /// Draws works by their weights.
 #[derive(Debug, Clone)]
 pub struct Mix {
-    /// For each work, the sum of the weights up to and with it.
+    /// The cumulative weight of each work.
     upto: Vec<u64>,
 }
 
 impl Mix {
-    /// Works with these weights, in this order.
+    /// A mix of works with these weights.
     #[must_use]
     pub fn new(weights: impl IntoIterator<Item = u64>) -> Mix {
         let upto = weights.into_iter().scan(0_u64, |sum, weight| {
@@ -62,7 +62,7 @@ impl Mix {
         Mix { upto: upto.collect() }
     }
 
-    /// The number of a work.
+    /// Draws the number of a work.
     pub fn draw(&self, random: &mut Random) -> usize {
         let all = self.upto.last().copied().unwrap_or_default();
         if self.upto.len() < 2 {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mix_is_read_item_by_item() {
+    fn parses_mix_items() {
         let item = |name: &str, depth, weight| MixItem { name: name.into(), depth, weight };
         assert_eq!(
             parse("w1=8, w4,w2k@100=3"),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn works_are_drawn_as_often_as_their_weights_say() {
+    fn draws_works_by_weight() {
         let mix = Mix::new([8, 2, 1]);
         let mut drawn = [0_u32; 3];
         for index in 0..11_000 {

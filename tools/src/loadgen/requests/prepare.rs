@@ -1,5 +1,5 @@
-//! Makes requests of works: asks the server for cursors and lists of values, fills in the bindings, and lays out
-//! the bytes. Knows nothing of how requests are sent during the run.
+//! Prepares the requests of a run: fetches cursors and lists of values from the server, binds the templates, and
+//! encodes requests. Knows no schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read, Write};
@@ -19,27 +19,27 @@ use crate::loadgen::requests::work_file::{
 };
 use crate::loadgen::results::tally::one_line_text;
 
-/// Largest response that is read for cursors and values.
+/// Largest response with cursors or values, bytes.
 pub const RESPONSE_SIZE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Values that are kept of a list.
+/// Most values of a list.
 pub const VALUE_COUNT_MAX: usize = 10_000;
-/// Bytes of a refusal that are one_line_text.
+/// Bytes of a refusal in an error message.
 const SHOWN_BYTES_MAX: usize = 300;
 const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_VERSION"));
 const READ_BYTES: usize = 64 * 1024;
 
-/// A work of a run, ready to be sent.
+/// A work whose requests are ready to send.
 #[derive(Debug, Clone)]
 pub struct PreparedWork {
     /// Its name, with `@DEPTH` where it has one.
     pub name: String,
     /// The name of the work without the depth.
     pub work: String,
-    /// How many rows lie before its page.
+    /// Rows before its page.
     pub depth: Option<u64>,
     /// Weight in the mix.
     pub weight: u64,
-    /// Whether its answers have no body.
+    /// Whether its responses have no body.
     pub to_head: bool,
     expect: Vec<u16>,
     request_bytes: RequestBytes,
@@ -54,13 +54,13 @@ enum RequestBytes {
 }
 
 impl PreparedWork {
-    /// Whether a status is a good one.
+    /// Whether a status counts as success.
     #[must_use]
     pub fn expects(&self, status: u16) -> bool {
         if self.expect.is_empty() { (200..300).contains(&status) } else { self.expect.contains(&status) }
     }
 
-    /// The bytes of every request, where they are the same.
+    /// The bytes of all requests, if they are equal.
     #[must_use]
     pub fn fixed(&self) -> Option<&[u8]> {
         match &self.request_bytes {
@@ -69,7 +69,7 @@ impl PreparedWork {
         }
     }
 
-    /// Writes one request into `out`, over what was there. `room` is room to work in.
+    /// Encodes one request into `out`, replacing its contents. `room` is a scratch buffer.
     pub fn render(&self, random: &mut Random, sequence: u64, room: &mut Vec<u8>, out: &mut Vec<u8>) {
         out.clear();
         room.clear();
@@ -77,26 +77,26 @@ impl PreparedWork {
     }
 }
 
-/// Prepares the works that were wished for.
+/// Prepares the works of a mix.
 #[derive(Debug)]
 pub struct Preparer<'a> {
-    /// The file.
+    /// The work file.
     pub work_file: &'a WorkFile,
-    /// Where to.
+    /// The target server.
     pub target: &'a Target,
-    /// The key of every request.
+    /// The API key of every request.
     pub key: Option<&'a str>,
-    /// Where works with a depth are measured.
+    /// Depths of works that have them.
     pub depths: &'a [u64],
     /// How long one response may take.
     pub timeout: Duration,
 }
 
 impl Preparer<'_> {
-    /// All works of the run.
+    /// Prepares all works of the mix.
     ///
     /// # Errors
-    /// When a work is not in the file, a text cannot be put together, or the server does not give what is needed.
+    /// When a work is unknown, a template cannot be bound, or the server returns no cursor or values.
     pub fn prepare(&self, items: &[MixItem]) -> Result<Vec<PreparedWork>, Failure> {
         let works = self.works(items)?;
         let mut bindings = Bindings { parameters: self.work_file.parameters.clone(), ..Bindings::default() };
@@ -112,7 +112,7 @@ impl Preparer<'_> {
             .flat_map(Template::lists)
             .collect();
         for name in wanted {
-            // A list that the file does not have is named by the text that wants it.
+            // A missing list is reported by the template that uses it.
             if let Some(source) = self.work_file.lists.get(name) {
                 let list = self.list(name, source, &bindings)?;
                 bindings.lists.insert(name.to_owned(), list);
@@ -158,7 +158,7 @@ impl Preparer<'_> {
                 "--work: {count} works with their depths, at most {WORK_COUNT_MAX} are run together"
             )));
         }
-        // A work's weight is divided among its depths; in whole numbers, that is all others multiplied.
+        // A work's weight is divided among its depths. To keep whole numbers, all weights are multiplied first.
         let shares: BTreeSet<u64> = works.iter().map(|work_at_depth| work_at_depth.share).collect();
         let product: u64 = shares.iter().product();
         for work_at_depth in &mut works {
@@ -166,7 +166,7 @@ impl Preparer<'_> {
         }
         let mut names = BTreeSet::new();
         match works.iter().find(|work_at_depth| !names.insert(work_at_depth.name())) {
-            Some(twice) => Err(Failure::Usage(format!("--work: `{}` stands there twice", twice.name()))),
+            Some(twice) => Err(Failure::Usage(format!("--work: `{}` is listed twice", twice.name()))),
             None => Ok(works),
         }
     }
@@ -310,14 +310,14 @@ impl Preparer<'_> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!("no whole response within {:?}", self.timeout));
+                return Err(format!("no complete response within {:?}", self.timeout));
             }
             stream.set_read_timeout(Some(left)).map_err(text)?;
             let count = match stream.read(&mut buffer) {
                 Ok(0) if reader.end() => break,
                 Ok(0) => return Err("the connection ended within the response".to_owned()),
                 Ok(count) => count,
-                // The time that is left is looked at anew.
+                // The remaining time is computed again.
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                     continue;
                 }
@@ -367,7 +367,7 @@ struct WorkAtDepth<'a> {
     work: &'a Work,
     depth: Option<u64>,
     weight: u64,
-    /// Among how many depths the weight is divided.
+    /// Number of depths that share the weight.
     share: u64,
 }
 
@@ -378,7 +378,7 @@ impl WorkAtDepth<'_> {
     }
 }
 
-/// What an operator can do about a status.
+/// The remedy for a status.
 #[must_use]
 pub fn remedy_for(status: u16) -> &'static str {
     match status {
@@ -393,7 +393,7 @@ pub fn remedy_for(status: u16) -> &'static str {
     }
 }
 
-/// What stands at a pointer (RFC 6901) of a JSON text, as it is written there.
+/// The JSON text at a JSON pointer (RFC 6901).
 fn json_pointer<'a>(text: &'a str, pointer: &str) -> Option<&'a RawValue> {
     let mut value: &RawValue = serde_json::from_str(text).ok()?;
     for token in pointer.split('/').skip(1) {
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_work_is_laid_out_once() {
+    fn encodes_fixed_work_once() {
         let works = prepared(BUILT_IN, "w1").unwrap();
         let expected = "POST /at/api/v1/datasets/tpch-lineitem/query HTTP/1.1\r\nHost: 127.0.0.1:1\r\n";
         let found = std::str::from_utf8(works[0].fixed().unwrap()).unwrap();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_varying_work_has_the_length_of_its_body() {
+    fn varying_work_has_content_length() {
         let text = "[[work]]\nname = \"a\"\nmethod = \"PUT\"\npath = \"/{sequence}\"\nbody = '{\"a\":{sequence}}'\n[work.headers]\nContent-Type = \"text/x\"";
         let works = prepared(text, "a").unwrap();
         assert_eq!(works[0].fixed(), None);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weight_of_a_work_is_divided_among_its_depths() {
+    fn divides_weight_among_depths() {
         let named = |mix| -> Vec<(String, u64)> {
             prepared(BUILT_IN, mix).unwrap().into_iter().map(|work| (work.name, work.weight)).collect()
         };
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_that_cannot_be_are_refused() {
+    fn rejects_invalid_mix_items() {
         for (mix, words) in [("w9", ["w9", "w5all"]), ("w1@5", ["w1", "depth"]), ("w1,w1", ["w1", "twice"])] {
             let reason = prepared(BUILT_IN, mix).unwrap_err();
             assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_taken_as_they_are_written() {
+    fn keeps_values_as_written() {
         let text = r#"{"data":{"a/b":[{"x":901.00},{"x":12345678901234567890123}]}}"#;
         let at = |pointer| json_pointer(text, pointer).map(RawValue::get);
         assert_eq!(at("/data/a~1b/0/x"), Some("901.00"));

@@ -1,5 +1,5 @@
-//! Texts with placeholders: what a work file writes, and what becomes of it once everything is known that does not
-//! change from request to request. Knows no HTTP.
+//! Templates with placeholders, as a work file has them. Binding replaces every placeholder that is constant during a
+//! run. Knows no HTTP.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use mercato::http::percent_encode;
 
 use crate::loadgen::random::Random;
 
-/// Placeholders of one text.
+/// Most placeholders of a template.
 pub const PLACEHOLDER_COUNT_MAX: usize = 64;
-/// Choices of one `{pick:…}`.
+/// Most choices of one `{pick:…}`.
 pub const CHOICE_COUNT_MAX: usize = 1_000;
 
-/// A text as a work file has it.
+/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    /// `{name}`: known before the run.
+    /// `{name}`: bound before the run.
     Name(String),
     /// `{random:LOW..HIGH}`, both included.
     Random(i64, i64),
     /// `{pick:A|B}`.
     Pick(Vec<String>),
-    /// `{value:LIST}`: one of a list that the server gave.
+    /// `{value:LIST}`: a value of a list from the server.
     Value(String),
-    /// `{sequence}`: a number that no other request of the run has.
+    /// `{sequence}`: a number, unique in the run.
     Sequence,
 }
 
-/// Where a text goes, which decides how values are written into it.
+/// The part of a request, which decides how values are encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestPart {
     /// A JSON body: values are JSON.
@@ -43,14 +43,14 @@ pub enum RequestPart {
     Header,
 }
 
-/// A value in every form in which it can be written.
+/// A value in all its encodings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     json: String,
     plain: String,
 }
 
-/// A text of which only what differs between requests is still open.
+/// A template after binding. Only placeholders that differ between requests remain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundTemplate(Vec<BoundPart>);
 
@@ -62,29 +62,29 @@ enum BoundPart {
     Sequence,
 }
 
-/// What is known before the run.
+/// The bindings of a run.
 #[derive(Debug, Default, Clone)]
 pub struct Bindings {
-    /// Parameters, written as they are.
+    /// Parameters, written unencoded.
     pub parameters: BTreeMap<String, String>,
     /// Single values, written as their part asks.
     pub values: BTreeMap<String, Value>,
-    /// Lists of which each request takes one.
+    /// Lists of values. Each request uses one value.
     pub lists: BTreeMap<String, Vec<Value>>,
 }
 
-/// What is wrong with a text.
+/// An error in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A placeholder that nothing stands behind.
+    /// An unknown placeholder.
     #[error("`{{{found}}}`, where {expected} was expected")]
     Placeholder {
-        /// What stands between the braces.
+        /// The text between the braces.
         found: String,
-        /// What may stand there.
+        /// The allowed text.
         expected: String,
     },
-    /// More placeholders than are read.
+    /// Too many placeholders.
     #[error("more than {PLACEHOLDER_COUNT_MAX} placeholders")]
     TooMany,
     /// A character that would break the request.
@@ -93,14 +93,14 @@ pub enum TemplateError {
 }
 
 impl Value {
-    /// A value that the server sent, from its JSON text. Texts are unquoted where JSON does not stand.
+    /// A value from its JSON text. Strings lose their quotes outside JSON.
     #[must_use]
     pub fn of_json(json: &str) -> Value {
         let plain = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
         Value { json: json.to_owned(), plain }
     }
 
-    /// No value: `null` in JSON, nothing elsewhere.
+    /// No value: `null` in JSON, an empty text elsewhere.
     #[must_use]
     pub fn none() -> Value {
         Value { json: "null".into(), plain: String::new() }
@@ -120,10 +120,10 @@ impl Value {
 }
 
 impl Template {
-    /// Reads a text. A brace that no lower-case letter follows is a brace.
+    /// Parses a template. A brace without a lower-case letter behind it is literal.
     ///
     /// # Errors
-    /// When a placeholder is not closed, or is none.
+    /// When a placeholder is unclosed or unknown.
     pub fn parse(text: &str) -> Result<Template, TemplateError> {
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
@@ -149,13 +149,13 @@ impl Template {
         if count > PLACEHOLDER_COUNT_MAX { Err(TemplateError::TooMany) } else { Ok(Template(parts)) }
     }
 
-    /// Whether `{name}` stands in it.
+    /// Whether the template contains `{name}`.
     #[must_use]
     pub fn names(&self, name: &str) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Name(found) if found == name))
     }
 
-    /// The lists that it takes values from.
+    /// The lists that the template uses.
     pub fn lists(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Value(list) => Some(list.as_str()),
@@ -209,13 +209,13 @@ impl Bindings {
 }
 
 impl BoundTemplate {
-    /// A text without placeholders.
+    /// A template without placeholders.
     #[must_use]
     pub fn of(text: &str) -> BoundTemplate {
         BoundTemplate(vec![BoundPart::Text(text.to_owned())])
     }
 
-    /// Puts another text behind it.
+    /// Appends another template.
     pub fn append(&mut self, other: BoundTemplate) {
         for piece in other.0 {
             match (self.0.last_mut(), piece) {
@@ -322,14 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn braces_of_json_are_braces() {
+    fn keeps_json_braces() {
         for text in [r#"{"a":{"b":[{}]}}"#, "{", "}", "", "{ rows}", "{1}"] {
             assert_eq!(rendered(text, RequestPart::Body, 0), text);
         }
     }
 
     #[test]
-    fn what_is_known_is_written_as_its_place_asks() {
+    fn encodes_bindings_for_their_position() {
         assert_eq!(
             rendered(r#"{"limit":{rows},"cursor":{cursor}}"#, RequestPart::Body, 0),
             r#"{"limit":10,"cursor":"a+b"}"#
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_stays_inside_what_is_written() {
+    fn random_placeholders_stay_in_range() {
         let (mut numbers, mut picks, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for index in 0..200 {
             numbers.push(rendered("{random:-1..2}", RequestPart::Body, index).parse::<i64>().unwrap());
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_is_refused_and_named() {
+    fn rejects_unknown_placeholders() {
         for wrong in ["{rows", "{random:5..1}", "{random:a..b}", "{dice:6}", "{Rows}x{bad-name}"] {
             assert!(Template::parse(wrong).is_err(), "{wrong}");
         }
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_break_the_lines_of_a_request() {
+    fn rejects_request_splitting() {
         for (text, part) in [
             ("a b", RequestPart::Target),
             ("/\r\nX: y", RequestPart::Target),

@@ -1,6 +1,6 @@
-//! The work file: which requests there are, in words of a dataset. Reads it and holds it to its bounds.
+//! The work file, which defines the requests of a load test. Parses and validates it.
 //!
-//! Knows no connection; what a text means is the template's.
+//! Knows no connection and no template syntax.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,34 +13,34 @@ use crate::loadgen::requests::template::{Template, TemplateError};
 
 /// The works over TPC-H order lines.
 pub const BUILT_IN: &str = include_str!("lineitem.toml");
-/// What the built-in file is called in messages.
+/// Name of the built-in file in messages.
 pub const BUILT_IN_NAME: &str = "built-in works (--print-works)";
 
-/// Largest work file.
+/// Largest work file, bytes.
 pub const FILE_SIZE_BYTES_MAX: u64 = 1024 * 1024;
-/// Works of a file.
+/// Most works of a file.
 pub const FILE_WORK_COUNT_MAX: usize = 256;
-/// Lists, parameters, and headers of one request.
+/// Most lists, parameters, or headers of a request.
 pub const ENTRY_COUNT_MAX: usize = 64;
-/// Depths of a run.
+/// Most depths of a run.
 pub const DEPTH_COUNT_MAX: usize = 16;
-/// Characters of a name.
+/// Most characters of a name.
 pub const NAME_LENGTH_MAX: usize = 32;
-/// Largest body of a request as a file has it.
+/// Largest body template, bytes.
 pub const BODY_SIZE_BYTES_MAX: usize = 256 * 1024;
 
-/// A work file that was read and found to keep its rules.
+/// A valid work file.
 #[derive(Debug, Clone)]
 pub struct WorkFile {
-    /// Where it comes from, for messages.
+    /// Its name in messages.
     pub source: String,
-    /// What is run without `--work`.
+    /// The default of `--work`.
     pub mix: Option<String>,
-    /// Where depths are measured without `--depths`.
+    /// The default of `--depths`.
     pub depths: Vec<u64>,
-    /// Texts that are put in everywhere.
+    /// Parameters of all templates.
     pub parameters: BTreeMap<String, String>,
-    /// Lists that are asked for before the run.
+    /// Lists of values that are fetched before the run.
     pub lists: BTreeMap<String, ListSource>,
     /// The works, in the order of the file.
     pub works: Vec<Work>,
@@ -51,46 +51,46 @@ pub struct WorkFile {
 pub struct Work {
     /// Its name.
     pub name: String,
-    /// What it is, in words.
+    /// Its description.
     pub description: String,
     /// The request.
     pub request: Request,
-    /// Statuses that are good; empty stands for 200 to 299.
+    /// Good statuses; empty means 200 to 299.
     pub expect: Vec<u16>,
-    /// How its cursor is had.
+    /// The request that returns its cursor.
     pub cursor: Option<CursorSource>,
 }
 
-/// A request with placeholders.
+/// A request template.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The method.
     pub method: String,
-    /// The path and what stands behind `?`.
+    /// The path and the query string.
     pub path: Template,
-    /// Headers besides those that every request has.
+    /// Additional headers.
     pub headers: Vec<(String, Template)>,
     /// The body.
     pub body: Option<Template>,
 }
 
-/// A request whose answer holds a cursor.
+/// A request whose response contains a cursor.
 #[derive(Debug, Clone)]
 pub struct CursorSource {
-    /// The request; `{offset}` in it is the depth less one.
+    /// The request. `{offset}` is the depth minus one.
     pub request: Request,
-    /// Where in the answer the cursor stands (RFC 6901).
+    /// JSON pointer to the cursor (RFC 6901).
     pub pointer: String,
 }
 
-/// A request whose answer holds a list of values.
+/// A request whose response contains a list of values.
 #[derive(Debug, Clone)]
 pub struct ListSource {
     /// The request.
     pub request: Request,
-    /// Where in the answer the list of rows stands (RFC 6901).
+    /// JSON pointer to the list of rows (RFC 6901).
     pub rows: String,
-    /// Which field of a row is taken.
+    /// The field of a row that holds the value.
     pub field: String,
 }
 
@@ -148,7 +148,7 @@ struct ListText {
 }
 
 impl Work {
-    /// Whether it is another request at each depth.
+    /// Whether its request depends on the depth.
     #[must_use]
     pub fn has_depth(&self) -> bool {
         self.request.texts().any(|text| text.names("depth") || text.names("cursor"))
@@ -156,16 +156,16 @@ impl Work {
 }
 
 impl Request {
-    /// All its texts.
+    /// All its templates.
     pub fn texts(&self) -> impl Iterator<Item = &Template> {
         std::iter::once(&self.path).chain(self.headers.iter().map(|(_, text)| text)).chain(&self.body)
     }
 }
 
-/// The text of a work file, or of the built-in one.
+/// Reads a work file; without a path, the built-in one.
 ///
 /// # Errors
-/// When the file cannot be read or is too large.
+/// When the file cannot be read, or is too large.
 pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
     let Some(path) = file else { return Ok((BUILT_IN_NAME.to_owned(), BUILT_IN.to_owned())) };
     let source = path.display().to_string();
@@ -184,10 +184,10 @@ pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
     Ok((source, text))
 }
 
-/// Reads a work file.
+/// Parses a work file.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// When the file is invalid; the error names the section.
 pub fn read(source: &str, text: &str) -> Result<WorkFile, Failure> {
     let file: FileText = toml::from_str(text).map_err(|error| {
         let line = error
@@ -222,7 +222,7 @@ pub fn read(source: &str, text: &str) -> Result<WorkFile, Failure> {
 
 const REMEDY: &str = "compare it with `mercato-tools loadgen --print-works`";
 
-/// A refusal that names where in a work file the fault is.
+/// An error in a section of a work file.
 #[must_use]
 pub fn work_file_error(source: &str, section: &str, expected: &str, found: &str, remedy: &str) -> Failure {
     Failure::Refused {
@@ -234,7 +234,7 @@ pub fn work_file_error(source: &str, section: &str, expected: &str, found: &str,
     }
 }
 
-/// Checks the parts of one file.
+/// Validates the sections of a file.
 struct Reader<'a> {
     source: &'a str,
 }
@@ -378,7 +378,7 @@ impl Reader<'_> {
     }
 }
 
-/// A fault in a text of a work file.
+/// An error in a template of a work file.
 #[must_use]
 pub fn template_error(source: &str, section: &str, error: &TemplateError) -> Failure {
     work_file_error(source, section, "a text with placeholders that are known", &error.to_string(), REMEDY)
@@ -389,7 +389,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_built_in_file_keeps_the_rules_and_has_the_works_that_are_talked_of() {
+    fn built_in_file_is_valid() {
         let work_file = read(BUILT_IN_NAME, BUILT_IN).unwrap();
         let names: Vec<&str> = work_file.works.iter().map(|work| work.name.as_str()).collect();
         for name in [
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_named_with_their_place() {
+    fn errors_name_their_section() {
         refused("", &["works", "1 to"]);
         refused("wrok = 1", &["line 1", "wrok"]);
         refused("[[work]]\nname = \"W 1\"\npath = \"/\"", &["W 1", "a-z"]);

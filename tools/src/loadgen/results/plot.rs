@@ -1,4 +1,4 @@
-//! Draws latencies as SVG: by percentile, and by depth. Knows no file and no request.
+//! Plots latency by percentile and by depth, as SVG. Knows no file and no request.
 
 use std::error::Error;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use plotters::prelude::*;
 use crate::loadgen::requests::prepare::PreparedWork;
 use crate::loadgen::results::tally::{Percentiles, Tally, milliseconds};
 
-/// Width and height of a drawing, in pixels.
+/// Width and height of a plot, in pixels.
 const SIZE: (u32, u32) = (1_000, 600);
 /// Points of a line for each nine.
 const POINTS_PER_NINE: u32 = 50;
-/// Nines beyond which no line is drawn: 99.9999 %.
+/// Most nines of the axis: 99.9999 %.
 const NINES_MAX: u32 = 6;
 const CAPTION_FONT: (&str, u32) = ("sans-serif", 22);
 const LABEL_FONT: (&str, u32) = ("sans-serif", 18);
 const MARGIN: u32 = 16;
 const LABEL_AREA: u32 = 56;
 
-/// Why there is no drawing.
+/// Why a plot failed.
 pub type PlotError = Box<dyn Error + Send + Sync>;
 
-/// One line of a drawing.
+/// One curve of a plot.
 #[derive(Debug, Clone, PartialEq)]
 struct Curve {
     name: String,
     points: Vec<(f64, f64)>,
 }
 
-/// Latency by percentile, one line a work, on an axis on which every nine is as far from the next.
+/// Plots latency by percentile, one curve a work. The axis has equal distances between nines.
 ///
 /// # Errors
-/// When there is nothing to draw, or it cannot be drawn.
+/// When there is no data, or drawing fails.
 pub fn by_percentile(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves: Vec<Curve> = works
         .iter()
@@ -58,10 +58,10 @@ pub fn by_percentile(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> 
     })
 }
 
-/// Median and 99th percentile by depth, two lines for each work that has depths.
+/// Plots median and 99th percentile by depth, two curves for each work with depths.
 ///
 /// # Errors
-/// When no work has depths, or it cannot be drawn.
+/// When no work has depths, or drawing fails.
 pub fn by_depth(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Result<String, PlotError> {
     let curves = depth_curves(works, tallies);
     let (_, high) =
@@ -190,13 +190,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_axis_counts_nines() {
+    fn axis_counts_nines() {
         let labels = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 0.5].map(percent);
         assert_eq!(labels, ["0 %", "90 %", "99 %", "99.9 %", "99.99 %", "99.999 %", "99.9999 %", "68.4 %"]);
     }
 
     #[test]
-    fn a_line_rises_from_the_smallest_to_the_largest_time() {
+    fn curve_rises_from_smallest_to_largest_time() {
         let mut tally = Tally::new().unwrap();
         assert_eq!(percentile_points(&tally.latency), []);
         for micros in 1..=1_000_u64 {

@@ -1,25 +1,25 @@
-//! What a process uses of the machine, from /proc. Knows nothing of what it does.
+//! Measures processor time and memory of a process through /proc.
 
 use std::fs;
 
-/// Ticks a second in which /proc counts processor time: the same on every machine that Linux runs on.
+/// Clock ticks a second in /proc, the same on every Linux machine.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// Largest file of /proc that is read.
+/// Largest file read from /proc, bytes.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// What a process used while it was watched.
+/// Resource usage of a process during a run.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessUse {
     /// Processor time, to 0.01 s.
     pub cpu_seconds: f64,
-    /// Most memory that was resident when it was looked, in bytes; mapped files included.
+    /// Largest sample of resident memory with mapped files, bytes.
     pub resident_bytes: u64,
-    /// Most memory that was resident and belongs to no file, in bytes.
+    /// Largest sample of resident memory without files, bytes.
     pub anonymous_bytes: u64,
 }
 
-/// Watches a process.
+/// Monitors a process.
 #[derive(Debug)]
 pub(in crate::loadgen) struct ProcessMonitor {
     process: u32,
@@ -30,32 +30,32 @@ pub(in crate::loadgen) struct ProcessMonitor {
 }
 
 impl ProcessMonitor {
-    /// A watch over a process that there is.
+    /// Monitors a process; `None` if it does not exist.
     pub(in crate::loadgen) fn new(process: u32) -> Option<ProcessMonitor> {
         cpu_seconds(process)?;
         Some(ProcessMonitor { process, began: None, ended: None, resident: 0, anonymous: 0 })
     }
 
-    /// Counts from here.
+    /// Starts the measurement.
     pub(in crate::loadgen) fn begin(&mut self) {
         self.began = cpu_seconds(self.process);
         (self.resident, self.anonymous) = (0, 0);
     }
 
-    /// Looks at the memory.
+    /// Samples the memory.
     pub(in crate::loadgen) fn sample(&mut self) {
         let status = read(self.process, "status").unwrap_or_default();
         self.resident = self.resident.max(kilobytes(&status, "VmRSS:"));
         self.anonymous = self.anonymous.max(kilobytes(&status, "RssAnon:"));
     }
 
-    /// Counts up to here.
+    /// Ends the measurement.
     pub(in crate::loadgen) fn finish(&mut self) {
         self.sample();
         self.ended = cpu_seconds(self.process);
     }
 
-    /// What was used; nothing when the process or the run ended before there was something to count.
+    /// The resource usage; `None` when the process or the run ended before the measurement.
     pub(in crate::loadgen) fn used(&self) -> Option<ProcessUse> {
         let cpu_seconds = self.ended? - self.began?;
         Some(ProcessUse { cpu_seconds, resident_bytes: self.resident, anonymous_bytes: self.anonymous })
@@ -67,7 +67,8 @@ fn cpu_seconds(process: u32) -> Option<f64> {
     ticks(&stat).map(|ticks| ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// User and system time, fields 14 and 15. The name in field 2 may hold anything, so it is counted from its end.
+/// User and system time, fields 14 and 15. Field 2 is a name that may contain spaces, so fields are counted from its
+/// end.
 fn ticks(stat: &str) -> Option<u64> {
     let (_, behind) = stat.rsplit_once(')')?;
     let mut fields = behind.split_ascii_whitespace().skip(11);
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_read_behind_whatever_a_process_is_called() {
+    fn reads_cpu_time_behind_any_process_name() {
         let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 250 50 0 0 20 0 1 0 9 9 9";
         assert_eq!(ticks(stat), Some(300));
         assert_eq!(ticks("7 (a"), None);
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_can_be_watched_and_one_that_is_none_cannot() {
+    fn monitors_existing_processes_only() {
         let mut watch = ProcessMonitor::new(std::process::id()).unwrap();
         assert_eq!(watch.used(), None);
         watch.begin();

@@ -1,4 +1,4 @@
-//! What is told of a run, as data. Knows no layout.
+//! The report of a run, as data. Knows no text layout.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::loadgen::results::process::ProcessUse;
 use crate::loadgen::results::tally::{FailureKind, FailureSample, Percentiles, Tally};
 use crate::loadgen::{Load, Outcome};
 
-/// A whole run.
+/// The report of a run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -17,39 +17,39 @@ pub struct Report {
     /// `closed` or `open`.
     #[serde(rename = "loop")]
     pub kind: &'static str,
-    /// Requests a second that were meant, in an open loop.
+    /// Target rate of an open loop, requests a second.
     pub intended_rate: Option<f64>,
     /// Connections.
     pub connections: usize,
     /// Threads.
     pub threads: usize,
-    /// What chance depended on.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// Seconds before requests counted.
+    /// Seconds of warm-up.
     pub warm_up_seconds: f64,
-    /// Seconds from then to the end of the last request.
+    /// Seconds from the end of the warm-up to the end of the last request.
     pub seconds: f64,
-    /// How the run ended: `complete`, `signal`, or `unreachable` when connections were given up.
+    /// How the run ended: `complete`, `signal`, or `unreachable` when connections were abandoned.
     pub ended: &'static str,
-    /// All works together.
+    /// Totals over all works.
     pub total: WorkSummary,
     /// Each work.
     pub works: Vec<WorkSummary>,
-    /// Requests of an open loop that were due and never sent, because no connection was free until the end.
+    /// Requests of an open loop that were due but never sent, because no connection was free.
     pub unsent: u64,
-    /// Connections that were opened.
+    /// Opened connections.
     pub connections_opened: u64,
-    /// What the server used.
+    /// Resource usage of the server.
     pub server: Option<ServerUse>,
-    /// What this program used.
+    /// Resource usage of this program.
     pub generator: Option<GeneratorUse>,
 }
 
-/// A work, or all of them.
+/// The results of one work, or of all works.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkSummary {
-    /// Name, with `@DEPTH` where there is one; `total` for all.
+    /// Name, with `@DEPTH` for a depth; `total` for all works.
     pub name: String,
     /// The work without the depth.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,26 +57,26 @@ pub struct WorkSummary {
     /// The depth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
-    /// Requests that ended.
+    /// Completed requests, good or failed.
     pub requests: u64,
-    /// Those with a good answer.
+    /// Requests with a good response.
     pub good: u64,
-    /// Those that failed, by kind.
+    /// Failures by kind.
     pub errors: Errors,
     /// The first failure of each kind.
     pub samples: Vec<FailureSample>,
-    /// Good answers a second.
+    /// Good responses a second.
     pub rate_per_second: f64,
-    /// Bytes of the bodies of good answers.
+    /// Body bytes of good responses.
     pub bytes: u64,
-    /// The same a second.
+    /// Body bytes a second.
     pub bytes_per_second: f64,
-    /// From the moment at which a request should have begun to its last byte. In a closed loop that is when its
-    /// connection was free.
+    /// Latency: from the intended start of a request to the last byte of its response. In a closed loop, a request
+    /// should start as soon as its connection is free.
     pub latency_milliseconds: Option<Percentiles>,
-    /// From the first byte sent to the last byte received.
+    /// Service time: from the first byte sent to the last byte received.
     pub service_milliseconds: Option<Percentiles>,
-    /// From the first byte sent to the first byte received.
+    /// Time to first byte: from the first byte sent to the first byte received.
     pub first_byte_milliseconds: Option<Percentiles>,
 }
 
@@ -86,41 +86,41 @@ pub struct WorkSummary {
 pub struct Errors {
     /// All.
     pub total: u64,
-    /// Statuses that are not expected.
+    /// Unexpected statuses.
     pub status: u64,
     /// No connection.
     pub connect: u64,
-    /// No whole answer in time.
+    /// No complete response within the timeout.
     pub timeout: u64,
-    /// Ended within the answer.
+    /// Connection ended inside the response.
     pub cut: u64,
-    /// More bytes than announced.
+    /// More bytes than the response announced.
     pub length: u64,
-    /// No HTTP/1.1.
+    /// Responses that are not HTTP/1.1.
     pub malformed: u64,
 }
 
-/// What the server used.
+/// Resource usage of the server.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerUse {
     /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
-    /// Processor time for each request that ended, in microseconds.
+    /// Processor time a completed request, microseconds.
     pub cpu_micros_per_request: Option<f64>,
 }
 
-/// What this program used.
+/// Resource usage of this program.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GeneratorUse {
     /// Processor time and memory.
     #[serde(flatten)]
     pub used: ProcessUse,
-    /// Processor time for each request that ended, in microseconds.
+    /// Processor time a completed request, microseconds.
     pub cpu_micros_per_request: Option<f64>,
-    /// Share of the processor time that its threads could have had, 0 to 1. Near 1, this program is what is measured.
+    /// Share of the processor time available to its threads, 0 to 1. Near 1, the load generator is the bottleneck.
     pub busy: f64,
 }
 
@@ -128,7 +128,7 @@ impl Report {
     /// The report of a run.
     ///
     /// # Errors
-    /// When tallies cannot be added up.
+    /// When tallies cannot be added.
     pub fn new(
         load: &Load,
         target: &Target,
@@ -175,7 +175,7 @@ impl Report {
         })
     }
 
-    /// One sentence about what failed; nothing when nothing did.
+    /// One sentence about the failures; `None` without failures.
     #[must_use]
     pub fn failure_summary(&self) -> Option<String> {
         if self.total.requests == 0 && self.ended != "signal" {
@@ -237,7 +237,7 @@ impl Errors {
         }
     }
 
-    /// The kinds that occurred, with their counts.
+    /// The kinds of failure that occurred, with counts.
     pub fn present(&self) -> impl Iterator<Item = (FailureKind, u64)> {
         let counts = [self.status, self.connect, self.timeout, self.cut, self.length, self.malformed];
         FailureKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0)

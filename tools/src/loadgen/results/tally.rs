@@ -1,34 +1,34 @@
-//! What came of requests, counted by work: one tally a thread, added up at the end. Knows no socket.
+//! Counts the results of requests by work: one tally a thread, added at the end. Knows no socket.
 
 use hdrhistogram::Histogram;
 
-/// Longest time that is told apart, in nanoseconds: an hour.
+/// Largest value of the histograms, nanoseconds: an hour.
 const TIME_NANOS_MAX: u64 = 3_600_000_000_000;
-/// Decimal digits to which times are kept.
+/// Significant decimal digits of the histograms.
 const TIME_DIGITS: u8 = 3;
-/// Bytes of the first refusal of a kind that are one_line_text.
+/// Bytes of a refusal that a sample keeps.
 pub const SAMPLE_SIZE_BYTES_MAX: usize = 512;
 
-/// How a request can fail.
+/// Kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
-    /// The answer has a status that is not expected.
+    /// The response has an unexpected status.
     Status,
-    /// No connection was had.
+    /// The connection could not be opened.
     Connect,
-    /// No whole answer in time.
+    /// No complete response within the timeout.
     Timeout,
-    /// The connection ended within the answer.
+    /// The connection ended inside the response.
     Cut,
-    /// More bytes came than the answer announced.
+    /// More bytes came than the response announced.
     Length,
-    /// What came is no answer of HTTP/1.1.
+    /// The response is not HTTP/1.1.
     Malformed,
 }
 
 impl FailureKind {
-    /// All kinds, in the order in which they are counted.
+    /// All kinds, in the order of their counters.
     pub const ALL: [FailureKind; 6] = [
         FailureKind::Status,
         FailureKind::Connect,
@@ -58,20 +58,20 @@ impl FailureKind {
 pub struct FailureSample {
     /// How it failed.
     pub kind: FailureKind,
-    /// The status of the answer, where there is one.
+    /// The status of the response, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What `Retry-After` said.
+    /// The value of `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u32>,
-    /// The beginning of the body, or what went wrong.
+    /// The start of the body, or the error.
     pub found: String,
 }
 
-/// How long a good answer took, in nanoseconds.
+/// The times of a good response, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// From the moment at which the request should have begun to the last byte.
+    /// From the intended start to the last byte.
     pub latency: u64,
     /// From the first byte sent to the last byte received.
     pub service: u64,
@@ -79,18 +79,18 @@ pub struct Times {
     pub first_byte: u64,
 }
 
-/// What came of the requests of one work.
+/// The counts of one work.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Good answers.
+    /// Good responses.
     pub good: u64,
     /// Failures, in the order of [`FailureKind::ALL`].
     pub failed: [u64; 6],
-    /// Bytes of the bodies of good answers.
+    /// Body bytes of good responses.
     pub bytes: u64,
-    /// Nanoseconds from the intended beginning.
+    /// Nanoseconds from the intended start.
     pub latency: Histogram<u64>,
-    /// Nanoseconds from the real beginning.
+    /// Nanoseconds from the actual start.
     pub service: Histogram<u64>,
     /// Nanoseconds to the first byte.
     pub first_byte: Histogram<u64>,
@@ -99,10 +99,10 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet.
+    /// An empty tally.
     ///
     /// # Errors
-    /// When the histograms cannot be made.
+    /// When the histograms cannot be created.
     pub fn new() -> Result<Tally, hdrhistogram::CreationError> {
         let empty = || Histogram::new_with_bounds(1, TIME_NANOS_MAX, TIME_DIGITS);
         Ok(Tally {
@@ -116,7 +116,7 @@ impl Tally {
         })
     }
 
-    /// Counts a good answer.
+    /// Counts a good response.
     pub fn succeed(&mut self, bytes: u64, times: Times) {
         self.good += 1;
         self.bytes += bytes;
@@ -125,7 +125,7 @@ impl Tally {
         self.first_byte.saturating_record(times.first_byte.max(1));
     }
 
-    /// Counts a failure. `sample` is asked for the first of a kind only.
+    /// Counts a failure. `sample` is called for the first failure of a kind only.
     pub fn fail(&mut self, kind: FailureKind, sample: impl FnOnce() -> FailureSample) {
         let counts = FailureKind::ALL.iter().zip(&mut self.failed);
         counts.filter(|(one, _)| **one == kind).for_each(|(_, count)| *count += 1);
@@ -140,7 +140,7 @@ impl Tally {
         self.failed.iter().sum()
     }
 
-    /// Adds what another one counted.
+    /// Adds the counts of another tally.
     ///
     /// # Errors
     /// Never in practice: all histograms have the same bounds.
@@ -168,7 +168,7 @@ pub struct Percentiles {
     pub min: f64,
     /// The mean.
     pub mean: f64,
-    /// Half of all are at most this.
+    /// The median.
     pub p50: f64,
     /// 90 % are at most this.
     pub p90: f64,
@@ -181,7 +181,7 @@ pub struct Percentiles {
 }
 
 impl Percentiles {
-    /// Of nanoseconds; nothing when there are none.
+    /// The percentiles of a histogram of nanoseconds; `None` when it is empty.
     #[must_use]
     pub fn of(times: &Histogram<u64>) -> Option<Percentiles> {
         let at = |quantile| milliseconds(times.value_at_quantile(quantile).min(times.max()));
@@ -203,7 +203,7 @@ pub fn milliseconds(nanos: u64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// What is one_line_text of bytes that a server sent: one line.
+/// Formats bytes from a server as one line.
 #[must_use]
 pub fn one_line_text(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -223,10 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_sorted_list() {
+    fn percentiles_match_sorted_list() {
         let mut tally = Tally::new().unwrap();
         assert_eq!(Percentiles::of(&tally.latency), None);
-        // 1 to 10,000 microseconds in an order that is not sorted.
+        // 1 to 10,000 microseconds, unsorted.
         for step in 0..10_000_u64 {
             tally.succeed(3, times((step * 7_919 % 10_000 + 1) * 1_000));
         }
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn tallies_of_threads_add_up() {
+    fn adds_tallies_of_threads() {
         let (mut one, mut other) = (Tally::new().unwrap(), Tally::new().unwrap());
         one.succeed(10, times(1_000_000));
         other.succeed(20, times(3_000_000));
@@ -265,14 +265,14 @@ mod tests {
     }
 
     #[test]
-    fn a_time_beyond_the_last_that_is_told_apart_is_counted_as_that() {
+    fn clamps_times_to_histogram_maximum() {
         let mut tally = Tally::new().unwrap();
         tally.succeed(0, times(u64::MAX));
         near(Percentiles::of(&tally.latency).unwrap().max, 3_600_000.0);
     }
 
     #[test]
-    fn what_a_server_sent_is_shown_in_one_line() {
+    fn formats_server_bytes_in_one_line() {
         assert_eq!(one_line_text(b"{\r\n\"a\":1}\n\x1b[31m\xff"), "{  \"a\":1}  [31m\u{fffd}");
     }
 }

@@ -1,11 +1,11 @@
-//! A run for people: a table of works, then what failed, then what it took. Knows no figure of its own.
+//! Formats a report as text: a table of works, the failures, and the resource usage. Computes no figures.
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::loadgen::results::report::{Report, WorkSummary};
 use crate::loadgen::results::tally::Percentiles;
 
-/// Share of its processor time above which the generator is said to limit what is measured.
+/// Share of its processor time above which the report calls the load generator the bottleneck.
 const BUSY_SHARE: f64 = 0.9;
 
 impl Display for Report {
@@ -145,7 +145,7 @@ fn write_line(out: &mut Formatter<'_>, line: &WorkSummary, open: bool) -> fmt::R
     Ok(())
 }
 
-/// Milliseconds with as many digits as can be told apart.
+/// Formats milliseconds with their significant digits.
 fn significant(milliseconds: f64) -> String {
     match milliseconds {
         few if few < 10.0 => format!("{few:.3}"),
@@ -159,7 +159,7 @@ mod tests {
     use super::significant;
 
     #[test]
-    fn times_are_shown_with_their_leading_digits() {
+    fn formats_times_with_leading_digits() {
         assert_eq!([0.0561, 12.345, 1234.56].map(significant), ["0.056", "12.35", "1234.6"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A server that answers as a test says, right or wrong.
+//! A stub server whose responses a test defines.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,27 +7,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// What becomes of one request.
+/// The response to one request.
 pub struct Answer {
-    /// How long nothing is sent.
+    /// Delay before the response.
     pub delay: Duration,
-    /// What is sent then.
+    /// The bytes to send.
     pub bytes: Vec<u8>,
-    /// Whether the connection ends with that.
+    /// Whether the connection closes afterwards.
     pub then_close: bool,
 }
 
-/// A good answer.
+/// A good response.
 pub fn ok() -> Answer {
     let bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".to_vec();
     Answer { delay: Duration::ZERO, bytes, then_close: false }
 }
 
-/// The server; it ends with the process.
+/// The stub server, which ends with the process.
 pub struct Stub(String);
 
 impl Stub {
-    /// Starts one that asks `answer` for every request, which are numbered over all connections.
+    /// Starts a server that calls `answer` for every request. Requests are numbered across all connections.
     pub fn start(answer: impl Fn(u64) -> Answer + Send + Sync + 'static) -> Stub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -41,7 +41,7 @@ impl Stub {
         Stub(url)
     }
 
-    /// An address at which nobody listens.
+    /// An address without a listener.
     pub fn dead() -> Stub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Stub(format!("http://{}", listener.local_addr().unwrap()))

@@ -1,5 +1,5 @@
-//! Every Arrow type that arrow-rs writes into Parquet, with random values, encodings and compressions, read back
-//! value by value. The expected texts are made by other means than the converter's.
+//! Round trips of every Arrow type that arrow-rs writes to Parquet, with random values, encodings and compressions. The
+//! expected texts come from code that is independent of the converter.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use proptest::prelude::*;
 
-use crate::{files, read_back};
+use crate::convert::{files, read_back};
 
-/// Seconds of the years 1 to 9999, but for the last day, which jiff keeps free.
+/// Seconds of the years 1 to 9999, without the last day, which jiff reserves.
 const SECONDS: std::ops::Range<i64> = -62_135_596_800..253_402_207_200;
 
 /// A column to write and the JSON text of each of its values.
@@ -63,7 +63,7 @@ fn single(value: f32) -> String {
     if value.is_finite() { serde_json::to_string(&value).unwrap() } else { "null".into() }
 }
 
-/// The fewest digits that the crate `half` reads back as the same.
+/// The shortest text that the crate `half` reads back unchanged.
 fn shortest_half(value: half::f16) -> String {
     if !value.is_finite() {
         return "null".into();
@@ -353,7 +353,7 @@ fn seeds() -> impl Strategy<Value = Vec<(Option<i64>, Option<String>)>> {
     )
 }
 
-/// The same JSON text, or the same double.
+/// Whether two JSON texts are equal, as text or as doubles.
 fn same(name: &str, found: &str, expected: &str) -> bool {
     found == expected
         || (name.starts_with("float") && found.parse::<f64>().ok() == expected.parse::<f64>().ok())
@@ -363,7 +363,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_type_comes_back_value_by_value(rows in seeds(), properties in properties()) {
+    fn round_trips_every_type(rows in seeds(), properties in properties()) {
         let (seeds, words): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
         let mut cases = numbers(&seeds);
         cases.extend(datetimes(&seeds));

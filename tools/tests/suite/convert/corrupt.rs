@@ -1,4 +1,4 @@
-//! Damaged and hostile files: an answer or an error, never a panic, and nothing left behind.
+//! Damaged and hostile files: a result or an error, never a panic, and no files left behind.
 
 use std::fs;
 use std::path::Path;
@@ -6,9 +6,9 @@ use std::path::Path;
 use mercato_format::Table;
 use mercato_tools::convert::{Conversion, convert};
 
-use crate::files;
+use crate::convert::files;
 
-/// Converts `bytes`; whatever comes of it, only a sound store file may be left.
+/// Converts `bytes`. Only a valid store file may remain.
 fn check(folder: &Path, what: &str, bytes: &[u8]) -> bool {
     let input = folder.join("damaged.parquet");
     let output = folder.join("out.mcol");
@@ -33,7 +33,7 @@ fn check(folder: &Path, what: &str, bytes: &[u8]) -> bool {
     outcome.is_ok()
 }
 
-/// Runs `check` over all positions on two threads; gives the number of conversions that succeeded.
+/// Runs `check` for all positions on two threads, and returns the number of successful conversions.
 fn check_all(positions: usize, damage: impl Fn(usize) -> Vec<u8> + Sync) -> usize {
     let half = |remainder: usize| {
         let damage = &damage;
@@ -56,25 +56,25 @@ fn small_file() -> Vec<u8> {
 }
 
 #[test]
-fn a_file_cut_at_any_length_is_refused() {
+fn rejects_truncated_files() {
     let bytes = small_file();
     assert_eq!(check_all(bytes.len(), |length| bytes[..length].to_vec()), 0);
 }
 
 #[test]
-fn any_byte_turned_over_gives_a_sound_file_or_an_error() {
+fn survives_any_flipped_byte() {
     let bytes = small_file();
     let sound = check_all(bytes.len(), |position| {
         let mut damaged = bytes.clone();
         damaged[position] ^= 0xff;
         damaged
     });
-    // Bytes inside values only change the values; bytes of the footer and of page heads are noticed.
+    // Damage in values changes values only; damage in footer and page headers is detected.
     assert!(sound > 0 && sound < bytes.len(), "{sound} of {}", bytes.len());
 }
 
 #[test]
-fn any_single_bit_of_the_footer_gives_a_sound_file_or_an_error() {
+fn survives_any_flipped_footer_bit() {
     let bytes = small_file();
     let length = u32::from_le_bytes(bytes[bytes.len() - 8..bytes.len() - 4].try_into().unwrap()) as usize;
     let start = bytes.len() - 8 - length;
@@ -86,7 +86,7 @@ fn any_single_bit_of_the_footer_gives_a_sound_file_or_an_error() {
 }
 
 #[test]
-fn a_file_that_is_no_parquet_is_refused() {
+fn rejects_files_that_are_not_parquet() {
     let folder = tempfile::tempdir().unwrap();
     for (what, bytes) in [
         ("empty", b"".to_vec()),
@@ -99,9 +99,9 @@ fn a_file_that_is_no_parquet_is_refused() {
     }
 }
 
-/// A footer whose schema nests groups deeper than any stack would carry.
+/// A footer whose schema would overflow the stack of a recursive parser.
 #[test]
-fn a_schema_of_a_hundred_thousand_levels_is_refused() {
+fn rejects_deeply_nested_schema() {
     let folder = tempfile::tempdir().unwrap();
     let levels = 60_000_u32;
     // Struct FileMetaData: field 1 i32 version 1, field 2 list of structs.
@@ -124,10 +124,10 @@ fn a_schema_of_a_hundred_thousand_levels_is_refused() {
     assert!(!check(folder.path(), "deep schema", &bytes));
 }
 
-/// A page of a few bytes that says that it holds the lengths of 10^15 texts.
+/// A page of a few bytes that claims 10^15 text lengths.
 #[test]
-fn a_page_that_claims_more_lengths_than_values_is_refused() {
+fn rejects_page_with_too_many_lengths() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = include_bytes!("../../../fuzz/seeds/parquet_convert/many-lengths");
+    let bytes = include_bytes!("../../../../fuzz/seeds/parquet_convert/many-lengths");
     assert!(!check(folder.path(), "many lengths", bytes));
 }

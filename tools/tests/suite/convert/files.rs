@@ -1,4 +1,4 @@
-//! Small Parquet files to test with.
+//! Small Parquet files for tests.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn write(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProp
     writer.close().unwrap();
 }
 
-/// A file of a few columns of different kinds in two row groups, without compression so that damage goes deep.
+/// A file of a few columns of different kinds in two row groups, uncompressed, so that damage reaches the decoders.
 pub fn small(folder: &Path) -> PathBuf {
     let path = folder.join("small.parquet");
     let properties = WriterProperties::builder()

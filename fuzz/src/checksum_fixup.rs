@@ -1,5 +1,5 @@
-//! Damage below the checksums: a sound file is changed at chosen places and every checksum is made to fit again, so
-//! that what checks the contents is reached. Knows the layout of FORMAT.md and no query.
+//! Damages a valid file and recomputes all checksums, so that the checks of the contents are reached. Knows the layout
+//! of FORMAT.md and no query.
 
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};
 use mercato_format::layout::{HEADER_SIZE, Header, TRAILER_SIZE};
@@ -7,11 +7,11 @@ use mercato_format::section::{RECORD_SIZE, SectionKind, SectionRecord};
 
 /// Bytes of one change: section, operation, two bytes of offset, four of value.
 const CHANGE_BYTES: usize = 8;
-/// Changes of one input.
+/// Most changes of one input.
 const CHANGES_MAX: usize = 32;
 
-/// Applies the changes that `script` holds to `file` and seals it again.
-pub fn resealed(file: &[u8], script: &[u8]) -> Vec<u8> {
+/// Applies the changes in `script` to `file` and recomputes its checksums.
+pub fn mutate_below_checksums(file: &[u8], script: &[u8]) -> Vec<u8> {
     let mut header = Header::decode(file).expect("the base file is sound");
     let mut bytes = file.to_vec();
     let directory = usize::try_from(header.directory_offset).expect("small");
@@ -32,7 +32,7 @@ pub fn resealed(file: &[u8], script: &[u8]) -> Vec<u8> {
         };
         apply(&mut bytes[place], change[1], offset, value);
     }
-    seal(&mut bytes, header, directory..directory + size);
+    update_checksums(&mut bytes, header, directory..directory + size);
     bytes
 }
 
@@ -53,7 +53,7 @@ fn apply(bytes: &mut [u8], operation: u8, offset: usize, value: [u8; 4]) {
 }
 
 /// Block checksums, section checksums, directory checksum, fingerprint, header and trailer.
-fn seal(bytes: &mut [u8], mut header: Header, directory: std::ops::Range<usize>) {
+fn update_checksums(bytes: &mut [u8], mut header: Header, directory: std::ops::Range<usize>) {
     let count = (directory.end - directory.start) / RECORD_SIZE;
     let record_at = |number: usize| directory.start + number * RECORD_SIZE;
     let decode = |bytes: &[u8], number: usize| {
@@ -62,7 +62,7 @@ fn seal(bytes: &mut [u8], mut header: Header, directory: std::ops::Range<usize>)
     let is_table = |record: &SectionRecord| record.kind == SectionKind::BlockChecksums as u16;
     let table = (0..count).map(|number| decode(bytes, number)).find(is_table);
     let table = table.and_then(|record| place(bytes, &record));
-    // The table of block checksums comes last, because it is a section with a checksum too.
+    // The table of block checksums comes last, because it is itself a section with a checksum.
     for last in [false, true] {
         for number in 0..count {
             let mut record = decode(bytes, number);

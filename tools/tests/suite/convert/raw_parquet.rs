@@ -1,6 +1,6 @@
-//! Parquet files laid by hand, byte by byte, for what no writer would write.
+//! Builds Parquet files byte by byte, for contents that no writer produces.
 
-/// A whole number in Thrift's compact protocol.
+/// An integer in Thrift's compact protocol.
 pub fn number(value: i64) -> Vec<u8> {
     let mut rest = ((value << 1) ^ (value >> 63)).cast_unsigned();
     let mut bytes = Vec::new();
@@ -29,7 +29,7 @@ pub fn page(rows: i64, values: &[u8], unknown: &[u8]) -> Vec<u8> {
     encoded_page(rows, 0, values, unknown)
 }
 
-/// A page of a dictionary, and the length of its header.
+/// A dictionary page, and the length of its header.
 pub fn dictionary_page(entries: i64, values: &[u8]) -> (Vec<u8>, usize) {
     let size = number(values.len() as i64);
     let data = join(&[&[0x15], &number(entries), &[0x15, 0x04, 0x00]]);
@@ -37,16 +37,16 @@ pub fn dictionary_page(entries: i64, values: &[u8]) -> (Vec<u8>, usize) {
     (join(&[&header, values]), header.len())
 }
 
-/// The fields of a file that differ from one to the other.
+/// The variable fields of a file.
 pub struct Chunk {
     pub rows: i64,
-    /// Bytes of the chunk as the footer says.
+    /// Claimed compressed size of the chunk, bytes.
     pub bytes: i64,
-    /// Bytes of the chunk after decompression, as the footer says.
+    /// Claimed uncompressed size of the chunk, bytes.
     pub unfolded: i64,
     pub data_page_offset: i64,
     pub dictionary_page_offset: Option<i64>,
-    /// What follows the last known field of the footer.
+    /// Bytes behind the last known field of the footer.
     pub unknown: Vec<u8>,
     pub created_by: &'static str,
     /// Schema elements behind the leaf.
@@ -73,7 +73,7 @@ pub fn file(pages: &[u8], chunk: &Chunk) -> Vec<u8> {
     file_with_leaf(pages, chunk, &[0x15, 0x04, 0x25, 0x00, 0x18, 0x01, b'a', 0x00])
 }
 
-/// A file of one column, whose schema element is given.
+/// A file of one column with the given schema element.
 pub fn file_with_leaf(pages: &[u8], chunk: &Chunk, leaf: &[u8]) -> Vec<u8> {
     let (rows, bytes) = (number(chunk.rows), number(chunk.bytes));
     let dictionary = chunk.dictionary_page_offset.map(|offset| join(&[&[0x26], &number(offset)]));

@@ -1,4 +1,4 @@
-//! Types whose names are long: lists of wide structs, deep structs, maps of structs. The name is cut, never the type.
+//! Types with long names: lists of wide structs, deep structs, maps of structs. Only the name is truncated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use mercato_format::limits::NAME_BYTES_MAX;
 use parquet::file::properties::WriterProperties;
 
 use crate::cli::refused;
-use crate::files;
-use crate::read_back::{converted, refusal};
+use crate::convert::files;
+use crate::convert::read_back::{converted, refusal};
 
 /// A struct of `width` texts of one row, whose fields have long names.
 fn wide(width: usize) -> ArrayRef {
@@ -40,7 +40,7 @@ fn map_to(value: ArrayRef) -> ArrayRef {
     Arc::new(MapArray::new(field, OffsetBuffer::from_lengths([1]), entries, None, false))
 }
 
-/// Twenty structs in each other, below a list.
+/// Twenty nested structs below a list.
 fn deep() -> ArrayRef {
     let mut inner: ArrayRef = Arc::new(Int32Array::from(vec![7]));
     for level in 0..20 {
@@ -65,7 +65,7 @@ fn check(name: &str, column: ArrayRef, part: &str) {
 }
 
 #[test]
-fn a_type_with_a_long_name_is_carried_and_its_name_is_cut() {
+fn truncates_long_type_names() {
     check("wide", list_of(wide(30)), "a_field_with_a_long_name_of_number_029");
     check("deep", deep(), "level_00_of_a_type");
     check("map", map_to(wide(40)), "value 39");
@@ -79,7 +79,7 @@ fn write_long_name(folder: &Path, name: &str) {
 }
 
 #[test]
-fn a_column_name_that_is_too_long_is_refused_with_file_and_column() {
+fn rejects_too_long_column_name() {
     let folder = tempfile::tempdir().unwrap();
     let name = "n".repeat(NAME_BYTES_MAX + 1);
     write_long_name(folder.path(), &name);
@@ -94,7 +94,7 @@ fn a_column_name_that_is_too_long_is_refused_with_file_and_column() {
 }
 
 #[test]
-fn a_column_name_of_the_longest_length_is_carried() {
+fn accepts_longest_column_name() {
     let folder = tempfile::tempdir().unwrap();
     let name = "n".repeat(NAME_BYTES_MAX);
     write_long_name(folder.path(), &name);

@@ -1,4 +1,4 @@
-//! Types that only a hand-laid Parquet schema has: INT96, INTERVAL, UUID, ENUM, JSON, BSON, and what is refused.
+//! Parquet types that need a hand-made schema: INT96, INTERVAL, UUID, ENUM, JSON, BSON, and unsupported types.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
 use crate::cli::{refused, run};
-use crate::files;
-use crate::read_back::{converted, refusal};
+use crate::convert::files;
+use crate::convert::read_back::{converted, refusal};
 
 /// Values of one leaf; none is null.
 enum Leaf {
@@ -58,7 +58,7 @@ fn int96(julian_day: u32, nanoseconds: u64) -> Int96 {
 }
 
 #[test]
-fn int96_takes_the_finest_unit_that_holds_its_range() {
+fn chooses_finest_int96_unit() {
     let folder = tempfile::tempdir().unwrap();
     let schema = "message m { required int96 near; required int96 far; }";
     let near = vec![int96(2_440_588, 1), int96(2_440_587, 86_399_999_999_999)];
@@ -70,9 +70,9 @@ fn int96_takes_the_finest_unit_that_holds_its_range() {
     assert_eq!(rows[1]["far"], "\"+010000-01-01T00:00:00.000000Z\"");
 }
 
-/// The last nanosecond that 64 bits hold is 854,775,807 ns into a second of 2262-04-11.
+/// 64 bits of nanoseconds end 854,775,807 ns into a second of 2262-04-11.
 #[test]
-fn int96_keeps_nanoseconds_to_the_last_of_them_and_says_when_it_cannot() {
+fn keeps_int96_nanoseconds_or_warns() {
     let (day, seconds) = (2_440_588 + 106_751, 85_636_000_000_000);
     let schema = "message m { required int96 at; }";
     for (last, unit_of_first) in [(854_775_807, "000000005"), (854_775_808, "000000")] {
@@ -104,7 +104,7 @@ fn int96_keeps_nanoseconds_to_the_last_of_them_and_says_when_it_cannot() {
 }
 
 #[test]
-fn the_unit_of_int96_can_be_asked_for() {
+fn accepts_requested_int96_unit() {
     let folder = tempfile::tempdir().unwrap();
     let schema = "message m { required int96 near; required int96 far; }";
     let near = vec![int96(2_440_588, 1_500), int96(2_440_588, 2_000)];
@@ -122,7 +122,7 @@ fn the_unit_of_int96_can_be_asked_for() {
 }
 
 #[test]
-fn a_variant_is_refused_by_name_and_can_be_dropped() {
+fn rejects_variant_unless_dropped() {
     let schema = "message m {
         required binary word (UTF8);
         required group v (VARIANT) { required binary metadata; required binary value; }
@@ -139,7 +139,7 @@ fn a_variant_is_refused_by_name_and_can_be_dropped() {
 }
 
 #[test]
-fn annotated_bytes_become_the_texts_they_stand_for() {
+fn converts_annotated_bytes_to_text() {
     let folder = tempfile::tempdir().unwrap();
     let schema = "message m {
         required fixed_len_byte_array(12) span (INTERVAL);
@@ -175,7 +175,7 @@ fn annotated_bytes_become_the_texts_they_stand_for() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_refused_with_its_column() {
+fn rejects_invalid_utf8_with_column() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(
         folder.path(),
@@ -193,7 +193,7 @@ fn write_columns(folder: &Path, columns: Vec<(&str, ArrayRef)>) -> PathBuf {
 }
 
 #[test]
-fn two_columns_of_one_name_are_refused_with_the_name() {
+fn rejects_duplicate_column_names() {
     let folder = tempfile::tempdir().unwrap();
     let ones: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let inner =
@@ -203,7 +203,7 @@ fn two_columns_of_one_name_are_refused_with_the_name() {
 }
 
 #[test]
-fn a_decimal_wider_than_128_bits_is_refused_with_column_and_row() {
+fn rejects_decimal_wider_than_128_bits() {
     let folder = tempfile::tempdir().unwrap();
     let wide = i256::from_i128(i128::MAX).wrapping_mul(i256::from_i128(1_000));
     let values = Decimal256Array::from(vec![Some(i256::from_i128(1)), None, Some(wide)]);
@@ -213,7 +213,7 @@ fn a_decimal_wider_than_128_bits_is_refused_with_column_and_row() {
 }
 
 #[test]
-fn a_value_above_its_limit_is_refused_with_column_and_row() {
+fn rejects_value_above_limit() {
     let folder = tempfile::tempdir().unwrap();
     let values = arrow::array::StringArray::from(vec!["short".to_owned(), "x".repeat(17 * 1024 * 1024)]);
     let reason = refusal(&write_columns(folder.path(), vec![("essay", Arc::new(values))]));
@@ -221,7 +221,7 @@ fn a_value_above_its_limit_is_refused_with_column_and_row() {
 }
 
 #[test]
-fn an_empty_table_and_one_row_are_ordinary_files() {
+fn converts_empty_and_single_row_tables() {
     for rows in [0, 1] {
         let folder = tempfile::tempdir().unwrap();
         let values = Int64Array::from_iter_values(0..rows);

@@ -1,5 +1,5 @@
-//! `--memory-limit` holds whatever the rows are: the peak of the program as the system counts it. What does not fit is
-//! refused with the limit that would do, and does fit then.
+//! Tests of `--memory-limit`: the peak memory of the program stays below the limit for all kinds of rows. An error
+//! names the sufficient limit, which then works.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ use parquet::schema::parser::parse_message_type;
 use crate::cli::{json, refused};
 
 const MEBIBYTE: u64 = 1 << 20;
-/// The program itself: its code, its stacks, what the allocator keeps.
+/// Memory of the program itself: code, stacks, allocator overhead.
 const MARGIN: u64 = 24 * MEBIBYTE;
 
 /// Writes batches of one column `v`.
@@ -39,7 +39,7 @@ fn write(path: &Path, properties: WriterProperties, batches: impl Iterator<Item 
     writer.unwrap().close().unwrap();
 }
 
-/// Rows of lists of so many doubles, which no two rows share.
+/// Lists of doubles with the given lengths. No two rows share a value.
 fn lists(first: usize, lengths: &[usize]) -> ArrayRef {
     let count = lengths.iter().sum::<usize>();
     let values = (0..count).map(|at| ((first * 7_919 + at) as f64).sqrt());
@@ -52,8 +52,7 @@ fn plain() -> WriterProperties {
     WriterProperties::builder().set_dictionary_enabled(false).build()
 }
 
-/// Converts with the binary; whether it succeeded, and the peaks of its own memory and of all of it, the files that it
-/// maps included.
+/// Converts with the binary. Returns success, peak private memory, and peak memory with mapped files.
 fn peaks(folder: &Path, arguments: &[&str]) -> (bool, u64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
     command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
@@ -84,7 +83,7 @@ fn check(path: &Path, mebibytes: u64) {
 }
 
 #[test]
-fn embeddings_stay_inside_the_smallest_limit() {
+fn embeddings_fit_smallest_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     write(&path, plain(), (0..16).map(|batch| lists(batch, &[1_536; 500])));
@@ -92,7 +91,7 @@ fn embeddings_stay_inside_the_smallest_limit() {
 }
 
 #[test]
-fn long_lists_stay_inside_the_limit() {
+fn long_lists_fit_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     write(&path, plain(), (0..15).map(|batch| lists(batch, &[300_000; 4])));
@@ -100,7 +99,7 @@ fn long_lists_stay_inside_the_limit() {
 }
 
 #[test]
-fn one_long_list_among_short_ones_stays_inside_the_limit() {
+fn single_long_list_fits_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     let mut lengths = vec![3; 20_000];
@@ -114,7 +113,7 @@ fn one_long_list_among_short_ones_stays_inside_the_limit() {
 }
 
 #[test]
-fn structs_in_lists_with_texts_and_bytes_stay_inside_the_limit() {
+fn structs_in_lists_fit_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     let batch = |number: usize| -> ArrayRef {
@@ -133,7 +132,7 @@ fn structs_in_lists_with_texts_and_bytes_stay_inside_the_limit() {
 }
 
 #[test]
-fn long_texts_stay_inside_the_limit() {
+fn long_texts_fit_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     let text = |row: usize| format!("{row:09}").repeat(20_000);
@@ -144,7 +143,7 @@ fn long_texts_stay_inside_the_limit() {
     check(&path, 64);
 }
 
-/// Everything in one page, however large, that takes a few kilobytes where all values are the same.
+/// Puts all values into one page, which compresses to a few kilobytes if all values are equal.
 fn one_page() -> WriterProperties {
     WriterProperties::builder()
         .set_dictionary_enabled(false)
@@ -156,13 +155,13 @@ fn one_page() -> WriterProperties {
         .build()
 }
 
-/// A page of a few kilobytes that unfolds to 100 MB.
+/// A page of a few kilobytes that expands to 100 MB.
 fn bomb(path: &Path) {
     write(path, one_page(), std::iter::once(Arc::new(Float64Array::from(vec![0.0; 12_500_000])) as ArrayRef));
 }
 
 #[test]
-fn a_page_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
+fn rejects_oversized_page_with_sufficient_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     bomb(&path);
@@ -170,9 +169,9 @@ fn a_page_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
     check_remedy(folder.path(), &words);
 }
 
-/// The values of INT96 columns are read before the rest of the plan is made; what their pages take is known before.
+/// INT96 values are read for the plan, so the memory of their pages is checked before that.
 #[test]
-fn a_page_of_int96_that_cannot_fit_is_refused_before_it_is_read() {
+fn rejects_oversized_int96_page_before_reading() {
     let folder = tempfile::tempdir().unwrap();
     let schema = Arc::new(parse_message_type("message m { required int96 v; }").unwrap());
     let properties = Arc::new(one_page());
@@ -198,14 +197,14 @@ fn a_page_of_int96_that_cannot_fit_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_value_that_cannot_fit_is_refused_with_the_limit_that_would_do() {
+fn rejects_oversized_value_with_sufficient_limit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("v.parquet");
     write(&path, plain(), std::iter::once(lists(0, &[3, 3, 3, 700_000, 3])));
     check_remedy(folder.path(), &["v.parquet", "column `v`, row 3", "--drop v"]);
 }
 
-/// Refused at 64 MiB; converted, inside it, at the limit that the refusal names.
+/// Expects an error at 64 MiB, and a conversion within the limit that the error names.
 fn check_remedy(folder: &Path, words: &[&str]) {
     let arguments = ["convert", "v.parquet", "--memory-limit", "64MiB"];
     refused(folder, &arguments, 1, words);

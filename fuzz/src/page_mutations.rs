@@ -1,11 +1,11 @@
-//! Changes of page headers that keep them headers: fields come, go and change, and counts lie, while the pages around
-//! them stay whole. Bytes that are changed one by one hardly ever become a header that a reader follows far enough.
+//! Mutates page headers at the level of fields: adds, removes and changes fields and counts, while the pages stay
+//! valid. Byte mutations hardly ever give a header that a reader accepts far enough.
 
-use crate::thrift_tree::{Draw, Taken, Value, take_struct, unsigned};
+use crate::thrift_tree::{Random, Cursor, Value, take_struct, unsigned};
 
-/// Fields of a page header: the sizes of the page, unfolded and stored.
+/// Fields of a page header: the uncompressed and the compressed size.
 const SIZES: [i64; 2] = [2, 3];
-/// Changes that are made at once at most.
+/// Most mutations at once.
 const CHANGES_MAX: usize = 3;
 
 struct Page {
@@ -13,11 +13,11 @@ struct Page {
     body: Vec<u8>,
 }
 
-/// The input of the target with a few headers changed; nothing when they are none, or when it is the turn of the bytes.
+/// Mutates a few headers of the input; `None` when it has none, or when the mutator should change bytes.
 pub fn changed(data: &[u8], seed: u32) -> Option<Vec<u8>> {
-    let mut draw = Draw(seed.into());
+    let mut draw = Random(seed.into());
     let (kind, rest) = data.split_first()?;
-    let (mut pages, rest) = take_apart(rest);
+    let (mut pages, rest) = split_pages(rest);
     if pages.is_empty() || draw.below(4) == 0 {
         return None;
     }
@@ -28,7 +28,7 @@ pub fn changed(data: &[u8], seed: u32) -> Option<Vec<u8>> {
     let mut out = vec![*kind];
     for mut page in pages {
         if draw.below(8) > 0 {
-            page.mend_sizes();
+            page.update_sizes();
         }
         page.header.push(&mut out);
         out.extend(page.body);
@@ -37,14 +37,14 @@ pub fn changed(data: &[u8], seed: u32) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Pages as far as there are any, and the bytes behind them.
-fn take_apart(mut bytes: &[u8]) -> (Vec<Page>, &[u8]) {
+/// Splits the input into pages and the bytes behind them.
+fn split_pages(mut bytes: &[u8]) -> (Vec<Page>, &[u8]) {
     let mut pages = Vec::new();
     while !bytes.is_empty() {
-        let mut taken = Taken(bytes);
+        let mut taken = Cursor(bytes);
         let Some(header) = take_struct(&mut taken) else { break };
         let stored = header.number(SIZES[1]).and_then(|stored| usize::try_from(stored >> 1).ok());
-        // The last page has what is left.
+        // The last page has the remaining bytes.
         let (body, rest) =
             stored.and_then(|stored| taken.0.split_at_checked(stored)).unwrap_or((taken.0, &[]));
         pages.push(Page { header, body: body.to_vec() });
@@ -54,8 +54,8 @@ fn take_apart(mut bytes: &[u8]) -> (Vec<Page>, &[u8]) {
 }
 
 impl Page {
-    /// Nothing is compressed, so both sizes are that of the body.
-    fn mend_sizes(&mut self) {
+    /// Sets both sizes to the length of the body, which is uncompressed.
+    fn update_sizes(&mut self) {
         let size = unsigned(self.body.len() as i64);
         SIZES.into_iter().for_each(|field| self.header.set_number(field, size));
     }

@@ -1,4 +1,4 @@
-//! Files with as many columns as the converter takes: every value of every column is read back.
+//! Files with the maximum number of columns: every value of every column is read back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use mercato_format::Table;
 use mercato_tools::convert::{Conversion, SortIndex, convert};
 use parquet::file::properties::WriterProperties;
 
-use crate::files;
-use crate::read_back::{Rows, converted};
+use crate::convert::files;
+use crate::convert::read_back::{Rows, converted};
 
-/// Columns that the converter takes, by its README.
+/// The maximum number of columns, as in the README.
 const COLUMNS: usize = 16_384;
-/// Columns of each kind; the last kind has the rest.
+/// Columns of each kind; the last kind has the remainder.
 const OF_A_KIND: usize = COLUMNS / 4;
 const ROWS: usize = 3;
 
-/// A number that no other cell has; rows without a value take turns.
+/// A unique number for a cell. The null row depends on the column.
 fn number(column: usize, row: usize) -> Option<i64> {
     (!(column + row).is_multiple_of(5)).then_some((column * ROWS + row) as i64)
 }
@@ -68,7 +68,7 @@ fn write(path: &Path) {
     files::write(path, columns, properties);
 }
 
-/// What stands in a cell, as JSON.
+/// The expected JSON of a cell.
 fn expected(name: &str, row: usize) -> String {
     let (kind, column) = name.split_at(name.rfind(|c: char| !c.is_ascii_digit()).unwrap() + 1);
     let column: usize = column.parse().unwrap();
@@ -95,7 +95,7 @@ fn check(rows: &Rows, columns: usize) {
 }
 
 #[test]
-fn every_value_of_as_many_columns_as_the_converter_takes_is_kept() {
+fn keeps_every_value_of_the_widest_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.parquet");
     write(&path);
@@ -103,7 +103,7 @@ fn every_value_of_as_many_columns_as_the_converter_takes_is_kept() {
 }
 
 #[test]
-fn thousands_of_columns_may_be_left_out_or_sorted_by_name() {
+fn drops_and_sorts_thousands_of_columns() {
     let folder = tempfile::tempdir().unwrap();
     let (path, output) = (folder.path().join("in.parquet"), folder.path().join("out.mcol"));
     write(&path);

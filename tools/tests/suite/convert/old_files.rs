@@ -1,4 +1,4 @@
-//! Files that other readers read although their writers were wrong or old, and refusals that must say what is the case.
+//! Files of buggy or old writers that other readers accept, and precise errors for unsupported files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::SchemaDescriptor;
 
 use crate::cli::{json, refused};
-use crate::hand_laid::{Chunk, dictionary_page, encoded_page, file, file_with_leaf, page, values};
-use crate::read_back::{Rows, converted};
+use crate::convert::raw_parquet::{Chunk, dictionary_page, encoded_page, file, file_with_leaf, page, values};
+use crate::convert::read_back::{Rows, converted};
 
 const PLAIN_DICTIONARY: i64 = 2;
 
@@ -30,7 +30,7 @@ fn column(rows: &Rows, name: &str) -> Vec<String> {
     rows.iter().map(|row| row[name].clone()).collect()
 }
 
-/// A dictionary of 10 and 20, and a page that says 20, 20, 20, 10.
+/// A dictionary of 10 and 20, and a page with 20, 20, 20, 10.
 fn dictionary_pages() -> (Vec<u8>, usize, usize) {
     let (dictionary, header) = dictionary_page(2, &[10_i64.to_le_bytes(), 20_i64.to_le_bytes()].concat());
     let data = encoded_page(4, PLAIN_DICTIONARY, &[1, 3 << 1, 1, 1 << 1, 0], &[]);
@@ -39,7 +39,7 @@ fn dictionary_pages() -> (Vec<u8>, usize, usize) {
 }
 
 #[test]
-fn a_dictionary_at_offset_zero_or_behind_the_data_begins_where_the_pages_do() {
+fn reads_chunks_with_wrong_dictionary_offset() {
     let (pages, ..) = dictionary_pages();
     for offset in [Some(0), None, Some(9_999_999)] {
         let folder = tempfile::tempdir().unwrap();
@@ -49,9 +49,9 @@ fn a_dictionary_at_offset_zero_or_behind_the_data_begins_where_the_pages_do() {
     }
 }
 
-/// As pyarrow writes a table without rows: each column has an empty dictionary and no data, whose place is said to be 0.
+/// A table without rows as pyarrow writes it: each column has an empty dictionary, no data, and a data offset of 0.
 #[test]
-fn columns_without_rows_keep_their_dictionaries_apart() {
+fn reads_empty_columns_with_dictionaries() {
     let schema = Arc::new(parse_message_type("message m { required int64 a; required int64 b; }").unwrap());
     let schema = Arc::new(SchemaDescriptor::new(schema));
     let (dictionary, _) = dictionary_page(0, &[]);
@@ -75,7 +75,7 @@ fn columns_without_rows_keep_their_dictionaries_apart() {
 }
 
 #[test]
-fn a_chunk_of_an_old_writer_that_left_a_page_header_uncounted_is_read_to_its_end() {
+fn reads_uncounted_page_header_of_old_writer() {
     let (pages, header, data_page_offset) = dictionary_pages();
     let chunk = |created_by| Chunk {
         dictionary_page_offset: Some(4),
@@ -92,7 +92,7 @@ fn a_chunk_of_an_old_writer_that_left_a_page_header_uncounted_is_read_to_its_end
 }
 
 #[test]
-fn a_converted_type_that_nobody_knows_leaves_the_stored_type() {
+fn unknown_converted_type_keeps_physical_type() {
     let pages = page(3, &values(3), &[]);
     // INT64, required, `a`, converted type 24.
     let leaf = [0x15, 0x04, 0x25, 0x00, 0x18, 0x01, b'a', 0x25, 48, 0x00];
@@ -101,9 +101,9 @@ fn a_converted_type_that_nobody_knows_leaves_the_stored_type() {
     assert_eq!(column(&converted(&path), "a"), ["0", "1", "2"]);
 }
 
-/// Repeated fields without the annotations of lists, at the top, in a group, and as a group.
+/// Repeated fields without list annotations: at the top level, in a group, and as a group.
 #[test]
-fn repeated_fields_without_annotation_are_lists() {
+fn reads_unannotated_repeated_fields_as_lists() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.parquet");
     let schema = "message user {
@@ -141,7 +141,7 @@ fn repeated_fields_without_annotation_are_lists() {
 }
 
 #[test]
-fn a_time_in_utc_that_its_zone_carried_over_midnight_goes_round() {
+fn wraps_utc_time_past_midnight() {
     let schema = |utc: bool| {
         format!(
             "message m {{ required int64 t (TIME(MICROS,{utc})); repeated int64 ts (TIME(MICROS,{utc})); }}"
@@ -179,9 +179,9 @@ fn a_time_in_utc_that_its_zone_carried_over_midnight_goes_round() {
 }
 
 #[test]
-fn encryption_is_named_whether_the_footer_is_plain_or_not() {
+fn rejects_encrypted_files_by_name() {
     let pages = page(3, &values(3), &[]);
-    // Field 8: the algorithm, a union of which the first member is set.
+    // Field 8: the encryption algorithm, a union with its first member set.
     let unknown = vec![0x2c, 0x1c, 0x00, 0x00];
     let plain = file(&pages, &Chunk { unknown, ..Chunk::plain(3, pages.len()) });
     let mut whole = plain.clone();
@@ -196,7 +196,7 @@ fn encryption_is_named_whether_the_footer_is_plain_or_not() {
 }
 
 #[test]
-fn a_chunk_that_unfolds_to_gibibytes_is_not_called_damaged() {
+fn highly_compressed_chunk_is_not_called_damaged() {
     let pages = page(3, &values(3), &[]);
     for unfolded in [2 << 30, 200 << 30] {
         let folder = tempfile::tempdir().unwrap();
@@ -206,12 +206,12 @@ fn a_chunk_that_unfolds_to_gibibytes_is_not_called_damaged() {
 }
 
 #[test]
-fn a_group_without_fields_is_refused_by_name_and_can_be_dropped() {
+fn rejects_empty_group_unless_dropped() {
     let pages = page(3, &values(3), &[]);
     let group = |name: u8, children: u8| vec![0x35, 0x02, 0x18, 0x01, name, 0x15, children * 2, 0x00];
     let alone = vec![group(b'g', 0)];
     let inside = vec![group(b'h', 1), group(b'g', 0)];
-    // In the second file the root has two children, of which the last has one.
+    // In the second file, the root has two children, and the last one has one child.
     let folder = tempfile::tempdir().unwrap();
     let chunk = Chunk { more_elements: alone, ..Chunk::plain(3, pages.len()) };
     put(folder.path(), &file(&pages, &chunk));
@@ -220,7 +220,7 @@ fn a_group_without_fields_is_refused_by_name_and_can_be_dropped() {
     assert_eq!((&report["rows"], report["columns"].as_array().unwrap().len()), (&3.into(), 1));
     let nested = Chunk { more_elements: inside, ..Chunk::plain(3, pages.len()) };
     let mut bytes = file(&pages, &nested);
-    // Three elements behind the root, of which two are its children.
+    // Three elements after the root, two of them its children.
     let root = bytes.windows(4).position(|window| window == [0x48, 0x01, b'm', 0x15]).unwrap();
     bytes[root + 4] = 4;
     let folder = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ fn a_group_without_fields_is_refused_by_name_and_can_be_dropped() {
 }
 
 #[test]
-fn a_store_file_of_version_0_is_not_called_newer() {
+fn version_0_is_not_called_newer() {
     let version = |found_major| FormatError::UnsupportedVersion {
         found_major,
         found_minor: 7,
@@ -239,6 +239,6 @@ fn a_store_file_of_version_0_is_not_called_newer() {
         known_minor: 1,
     };
     let never = version(0).to_string();
-    assert!(never.contains("0.7") && never.contains("never was") && !never.contains("newer"), "{never}");
+    assert!(never.contains("0.7") && never.contains("does not exist") && !never.contains("newer"), "{never}");
     assert!(version(2).to_string().contains("2.7 is newer than 1.1"));
 }

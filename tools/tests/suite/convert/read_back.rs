@@ -16,7 +16,7 @@ pub fn converted(parquet: &Path) -> Rows {
     let output = parquet.with_extension("mcol");
     let mut conversion = Conversion::new(parquet, &output);
     conversion.progress = false;
-    // Some tests convert other bytes under the same name.
+    // Some tests convert different files under the same name.
     conversion.replace = true;
     convert(&conversion).unwrap();
     let table = Table::open(&output).unwrap();
@@ -31,7 +31,7 @@ pub fn converted(parquet: &Path) -> Rows {
         .collect()
 }
 
-/// The reason with which a Parquet file is refused; nothing but the input may be left.
+/// The error of a conversion, which must leave no file except the input.
 pub fn refusal(parquet: &Path) -> String {
     let output = parquet.with_extension("mcol");
     let reason = convert(&Conversion::new(parquet, &output)).unwrap_err().one_line();

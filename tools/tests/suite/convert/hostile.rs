@@ -1,4 +1,4 @@
-//! Files that ask for more time than their bytes are worth: refused at once, and ended by a signal at any moment.
+//! Files that demand excessive time: rejected at once, and interrupted by a signal at any moment.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use mercato_tools::convert::{Conversion, convert};
 
 use crate::cli::{names, refused};
-use crate::hand_laid::{Chunk, dictionary_page, encoded_page, file, page, values};
-use crate::read_back::{converted, refusal};
+use crate::convert::raw_parquet::{Chunk, dictionary_page, encoded_page, file, page, values};
+use crate::convert::read_back::{converted, refusal};
 
 /// 2^31 - 1 as a count.
 const MOST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x07];
-/// A foreign decoder that believes in 2^31 - 1 elements takes minutes.
+/// A decoder that trusts a count of 2^31 - 1 elements needs minutes.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 fn refused_at_once(what: &str, bytes: &[u8], words: &[&str]) {
@@ -33,7 +33,7 @@ fn with_unknown_field(unknown: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_laid_by_hand_is_read_also_with_fields_that_nobody_knows() {
+fn reads_files_with_unknown_fields() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.parquet");
     // Field 15: a list of three doubles; a text; a map of numbers to texts.
@@ -46,7 +46,7 @@ fn a_file_laid_by_hand_is_read_also_with_fields_that_nobody_knows() {
 }
 
 #[test]
-fn a_dictionary_with_more_entries_than_its_bytes_hold_is_refused_at_once() {
+fn rejects_oversized_dictionary_at_once() {
     let entries = [10_i64.to_le_bytes(), 20_i64.to_le_bytes()].concat();
     for claimed in [3, 1 << 24, i64::from(i32::MAX)] {
         let (dictionary, _) = dictionary_page(claimed, &entries);
@@ -57,7 +57,7 @@ fn a_dictionary_with_more_entries_than_its_bytes_hold_is_refused_at_once() {
 }
 
 #[test]
-fn a_page_header_with_two_billion_unknown_elements_is_refused_at_once() {
+fn rejects_page_header_with_huge_list_at_once() {
     for (what, head) in
         [("doubles", 0xf7), ("texts", 0xf8), ("structs", 0xfc), ("booleans", 0xf1), ("bytes", 0xf3)]
     {
@@ -69,14 +69,14 @@ fn a_page_header_with_two_billion_unknown_elements_is_refused_at_once() {
 }
 
 #[test]
-fn a_footer_with_two_billion_unknown_elements_is_refused_at_once() {
+fn rejects_footer_with_huge_list_at_once() {
     let pages = page(3, &values(3), &[]);
     for (what, head) in [("doubles", 0xf7), ("booleans", 0xf1), ("lists", 0xf9)] {
         let unknown = [[0xa9, head].as_slice(), &MOST].concat();
         let bytes = file(&pages, &Chunk { unknown, ..Chunk::plain(3, pages.len()) });
         refused_at_once(what, &bytes, &["Parquet footer", "at most"]);
     }
-    // Many lists of booleans, each of which the library would count to its end without reading a byte.
+    // Many lists of booleans. The library would loop over each claimed count without reading a byte.
     let one = [[0xf1].as_slice(), &MOST].concat();
     let unknown = [vec![0xa9, 0xf9, 60], one.repeat(60)].concat();
     let bytes = file(&pages, &Chunk { unknown, ..Chunk::plain(3, pages.len()) });
@@ -84,7 +84,7 @@ fn a_footer_with_two_billion_unknown_elements_is_refused_at_once() {
 }
 
 #[test]
-fn a_page_that_reaches_past_its_chunk_is_an_unexpected_end() {
+fn rejects_page_beyond_its_chunk() {
     let pages = page(3, &values(3), &[]);
     let bytes = file(&pages, &Chunk::plain(3, pages.len() - 8));
     refused_at_once("short chunk", &bytes, &["column `a`, row group 0"]);
@@ -92,7 +92,7 @@ fn a_page_that_reaches_past_its_chunk_is_an_unexpected_end() {
     refused_at_once("cut header", &bytes, &["column `a`, row group 0", "an unexpected end"]);
 }
 
-/// Pieces of Thrift: heads of fields and of lists, large counts, ends.
+/// Fragments of Thrift: headers of fields and lists, large counts, stops.
 const PIECES: [&[u8]; 14] = [
     &[0x15],
     &[0x16],
@@ -110,7 +110,7 @@ const PIECES: [&[u8]; 14] = [
     &[0x00],
 ];
 
-/// Changes a few places: a bit, a byte, a piece put in or over, a stretch taken out.
+/// Mutates a few places: flips a bit, replaces a byte, inserts or overwrites a fragment, removes a range.
 fn mutate(bytes: &mut Vec<u8>, random: &mut u64) {
     let mut next = |bound: usize| {
         *random ^= *random << 13;
@@ -132,9 +132,9 @@ fn mutate(bytes: &mut Vec<u8>, random: &mut u64) {
     }
 }
 
-/// The fuzz target `page_header` in short, without a fuzzer.
+/// A short version of the fuzz target `page_header`, without a fuzzer.
 #[test]
-fn any_mutation_of_a_page_header_is_answered_at_once() {
+fn handles_mutated_page_headers_at_once() {
     const MUTATIONS: u64 = 3_000;
     let list = [[0xa9, 0x37].as_slice(), &[0; 24]].concat();
     let seeds = [&[][..], &list, &[0xab, 1, 0x58, 2, 1, b'x'], &[0xac, 0x15, 2, 0x18, 1, b'a', 0]];
@@ -159,8 +159,7 @@ fn any_mutation_of_a_page_header_is_answered_at_once() {
     assert!(0 < refused && refused < MUTATIONS, "{refused} of {MUTATIONS} refused");
 }
 
-/// Where a signal meets the conversion: it must not matter.
-/// Whether a process has handlers of SIGINT and SIGTERM, or is gone.
+/// Whether a process has handlers of SIGINT and SIGTERM, or has ended.
 fn catches_signals(process: u32) -> bool {
     const BOTH: u64 = 1 << (2 - 1) | 1 << (15 - 1);
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else { return true };
@@ -169,7 +168,7 @@ fn catches_signals(process: u32) -> bool {
 }
 
 #[test]
-fn a_signal_ends_a_conversion_soon_whatever_it_does() {
+fn signal_ends_conversion_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let pages: Vec<u8> = (0..400).flat_map(|_| page(20_000, &values(20_000), &[])).collect();
     fs::write(folder.path().join("in.parquet"), file(&pages, &Chunk::plain(8_000_000, pages.len()))).unwrap();
@@ -182,7 +181,7 @@ fn a_signal_ends_a_conversion_soon_whatever_it_does() {
         }
         std::thread::sleep(Duration::from_millis(wait));
         if child.try_wait().unwrap().is_some() {
-            // A quick machine was done before.
+            // A fast machine finished before the signal.
             let _ = fs::remove_file(folder.path().join("in.mcol"));
             continue;
         }
@@ -197,7 +196,7 @@ fn a_signal_ends_a_conversion_soon_whatever_it_does() {
 }
 
 #[test]
-fn the_command_line_names_file_and_column_of_a_hostile_page() {
+fn error_names_file_and_column_of_hostile_page() {
     let folder = tempfile::tempdir().unwrap();
     let unknown = [[0xa9, 0xf7].as_slice(), &MOST].concat();
     fs::write(folder.path().join("in.parquet"), with_unknown_field(&unknown)).unwrap();
