@@ -165,7 +165,7 @@ fn unsupported_version(found: (u16, u16), known: (u16, u16)) -> String {
 }
 
 impl FormatError {
-    /// Wraps an operating-system error with what was attempted.
+    /// Wraps an operating-system error with the attempted operation.
     pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> FormatError {
         move |source| FormatError::Io { action, source }
     }

@@ -79,7 +79,7 @@ impl Table {
         open().map_err(|error| error.in_file(path))
     }
 
-    /// Opens a file that lies in memory.
+    /// Opens a file in memory.
     ///
     /// # Errors
     /// As [`Table::open`], without the path.

@@ -14,7 +14,7 @@ pub enum FloatWidth {
     Double,
 }
 
-/// Digits after the first one that tell all halves apart.
+/// Digits after the first one that distinguish all halves.
 const HALF_DIGITS_MAX: usize = 4;
 /// From here on a number is nearer to infinity than to the largest half.
 const HALF_OVERFLOW: f64 = 65_520.0;
@@ -22,7 +22,7 @@ const HALF_EXPONENT_MIN: i32 = -14;
 const HALF_FRACTION_BITS: i32 = 10;
 
 impl FloatWidth {
-    /// The width that the text of a source type names; what it does not know holds doubles.
+    /// The width named in the text of a source type; doubles for unknown types.
     #[must_use]
     pub fn of_source(source_type: &str) -> FloatWidth {
         match source_type {

@@ -93,7 +93,7 @@ mod tests {
         }
     }
 
-    /// What search looks at of every dataset of the demo, with a question of each line: the text, and what is first.
+    /// Evaluates the search over the demo datasets. Each question has its text and its expected first result.
     fn demo_asked(questions: &[(&str, &str)]) -> Vec<(String, Report)> {
         let folder = tempfile::tempdir().unwrap();
         let mut folders: Vec<_> = Table::ALL.iter().map(|table| folder.path().join(table.name())).collect();

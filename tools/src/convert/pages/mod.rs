@@ -104,7 +104,7 @@ impl PageIterator for OneChunk {}
 pub struct CheckedPages {
     pages: SerializedPageReader<ColumnChunk>,
     metadata: LeafProperties,
-    /// Remaining values, where the footer does not tell the end of the pages.
+    /// Remaining values, where the footer does not give the end of the pages.
     values_left: Option<u64>,
     budget: BatchBudget,
     /// Number of the leaf in its column.

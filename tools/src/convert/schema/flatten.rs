@@ -9,7 +9,7 @@ use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-/// The logical type of a leaf, where Arrow's type does not tell it.
+/// The logical type of a leaf, where Arrow's type does not express it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafTag {
     /// No further information.

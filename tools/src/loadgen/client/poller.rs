@@ -1,6 +1,6 @@
-//! Waits for connections that can be read or written, and for a moment that is told in nanoseconds.
+//! Waits for readable or writable connections, and for a timer with nanosecond precision.
 //!
-//! Knows tokens and sockets, and nothing of what is sent over them.
+//! Knows tokens and sockets. Knows no requests.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -34,7 +34,7 @@ pub(in crate::loadgen) struct Poller {
     timer: OwnedFd,
 }
 
-/// Room for what happened.
+/// The buffer for events.
 pub(in crate::loadgen) type Events = Vec<epoll::Event>;
 
 impl Poller {

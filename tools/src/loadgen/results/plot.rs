@@ -77,7 +77,7 @@ pub fn by_depth(title: &str, works: &[PreparedWork], tallies: &[Tally]) -> Resul
     })
 }
 
-/// A chart of latencies: `marks` is the size of the points of its lines, `dress` says what stands at its axes.
+/// Draws a chart of latencies. `marks` is the size of the points, `dress` formats the axes.
 fn draw_lines<'a, Y>(
     area: &Area<'a>,
     title: &str,
