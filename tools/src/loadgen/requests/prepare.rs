@@ -2,31 +2,23 @@
 //! encodes requests. Knows no schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 use crate::failure::Failure;
-use crate::loadgen::client::response::{Keep, Progress, ResponseReader};
 use crate::loadgen::client::target::Target;
 use crate::loadgen::random::Random;
+use crate::loadgen::requests::fetch::{excerpt, exchange, json_pointer};
 use crate::loadgen::requests::mix::{MixItem, WORK_COUNT_MAX};
 use crate::loadgen::requests::template::{Bindings, BoundTemplate, RequestPart, Template, Value};
 use crate::loadgen::requests::work_file::{
     ListSource, Request, Work, WorkFile, template_error, work_file_error,
 };
-use crate::loadgen::results::tally::one_line_text;
 
-/// Largest response with cursors or values, bytes.
-pub const RESPONSE_SIZE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most values of a list.
 pub const VALUE_COUNT_MAX: usize = 10_000;
-/// Bytes of a refusal in an error message.
-const SHOWN_BYTES_MAX: usize = 300;
 const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_VERSION"));
-const READ_BYTES: usize = 64 * 1024;
 
 /// A work whose requests are ready to send.
 #[derive(Debug, Clone)]
@@ -282,7 +274,7 @@ impl Preparer<'_> {
     /// The body of the response to one request.
     fn fetch(&self, section: &str, request: &Request, bindings: &Bindings) -> Result<Vec<u8>, Failure> {
         let bytes = self.request_bytes(section, request, bindings)?.encoded(&mut Random::of(0, 0));
-        let (status, body) = self.exchange(&bytes).map_err(|found| {
+        let (status, body) = exchange(self.target, self.timeout, &bytes).map_err(|found| {
             let remedy = "is the server running? name it with --url";
             work_file_error(&self.target.url, section, "a response", &found, remedy)
         })?;
@@ -297,42 +289,6 @@ impl Preparer<'_> {
             &found,
             remedy_for(status),
         ))
-    }
-
-    fn exchange(&self, request: &[u8]) -> Result<(u16, Vec<u8>), String> {
-        let until = Instant::now() + self.timeout;
-        let text = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect_timeout(&self.target.address, self.timeout).map_err(text)?;
-        stream.set_write_timeout(Some(self.timeout)).map_err(text)?;
-        stream.write_all(request).map_err(text)?;
-        let mut reader = ResponseReader::new(Keep::Every(RESPONSE_SIZE_BYTES_MAX));
-        let mut buffer = vec![0; READ_BYTES];
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(format!("no complete response within {:?}", self.timeout));
-            }
-            stream.set_read_timeout(Some(left)).map_err(text)?;
-            let count = match stream.read(&mut buffer) {
-                Ok(0) if reader.end() => break,
-                Ok(0) => return Err("the connection ended within the response".to_owned()),
-                Ok(count) => count,
-                // The remaining time is computed again.
-                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    continue;
-                }
-                Err(error) => return Err(text(error)),
-            };
-            let fed =
-                reader.feed(buffer.get(..count).unwrap_or_default()).map_err(|error| error.to_string())?;
-            if reader.body_bytes() > RESPONSE_SIZE_BYTES_MAX as u64 {
-                return Err(format!("a response of more than {RESPONSE_SIZE_BYTES_MAX} bytes"));
-            }
-            if matches!(fed, Progress::Whole(_)) {
-                break;
-            }
-        }
-        Ok((reader.head().status, reader.kept().to_vec()))
     }
 }
 
@@ -391,27 +347,6 @@ pub fn remedy_for(status: u16) -> &'static str {
         503 => "the server is busy or a dataset is out of service; look at its log",
         _ => "correct the work file",
     }
-}
-
-/// The JSON text at a JSON pointer (RFC 6901).
-fn json_pointer<'a>(text: &'a str, pointer: &str) -> Option<&'a RawValue> {
-    let mut value: &RawValue = serde_json::from_str(text).ok()?;
-    for token in pointer.split('/').skip(1) {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        value = match token.parse::<usize>() {
-            Ok(index) if value.get().starts_with('[') => {
-                serde_json::from_str::<Vec<&RawValue>>(value.get()).ok()?.get(index).copied()?
-            }
-            _ => {
-                serde_json::from_str::<BTreeMap<String, &RawValue>>(value.get()).ok()?.get(&token).copied()?
-            }
-        };
-    }
-    Some(value)
-}
-
-fn excerpt(response: &[u8]) -> String {
-    one_line_text(response.get(..SHOWN_BYTES_MAX).unwrap_or(response))
 }
 
 #[cfg(test)]
