@@ -1,8 +1,8 @@
-"""Writes the seeds that are not findings: one small input for each thing that a target can be led to.
+"""Writes the seeds that are not findings: one small input for each path of a target.
 
     python3 make_seeds.py            needs pyarrow for the Parquet files; run in this folder
 
-Seeds of findings are named after what they found and are left alone.
+Seeds of findings are named after the bug and are not changed.
 """
 
 import base64
@@ -35,7 +35,7 @@ def write(target: str, seeds: dict[str, bytes]) -> None:
 
 
 def query_bodies() -> dict[str, bytes]:
-    """An even first byte makes the rest a body; an odd one lets the rest decide over a filter."""
+    """With an even first byte, the rest is a body; with an odd one, it generates a filter."""
     bodies = {
         "empty": {},
         "page": {"limit": 5, "offset": 3, "columns": ["id", "text"], "sortBy": "n", "sortDirection": "desc"},
@@ -82,7 +82,7 @@ def cursors() -> dict[str, bytes]:
 
 
 def request_heads() -> dict[str, bytes]:
-    """Two bytes decide how the rest is cut."""
+    """Two bytes determine how the rest is split."""
     wires = {
         "get": b"GET /a?b=c HTTP/1.1\r\nHost: a\r\n\r\n",
         "two": b"GET /a HTTP/1.1\r\nHost: a\r\n\r\nHEAD /b HTTP/1.1\r\nHost: a\r\nX-Api-Key: mk_1\r\n\r\n",
@@ -102,7 +102,7 @@ def request_heads() -> dict[str, bytes]:
 
 
 def questions() -> dict[str, bytes]:
-    """The first byte picks the language; its three highest bits make a dataset of the text too."""
+    """The first byte selects the language; its three highest bits also turn the text into a dataset."""
     texts = ["air quality", "qualità dell'aria", "scuole in italia con alunni", "ordres", "水質", "t1-x9", "totalPriceEUR",
              "ﬁ İ ß ǅ", "e\u0301 \u202e x", "a" * 190, " orders ", "price of water per day", "\U0001f600\U0001f600"]
     return {f"question-{number}": bytes([number % 3 + (224 if number % 2 else 0)]) + text.encode()
@@ -110,7 +110,7 @@ def questions() -> dict[str, bytes]:
 
 
 def store_files() -> dict[str, bytes]:
-    """Low half of the first byte: how the rest is meant; high half: which sound file it changes."""
+    """Low half of the first byte: the meaning of the rest; high half: the valid file that it changes."""
     golden = (SEEDS.parent.parent / "storage-format" / "golden" / "v1.mcol").read_bytes()
     seeds = {"golden": b"\0" + golden, "cut": b"\1" + struct.pack("<HBB", 5000, 0, 0)}
     for file in range(4):
@@ -131,7 +131,7 @@ def ledger_histories() -> dict[str, bytes]:
 
 
 def page_headers() -> dict[str, bytes]:
-    """The first byte is the physical type; sound headers with three values, some with fields that nobody knows."""
+    """The first byte is the physical type; valid headers with three values, some with unknown fields."""
     values = struct.pack("<3q", 1, 2, 3)
     texts = b"".join(struct.pack("<I", len(text)) + text for text in (b"a", b"bc", b""))
 

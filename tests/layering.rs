@@ -66,7 +66,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("tiny_http", &["src/http/"]),
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
-    ("unsafe", &["storage-format/src/mapped_file.rs"]),
+    ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 
 const SOURCE_FOLDERS: [&str; 3] = ["src", "storage-format/src", "tools/src"];

@@ -1,4 +1,4 @@
-//! See the module of the same name in the library.
+//! The entry point of the fuzz target; the library module of the same name has its logic.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| mercato_fuzz::request_head::run(data));

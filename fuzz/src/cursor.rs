@@ -1,5 +1,5 @@
-//! Cursors. A text that decodes encodes to itself again; whatever a cursor says, the page behind it is the same with
-//! and without sort indexes, as a page and as a stream.
+//! Fuzzes cursors. A decoded cursor encodes to the same text, and its page is the same with and without sort indexes,
+//! as a page and as a stream.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::walk::page;
 
 static TWINS: LazyLock<Twins> = LazyLock::new(Twins::new);
 
-/// The first byte picks the request; the rest is the cursor, as text or (odd second byte) before it is encoded.
+/// The first byte selects the request. The rest is the cursor, as text or (odd second byte) before encoding.
 pub fn run(data: &[u8]) {
     let [request, mode, rest @ ..] = data else { return };
     let text = if mode % 2 == 0 {

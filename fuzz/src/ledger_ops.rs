@@ -1,14 +1,14 @@
-//! Histories of the books, restarts and kills among them, beside the plain model of the property tests.
+//! Fuzzes histories of the books, with restarts and kills, against the model of the property tests.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 use crate::model::DAY;
 use crate::world::{ACCOUNTS, CLAIM_KEYS, ClaimNumbers, REQUESTS, Step, World};
 
-/// Steps of one history.
+/// Most steps of a history.
 const STEPS_MAX: usize = 60;
 
-/// The bytes decide over the steps.
+/// Decodes the bytes into steps and runs them.
 pub fn run(data: &[u8]) {
     let mut bytes = Unstructured::new(data);
     let mut world = World::new();

@@ -1,6 +1,6 @@
-//! One module for each fuzz target: what is done with the bytes, and what must hold whatever they are.
+//! The fuzz targets, one module each: how the bytes are used, and which properties must hold.
 //!
-//! The naive engine and the plain model of the books are those of the property tests. Knows no fuzzer.
+//! The naive engine and the model of the books come from the property tests. Knows no fuzzer.
 
 pub mod cursor;
 #[path = "../../tests/books/desk.rs"]
@@ -10,12 +10,12 @@ pub mod ledger_ops;
 mod model;
 #[path = "../../tests/engine/naive.rs"]
 mod naive;
-pub mod page_changes;
+pub mod page_mutations;
 pub mod page_header;
 pub mod parquet_convert;
 pub mod query_body;
 pub mod request_head;
-mod resealed;
+mod checksum_fixup;
 pub mod search_query;
 pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]

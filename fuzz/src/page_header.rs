@@ -1,5 +1,5 @@
-//! Pages under headers that no writer wrote, in a column chunk of a sound file of a few rows. The converter refuses or
-//! converts them at once: nothing that a header says keeps it busy.
+//! Fuzzes page headers in a column chunk of a small valid file. The converter refuses or converts the file at once,
+//! whatever a header claims.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use mercato_tools::convert::{Conversion, convert};
 
 /// Rows of the file.
 const ROWS: u8 = 3;
-/// A file of a few rows takes milliseconds; what takes seconds does not look at the bytes that are there.
+/// Most time of a conversion. A file of a few rows needs milliseconds.
 const CONVERSION_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The bytes are the pages of the file's one column, headers and values; the first decides how values are stored.
+/// The first byte selects the physical type. The rest is the pages of the only column, headers and values.
 pub fn run(data: &[u8]) {
     let Some((kind, pages)) = data.split_first() else { return };
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -32,7 +32,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// A file of one required column `a` of this physical type without compression; sixteen bytes where the width is fixed.
+/// A file of one required, uncompressed column `a` of this physical type. A fixed width is sixteen bytes.
 fn file(physical: u8, pages: &[u8]) -> Vec<u8> {
     let kind = [0x15, physical * 2];
     let leaf = [&kind[..], &[0x15, 32, 0x15, 0x00, 0x18, 1, b'a', 0x00]].concat();
@@ -56,7 +56,7 @@ fn file(physical: u8, pages: &[u8]) -> Vec<u8> {
     [b"PAR1", pages, &footer, &length, b"PAR1"].concat()
 }
 
-/// A whole number of 0 or more in Thrift's compact protocol.
+/// A non-negative integer in Thrift's compact protocol.
 fn number(value: u64) -> Vec<u8> {
     let (mut rest, mut bytes) = (value << 1, Vec::new());
     while rest >= 0x80 {

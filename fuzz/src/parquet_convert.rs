@@ -1,5 +1,5 @@
-//! Parquet files that no writer wrote. The converter refuses or converts them and leaves nothing behind when it
-//! refuses; what it converts verifies and can be queried and printed.
+//! Fuzzes Parquet files. The converter refuses a file and leaves nothing behind, or writes a store file that verifies
+//! and can be queried and rendered.
 
 use std::path::Path;
 use std::thread::{self, JoinHandle};
@@ -12,7 +12,7 @@ use mercato_tools::convert::limits::MEMORY_LIMIT_BYTES_MIN;
 use mercato_tools::convert::{Conversion, convert};
 use mercato_tools::interruption::Interruption;
 
-/// A kilobyte can stand for a hundred million rows. They are converted faithfully, but not here.
+/// Most time of a conversion. A kilobyte can encode a hundred million rows, whose conversion is interrupted here.
 const CONVERSION_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// The bytes are the file.
@@ -56,7 +56,7 @@ fn check_output(path: &Path) {
     }
 }
 
-/// Ends a conversion that takes too long, the way a signal would.
+/// Interrupts a conversion that takes too long, as a signal would.
 struct Watch(Option<JoinHandle<()>>);
 
 impl Watch {

@@ -1,5 +1,5 @@
-//! Query bodies. Bytes that are no request are refused with faults; those that are give the same rows with and
-//! without sort indexes, as pages and as streams; and filters made from the bytes give the rows of the naive engine.
+//! Fuzzes query bodies. Invalid bodies are refused with validation errors. Valid ones give the same rows with and
+//! without sort indexes, as pages and as streams. Generated filters give the rows of the naive engine.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 4;
 
 static TWINS: LazyLock<Twins> = LazyLock::new(Twins::new);
 
-/// An odd first byte: the rest decides over a well-formed request. An even one: the rest is the body.
+/// With an odd first byte, the rest generates a valid request. With an even one, the rest is the body.
 pub fn run(data: &[u8]) {
     let Some((mode, rest)) = data.split_first() else { return };
     if mode % 2 == 0 {
@@ -50,7 +50,7 @@ fn check_body(body: &[u8]) {
     }
 }
 
-/// Indexes change how rows are found and never which.
+/// Indexes must not change the rows of a result.
 fn compare(request: &QueryRequest) {
     let twins = &*TWINS;
     let indexed = page(request, &twins.indexed);
@@ -120,7 +120,7 @@ fn filter(bytes: &mut Unstructured<'_>, table: &NaiveTable, depth: usize) -> Res
         5 => Filter::Not(Box::new(filter(bytes, table, depth - 1)?)),
         _ => {
             let column = bytes.choose_index(table.columns.len())?;
-            // A name that begins with `$` is written differently; the bodies of the other mode try it.
+            // A name with a leading `$` needs another syntax, which the other mode covers.
             let column = if table.columns[column].name.starts_with('$') { 0 } else { column };
             Filter::Test(column, condition(bytes, table, column)?)
         }
@@ -152,7 +152,7 @@ fn condition(bytes: &mut Unstructured<'_>, table: &NaiveTable, column: usize) ->
     })
 }
 
-/// A value of the column, something beside one, or anything.
+/// A value of the column, a neighbour of one, or an arbitrary value.
 fn literal(bytes: &mut Unstructured<'_>, table: &NaiveTable, column: usize) -> Result<Cell> {
     let column = &table.columns[column];
     let row = bytes.choose_index(table.rows)?;

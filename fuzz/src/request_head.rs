@@ -1,5 +1,5 @@
-//! The bytes of one connection. However they are cut, the same requests come out of them, and a request that goes on
-//! in canonical form is read by the next reader as that request and no other.
+//! Fuzzes the bytes of a connection. The parsed requests do not depend on how the bytes are split, and the canonical
+//! form of a request parses to the same request.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::sync::Arc;
 use mercato::http::target::Target;
 use mercato::net::{Budget, Client, Head, HeadLimits, NetLimits, RequestParser, Step};
 
-/// Requests of one connection.
+/// Most requests of a connection.
 const REQUESTS_MAX: usize = 64;
-/// Small bounds, so that inputs reach them.
+/// Small limits, so that inputs reach them.
 const HEAD: HeadLimits = HeadLimits { request_line_bytes: 256, header_bytes: 1024, header_count: 12 };
-/// What goes on has room for the lines that are added to it.
+/// Limits for the canonical form, which has additional lines.
 const HEAD_AGAIN: HeadLimits = HeadLimits { request_line_bytes: 256, header_bytes: 2048, header_count: 16 };
 const BODY_BYTES_MAX: usize = 4096;
 
-/// What came of a connection.
+/// The result of parsing a connection.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     requests: Vec<(Vec<u8>, Vec<u8>)>,
     refused: bool,
 }
 
-/// The first two bytes decide how the rest is cut.
+/// The first two bytes determine how the rest is split.
 pub fn run(data: &[u8]) {
     let [first, second, wire @ ..] = data else { return };
     let whole = parse(wire, HEAD, usize::MAX, usize::MAX);
@@ -33,7 +33,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Feeds the bytes in pieces of two lengths by turns.
+/// Feeds the bytes in pieces of two alternating lengths.
 fn parse(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome {
     let limits = NetLimits { head, body_bytes: BODY_BYTES_MAX, ..NetLimits::default() };
     let budget = Budget::new(1 << 20);
@@ -73,7 +73,7 @@ fn parse(mut wire: &[u8], head: HeadLimits, one: usize, other: usize) -> Outcome
     }
 }
 
-/// One head without a word of its body, ended once, without a line end that two readers could see differently; and it reads back as itself.
+/// Checks a canonical head: no body bytes, one end, no ambiguous line ends, and it parses to itself.
 fn check_canonical(head: &[u8]) {
     let lines: Vec<&[u8]> = head.split(|byte| *byte == b'\n').collect();
     let [lines @ .., blank, rest] = lines.as_slice() else { panic!("{head:?}") };
@@ -94,7 +94,7 @@ fn check_canonical(head: &[u8]) {
     }
 }
 
-/// What came as HTTP/1.0 goes on as HTTP/1.1 and may name no host, which a reader of HTTP/1.1 asks for.
+/// Adds a host: a forwarded HTTP/1.0 request may lack one, which HTTP/1.1 requires.
 fn with_host(head: &[u8], lines: &[&[u8]]) -> Vec<u8> {
     let names_host = |line: &&[u8]| line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case(b"host:"));
     let first = lines.first().map_or(0, |line| line.len() + 1);

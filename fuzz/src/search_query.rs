@@ -1,5 +1,5 @@
-//! Questions to the search, and texts of datasets. A question is read or refused; the ranking names each dataset once,
-//! with scores from 0 to 1 that never rise; a dataset whose title is the question comes first.
+//! Fuzzes search queries and dataset texts. A query is parsed or refused. The ranking lists each dataset once, with
+//! descending scores from 0 to 1. A dataset whose title equals the query is first.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -10,7 +10,7 @@ use mercato::search::lexicon::Lexicon;
 use mercato::search::question::Question;
 use mercato::search::ranking::rank;
 
-/// Results that are asked for.
+/// Number of requested results.
 const RESULTS: usize = 20;
 /// Slug, English title, Italian title, description, methodology.
 const DATASETS: [[&str; 5]; 6] = [
@@ -34,13 +34,13 @@ const DATASETS: [[&str; 5]; 6] = [
     ["水質", "水質", "", "àèìòù ß ﬁ İ ǅ \u{1F600}", "\u{202E}\u{0301}"],
 ];
 
-/// Bits of the first byte with which the text becomes a dataset.
+/// Bits of the first byte that turn the text into a dataset.
 const OWN_INDEX: u8 = 0xE0;
 
 static INDEX: LazyLock<LexicalIndex> = LazyLock::new(|| index(""));
 
-/// The first byte picks the language, and whether the text is a dataset's as well: seldom, because an index takes a
-/// hundred times as long as a question.
+/// The first byte selects the language, and whether the text also becomes a dataset. That is rare, because building an
+/// index takes a hundred times as long as a query.
 pub fn run(data: &[u8]) {
     let Some((mode, rest)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(rest);
@@ -61,7 +61,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The datasets above, and one that is made of `text` where there is some.
+/// An index of the datasets above and, if `text` is not empty, one more.
 fn index(text: &str) -> LexicalIndex {
     let mut vocabulary = Vocabulary::new(Lexicon::builtin());
     let mut analyzer = DocumentAnalyzer::new(&mut vocabulary);

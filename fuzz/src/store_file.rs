@@ -1,5 +1,5 @@
-//! Store files that no writer wrote. Opening, verifying, querying and printing end with an answer or an error; and a
-//! file that verification accepts answers every request, with every row once and in JSON that reads back.
+//! Fuzzes store files. Opening, verification, queries and rendering return a result or an error. A verified file
+//! answers every request, with each row once and valid JSON.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use mercato::query::{NoSelections, Plan, QueryRequest, RowStream, count_matches,
 use mercato::render::{Format, render_rows};
 use mercato_format::{FormatError, Table};
 
-use crate::resealed::resealed;
+use crate::checksum_fixup::mutate_below_checksums;
 use crate::table::files;
 
-/// Rows above which a damaged header asks for more work than one input is worth.
+/// Most rows of an input, because a damaged header may claim too many.
 const ROWS_MAX: u32 = 100_000;
 
 const BODIES: [&str; 12] = [
@@ -28,7 +28,8 @@ const BODIES: [&str; 12] = [
     "{\"filters\":{\"$not\":{\"text\":\"text, 5\"}},\"sortBy\":\"time\",\"sortDirection\":\"desc\"}",
 ];
 
-/// The first byte says how the rest is meant: the bytes of a file, a cut of a sound one, or changes below the checksums.
+/// The first byte selects the meaning of the rest: the bytes of a file, a truncation of a valid file, or changes below
+/// the checksums.
 pub fn run(data: &[u8]) {
     static FILES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(files);
     let Some((mode, rest)) = data.split_first() else { return };
@@ -36,7 +37,7 @@ pub fn run(data: &[u8]) {
     let bytes = match mode & 0x0F {
         0 => rest.to_vec(),
         1 => raw_change(file, rest),
-        _ => resealed(file, rest),
+        _ => mutate_below_checksums(file, rest),
     };
     let Ok(table) = Table::from_bytes(bytes) else { return };
     if table.row_count() > ROWS_MAX {
@@ -52,7 +53,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Changes that checksums should find, and a length that is not the file's.
+/// Changes that checksums must detect, and a wrong length.
 fn raw_change(file: &[u8], script: &[u8]) -> Vec<u8> {
     let mut bytes = file.to_vec();
     for change in script.chunks_exact(4).take(16) {
@@ -70,7 +71,7 @@ fn raw_change(file: &[u8], script: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Everything that one body can set in motion.
+/// Runs all operations of one query body.
 fn ask(table: &Table, body: &str) -> Result<(), FormatError> {
     let request = QueryRequest::from_json(body.as_bytes(), 10_000).expect("the body is sound");
     let plan = match plan(&request, table, "t@1") {
@@ -105,7 +106,7 @@ fn print(plan: &Plan<'_>, rows: &[u32]) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Each column sorts all rows, each of them once, and prints them as JSON.
+/// Checks that sorting by each column returns every row once, and that the rows render as JSON.
 fn check_orders(table: &Table) {
     for column in table.columns() {
         let name = serde_json::to_string(&column.name).expect("a text");

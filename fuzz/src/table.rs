@@ -1,5 +1,5 @@
-//! The table that requests are made against: every kind, with nulls, ties and odd values, once with sort indexes on
-//! every column and once without any.
+//! The table for generated requests: every kind, with nulls, ties and edge cases, once with all sort indexes and once
+//! without any.
 
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, FloatWidth, Table, TimeUnit};
@@ -7,10 +7,10 @@ use mercato_format::{ColumnKind, FloatWidth, Table, TimeUnit};
 use crate::naive::{Cell, NaiveColumn, NaiveTable};
 use crate::stored::stored;
 
-/// Rows of the table: more than one block of a few, few enough for thousands of requests a second.
+/// Rows of the table: enough for several blocks, and few enough for thousands of requests a second.
 const ROWS: usize = 60;
 
-/// The same rows three times.
+/// The same rows in three forms.
 pub struct Twins {
     pub naive: NaiveTable,
     pub indexed: Table,
@@ -68,7 +68,7 @@ fn naive_table() -> NaiveTable {
     NaiveTable { columns, rows: ROWS }
 }
 
-/// Small files of every storage, as bytes, for whoever damages them.
+/// Small files of every storage, as bytes, for damage tests.
 pub fn files() -> Vec<Vec<u8>> {
     vec![file(40, &storages(40)), file(3, &storages(3)), file(0, &storages(0)), file(5_000, &long(5_000))]
 }
@@ -112,7 +112,7 @@ fn storages(rows: i64) -> Vec<Column> {
     columns
 }
 
-/// Enough rows for fences, several zones' worth of values and run lengths above one.
+/// Enough rows for fences, several zones and run lengths above one.
 fn long(rows: i64) -> Vec<Column> {
     let integers = (0..rows).map(|row| (row % 50 != 7).then_some(row * 7_919 % 4_999)).collect();
     let texts = (0..rows).map(|row| Some(format!("{:x}", row * 2_654_435_761_i64 % 65_521))).collect();

@@ -1,9 +1,9 @@
-//! Values of Thrift's compact protocol as a tree that may lie: a list, map or text claims a count of its own, whatever it
-//! holds. Bytes are taken apart into it, changed in one place, and put together again. Knows no Parquet.
+//! A mutable tree of Thrift's compact protocol for mutations. A list, map or text has a claimed count, independent of
+//! its contents. Bytes are parsed into a tree, mutated in one place, and encoded again. Knows no Parquet.
 
-/// Deepest value that is taken apart.
+/// Largest nesting depth.
 const DEPTH_MAX: usize = 32;
-/// Counts at which readers change their mind.
+/// Counts at the boundaries of encodings.
 const COUNTS: [u64; 15] = [
     0,
     1,
@@ -21,25 +21,25 @@ const COUNTS: [u64; 15] = [
     u64::MAX >> 1,
     u64::MAX,
 ];
-/// Numbers of fields: those of page headers, the next ones, and those that 16 bits do not hold.
+/// Field numbers: those of page headers, their neighbours, and numbers beyond 16 bits.
 const FIELDS: [i64; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 31, 0x7fff, 0x8000, 0x1_0001, -1];
 
-/// A value by the code of its kind in the protocol.
+/// A value, by wire type.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// 1 and 2; a field's head carries it.
+    /// 1 and 2: booleans in a field header.
     Boolean(bool),
     /// 3.
     Byte(u8),
-    /// 4 to 6: the code, and the number before its sign is taken out of its lowest bit.
+    /// 4 to 6: the code, and the zigzag-encoded number.
     Number(u8, u64),
     /// 7, and 13: eight or sixteen bytes.
     Fixed(Vec<u8>),
     /// 8.
     Bytes { claimed: u64, bytes: Vec<u8> },
-    /// 9 and 10: a list or a set, of values of one kind.
+    /// 9 and 10: a list or a set of one wire type.
     List { set: bool, claimed: u64, kind: u8, items: Vec<Value> },
-    /// 11: two kinds, one in each half of a byte.
+    /// 11: two wire types, one in each half of a byte.
     Map { claimed: u64, kinds: u8, pairs: Vec<Value> },
     /// 12: fields with their numbers.
     Struct(Vec<(i64, Value)>),
@@ -47,11 +47,11 @@ pub enum Value {
 
 use Value::{Boolean, Byte, Bytes, Fixed, List, Map, Number, Struct};
 
-/// Numbers out of a seed (SplitMix64).
-pub struct Draw(pub u64);
+/// A random number generator (SplitMix64).
+pub struct Random(pub u64);
 
-impl Draw {
-    /// A number below `bound`, which is above 0.
+impl Random {
+    /// A random number below `bound`, which is above 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -60,16 +60,16 @@ impl Draw {
         ((bits ^ (bits >> 31)) % bound as u64) as usize
     }
 
-    /// One of these.
+    /// A random item.
     pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 }
 
-/// Bytes that are taken from the front; every way to read them fails where they end.
-pub struct Taken<'a>(pub &'a [u8]);
+/// A cursor over bytes. Every read past the end fails.
+pub struct Cursor<'a>(pub &'a [u8]);
 
-impl Taken<'_> {
+impl Cursor<'_> {
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -148,8 +148,8 @@ impl Taken<'_> {
     }
 }
 
-/// Takes a struct off the front of the bytes.
-pub fn take_struct(bytes: &mut Taken<'_>) -> Option<Value> {
+/// Parses a struct at the front of the bytes.
+pub fn take_struct(bytes: &mut Cursor<'_>) -> Option<Value> {
     bytes.fields(DEPTH_MAX).map(Struct)
 }
 
@@ -157,7 +157,7 @@ fn signed(raw: u64) -> i64 {
     (raw >> 1).cast_signed() ^ -((raw & 1).cast_signed())
 }
 
-/// The raw form of a number with a sign.
+/// The zigzag encoding of a signed number.
 pub fn unsigned(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)).cast_unsigned()
 }
@@ -185,7 +185,7 @@ impl Value {
         }
     }
 
-    /// Puts the value together.
+    /// Encodes the value.
     pub fn push(&self, out: &mut Vec<u8>) {
         match self {
             Boolean(value) => out.push(2 - u8::from(*value)),
@@ -216,7 +216,7 @@ impl Value {
         }
     }
 
-    /// The raw form of the first number with this field.
+    /// The encoded number of the first field with this number.
     pub fn number(&self, field: i64) -> Option<u64> {
         let Struct(fields) = self else { return None };
         fields.iter().find_map(|(number, value)| match value {
@@ -225,7 +225,7 @@ impl Value {
         })
     }
 
-    /// Sets every number with this field.
+    /// Sets the number of every such field.
     pub fn set_number(&mut self, field: i64, to: u64) {
         let Struct(fields) = self else { return };
         for (number, value) in fields {
@@ -236,8 +236,8 @@ impl Value {
         }
     }
 
-    /// Changes one value of the tree, each as likely as any other.
-    pub fn change(&mut self, draw: &mut Draw) {
+    /// Mutates one value of the tree, chosen uniformly.
+    pub fn change(&mut self, draw: &mut Random) {
         let mut left = draw.below(self.count());
         if let Some(chosen) = self.at(&mut left) {
             chosen.change_here(draw);
@@ -270,7 +270,7 @@ impl Value {
         }
     }
 
-    fn change_here(&mut self, draw: &mut Draw) {
+    fn change_here(&mut self, draw: &mut Random) {
         match self {
             Struct(fields) => change_fields(fields, draw),
             _ if draw.below(8) == 0 => *self = fresh(draw),
@@ -315,7 +315,7 @@ fn push_fields(fields: &[(i64, Value)], out: &mut Vec<u8>) {
     out.push(0);
 }
 
-fn change_fields(fields: &mut Vec<(i64, Value)>, draw: &mut Draw) {
+fn change_fields(fields: &mut Vec<(i64, Value)>, draw: &mut Random) {
     let place = draw.below(fields.len() + 1);
     match (draw.below(4), fields.get_mut(place)) {
         (0, Some(_)) => drop(fields.remove(place)),
@@ -328,8 +328,8 @@ fn change_fields(fields: &mut Vec<(i64, Value)>, draw: &mut Draw) {
     }
 }
 
-/// A value of any kind with little in it, which may claim more.
-fn fresh(draw: &mut Draw) -> Value {
+/// A small random value, whose count may be wrong.
+fn fresh(draw: &mut Random) -> Value {
     let code = draw.below(13) as u8 + 1;
     match code {
         1 | 2 => Boolean(code == 1),

@@ -1,4 +1,4 @@
-//! One request in every way that it can be served; all of them must agree.
+//! Runs one request in all modes - page, stream, cursor walk, count - and compares the results.
 
 use mercato::query::{
     NoSelections, Plan, QueryError, QueryRequest, RowStream, count_matches, count_rows, execute, plan,
@@ -6,15 +6,15 @@ use mercato::query::{
 use mercato::render::{Format, render_rows};
 use mercato_format::Table;
 
-/// Pages of a walk by cursors.
+/// Most pages of a cursor walk.
 const PAGES_MAX: usize = 80;
 
-/// The rows of a request's page, or the number of its faults.
+/// The rows of a page, or the number of validation errors.
 pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
     let plan = match plan(request, table, "t@1") {
         Ok(plan) => plan,
         Err(QueryError::Invalid(faults)) => {
-            assert!(!faults.is_empty(), "a refusal names its fault");
+            assert!(!faults.is_empty(), "a refusal names its errors");
             return Err(faults.len());
         }
         Err(QueryError::Format(error)) => panic!("a sound file: {error}"),
@@ -30,7 +30,7 @@ pub fn page(request: &QueryRequest, table: &Table) -> Result<Vec<u32>, usize> {
     Ok(page.rows)
 }
 
-/// All rows that match, however they are paged.
+/// The number of matching rows.
 pub fn matches(request: &QueryRequest, table: &Table) -> Option<u64> {
     let plan = plan(request, table, "t@1").ok()?;
     let count = count_matches(&plan, &NoSelections).expect("a sound file");
@@ -42,7 +42,7 @@ fn streamed(plan: &Plan<'_>) -> Vec<u32> {
     let mut stream = RowStream::new(plan).expect("a sound file");
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
-        // A batch may be empty although more follow: then nothing was found within its time.
+        // A batch may be empty although more follow, if nothing was found within its time slice.
         let more = stream.next_batch(7, &mut batch).expect("a sound file");
         all.extend_from_slice(&batch);
         if !more {
@@ -60,7 +60,7 @@ fn check_print(plan: &Plan<'_>, rows: &[u32]) {
     assert!(list.iter().all(|row| row.as_object().is_some_and(|row| row.len() == plan.columns().len())));
 }
 
-/// The pages behind this one, by their cursors, hold no row twice and end.
+/// Walks the following pages by cursor, and checks that no row repeats and the walk ends.
 fn check_walk(request: &QueryRequest, table: &Table, first: &[u32], mut cursor: Option<String>) {
     let mut seen = vec![false; table.row_count() as usize];
     first.iter().for_each(|row| seen[*row as usize] = true);

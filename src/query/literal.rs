@@ -153,7 +153,7 @@ pub fn nanoseconds_floor(nanoseconds: i128, unit_nanoseconds: i128) -> Floor {
 #[cfg(test)]
 mod tests {
     use mercato_format::TimeUnit;
-    use mercato_format::print::{push_date, push_timestamp};
+    use mercato_format::encode::{push_date, push_timestamp};
     use proptest::prelude::*;
 
     use super::*;

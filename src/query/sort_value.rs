@@ -1,6 +1,6 @@
 //! The value of a row as a literal, for cursors.
 
-use mercato_format::print::{push_date, push_decimal, push_timestamp};
+use mercato_format::encode::{push_date, push_decimal, push_timestamp};
 use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, FloatWidth, FormatError, Table};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use mercato_format::print::{date_len, decimal_len, integer_len, timestamp_len, wide_len};
+use mercato_format::encode::{date_len, decimal_len, integer_len, timestamp_len, wide_len};
 use mercato_format::{ColumnData, ColumnKind, Dictionary, FloatWidth, FormatError, Numbers, Table, Texts};
 
 use crate::render::cells::{csv_text_len, entry_span};

@@ -4,7 +4,7 @@
 //! cell.
 
 use mercato_format::column::TEXT_PADDING;
-use mercato_format::print::{
+use mercato_format::encode::{
     SLOT_BYTES, SLOT_SCALE_MAX, decimal_at_end, integer_at_end, push_date, push_decimal, push_timestamp,
     push_wide,
 };

@@ -1,6 +1,6 @@
 //! Column statistics as JSON, with values encoded as in rows. Does not depend on datasets.
 
-use mercato_format::print::{push_date, push_decimal, push_timestamp, push_wide};
+use mercato_format::encode::{push_date, push_decimal, push_timestamp, push_wide};
 use mercato_format::statistics::{NumberSummary, QUANTILES, float_of};
 use mercato_format::text::{json_string_text, push_json_string};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, ColumnStatistics, FloatWidth, FormatError, Table};

@@ -1,7 +1,7 @@
 //! Detects date and timestamp columns with years of more than four digits, from their extremes alone.
 
+use mercato_format::encode::is_four_digit_year;
 use mercato_format::order::integer_of;
-use mercato_format::print::is_four_digit_year;
 use mercato_format::{ColumnData, ColumnKind, FormatError, Table};
 
 const SECONDS_OF_DAY: i64 = 86_400;

@@ -1,4 +1,4 @@
-//! What can be wrong with a store file or with what is put into one. Knows no status code and no client.
+//! The errors of store files: damage, unsupported versions, exceeded limits, I/O. Knows no status code and no client.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ pub enum FormatError {
     /// The operating system refused an operation.
     #[error("{action}: {source}")]
     Io {
-        /// What was attempted.
+        /// The attempted operation.
         action: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// Any error below, with the file it belongs to.
@@ -22,7 +22,7 @@ pub enum FormatError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         source: Box<FormatError>,
     },
     /// The first eight bytes are not the magic number.
@@ -44,7 +44,7 @@ pub enum FormatError {
         /// Length on disk.
         found: u64,
     },
-    /// The file was written for a newer reader, or carries a version that never was.
+    /// The file has a newer version, or a version that does not exist.
     #[error("header: {}", unsupported_version((*found_major, *found_minor), (*known_major, *known_minor)))]
     UnsupportedVersion {
         /// Major version of the file.
@@ -56,7 +56,7 @@ pub enum FormatError {
         /// Newest minor version read.
         known_minor: u16,
     },
-    /// A section that the file declares necessary is unknown here.
+    /// The file requires a section that this version does not know.
     #[error(
         "directory record {record}: section kind {kind} is required and unknown; it needs a reader of format 1.{minimal_minor} or newer: update this program"
     )]
@@ -68,17 +68,17 @@ pub enum FormatError {
         /// Minor version of the first reader that knows it.
         minimal_minor: u16,
     },
-    /// A page of the mapped file cannot be read any more.
+    /// A page of the mapped file is no longer readable.
     #[error(
         "a page of the mapped file cannot be read: the file was cut short in place, or its disk failed: restore it under another name and rename it"
     )]
     LostPage,
-    /// A checksum does not fit its bytes.
+    /// A checksum does not match its bytes.
     #[error(
         "{place} at byte {offset}: checksum is {found:#018x}, the file says {expected:#018x}; the bytes were damaged: restore or convert the file again"
     )]
     ChecksumMismatch {
-        /// Which structure.
+        /// The structure.
         place: Place,
         /// Position in the file.
         offset: u64,
@@ -87,30 +87,30 @@ pub enum FormatError {
         /// Checksum of the bytes.
         found: u64,
     },
-    /// A structure contradicts the format.
+    /// A structure violates the format.
     #[error(
         "{place}: {what}: expected {expected}, found {found}; the file is damaged: restore or convert it again"
     )]
     Corrupt {
-        /// Which structure.
+        /// The structure.
         place: Place,
-        /// Which rule.
+        /// The violated rule.
         what: &'static str,
-        /// The value the rule asks for, or its bound.
+        /// The value that the rule requires, or its bound.
         expected: u64,
         /// The value found.
         found: u64,
     },
-    /// Something is larger than the format allows.
+    /// A value exceeds a limit of the format.
     #[error("{what}: found {found}, the limit is {limit}; {remedy}")]
     LimitExceeded {
-        /// What is limited.
+        /// The limited quantity.
         what: String,
         /// The limit.
         limit: u64,
         /// The value found.
         found: u64,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A value of the wrong kind was pushed into a column.
@@ -160,12 +160,12 @@ fn unsupported_version(found: (u16, u16), known: (u16, u16)) -> String {
         );
     }
     format!(
-        "expected a format version from 1.0 to {newest}, found {major}.{minor}, which never was: the file is damaged, convert it again from its Parquet"
+        "expected a format version from 1.0 to {newest}, found {major}.{minor}, which does not exist: the file is damaged, convert it again from its Parquet"
     )
 }
 
 impl FormatError {
-    /// Wraps an operating-system error with what was attempted.
+    /// Wraps an operating-system error with the attempted operation.
     pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> FormatError {
         move |source| FormatError::Io { action, source }
     }

@@ -10,29 +10,22 @@
 //!
 //! `FORMAT.md` beside this crate is normative. The crate knows no HTTP, no account and no query language.
 
-pub mod array;
-pub mod checksum;
 pub mod column;
-pub mod column_record;
-mod column_view;
+pub mod encode;
 pub mod error;
-pub mod fingerprint;
-pub mod float_width;
-pub mod layout;
+mod file;
 pub mod limits;
-pub mod mapped_file;
-mod narrow_texts;
-pub mod numbers;
 pub mod order;
-pub mod print;
 pub mod reader;
 pub mod rendered_lengths;
 pub mod schema;
-pub mod section;
 pub mod statistics;
-pub mod text;
 pub mod verify;
 pub mod writer;
+
+pub use column::{array, packed_numbers};
+pub use encode::{float_width, text};
+pub use file::{checksum, column_record, fingerprint, layout, mapped_file, section};
 
 pub use column::{ColumnData, Dictionary, Numbers, RowOrder, TextTable, Texts, Zone, Zones};
 pub use column_record::{ColumnMeta, SortIndex, Storage};

@@ -1,5 +1,5 @@
-//! Order keys: unsigned integers that compare as the values do.
-//! The mapping of doubles is the usual sign flip; NaN is above everything and both zeros are one key.
+//! Order keys: an order-preserving encoding of numbers as unsigned integers. Doubles use the usual sign flip; NaN has
+//! the largest key, and both zeros have one key.
 
 /// The key of every NaN.
 pub const NAN_KEY: u64 = u64::MAX;
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_doubles_order_as_the_values_do() {
+    fn float_keys_preserve_order() {
         let ordered = [
             f64::NEG_INFINITY,
             f64::MIN,
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_integers_order_as_the_values_do() {
+    fn integer_keys_preserve_order() {
         let ordered = [i64::MIN, -1, 0, 1, i64::MAX];
         assert!(ordered.windows(2).all(|pair| integer_key(pair[0]) < integer_key(pair[1])));
         assert!(ordered.iter().all(|value| integer_of(integer_key(*value)) == *value));

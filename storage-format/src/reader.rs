@@ -1,18 +1,18 @@
-//! Opening a store file: O(columns), nothing parsed that grows with the rows. Knows no query.
+//! Opens a store file in O(columns): parses nothing that grows with the number of rows. Knows no query.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::checksum::{BLOCK_SIZE_BYTES, block_count, checksum, fingerprint, section_checksum};
 use crate::column::ColumnData;
+use crate::column::narrow_floats::NarrowFloatTexts;
+use crate::column::view::{ColumnSections, ColumnView};
 use crate::column_record::{COLUMN_RECORD_SIZE, ColumnMeta};
-use crate::column_view::{ColumnSections, ColumnView};
 use crate::error::{FormatError, Place, corrupt};
 use crate::fingerprint::Fingerprint;
 use crate::layout::Header;
 use crate::limits::{NUMBER_DICTIONARY_ENTRIES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use crate::mapped_file::MappedFile;
-use crate::narrow_texts::NarrowTexts;
 use crate::section::{NO_COLUMN, SectionKind, SectionRecord, decode_directory};
 
 pub(crate) enum Bytes {
@@ -36,8 +36,8 @@ pub struct Table {
     pub(crate) records: Vec<SectionRecord>,
     columns: Vec<ColumnMeta>,
     sections: Vec<ColumnSections>,
-    /// For each column, the texts of narrow floats, once they were asked for.
-    narrow_texts: Vec<OnceLock<NarrowTexts>>,
+    /// The encoded texts of narrow floats, by column, filled at the first access.
+    narrow_texts: Vec<OnceLock<NarrowFloatTexts>>,
     by_name: std::collections::HashMap<String, usize>,
     rows: u32,
 }
@@ -53,19 +53,19 @@ impl std::fmt::Debug for Table {
 pub struct SectionInfo {
     /// Name of the kind, or `unknown`.
     pub kind: &'static str,
-    /// The column, if it belongs to one.
+    /// The column; `None` for a section of the whole file.
     pub column: Option<u32>,
     /// Position in the file.
     pub offset: u64,
     /// Bytes.
     pub len: u64,
-    /// Bytes of one item, 0 where they differ.
+    /// Bytes of an item; 0 without a fixed width.
     pub width: u16,
     /// Number of items.
     pub items: u64,
     /// XXH3 of the block checksums.
     pub checksum: u64,
-    /// Whether it only makes sorting and filtering faster.
+    /// Whether the section is an index, which only accelerates sorting and filtering.
     pub index: bool,
 }
 
@@ -79,7 +79,7 @@ impl Table {
         open().map_err(|error| error.in_file(path))
     }
 
-    /// Opens a file that lies in memory.
+    /// Opens a file in memory.
     ///
     /// # Errors
     /// As [`Table::open`], without the path.
@@ -131,7 +131,7 @@ impl Table {
         &self.header.writer
     }
 
-    /// What is known of each column.
+    /// The metadata of all columns.
     #[must_use]
     pub fn columns(&self) -> &[ColumnMeta] {
         &self.columns
@@ -174,7 +174,7 @@ impl Table {
         }
     }
 
-    /// The values of a column. Entries of a dictionary of floats have the texts of the source's width.
+    /// The values of a column. Dictionary texts of floats have the width of the source.
     ///
     /// # Errors
     /// [`FormatError::Corrupt`] when a section is missing or has the wrong length; never after a successful open.
@@ -187,14 +187,14 @@ impl Table {
             ColumnData::Dictionary(data)
                 if meta.is_narrow_float() && data.entries as usize <= NUMBER_DICTIONARY_ENTRIES_MAX =>
             {
-                let texts = texts.get_or_init(|| NarrowTexts::of(&data, meta.float_width()));
-                ColumnData::Dictionary(texts.shown(data))
+                let texts = texts.get_or_init(|| NarrowFloatTexts::of(&data, meta.float_width()));
+                ColumnData::Dictionary(texts.apply_to(data))
             }
             other => other,
         })
     }
 
-    /// The values of a column with the texts that lie in the file.
+    /// The values of a column, with the stored texts.
     ///
     /// # Errors
     /// As [`Table::column`].
@@ -216,17 +216,17 @@ impl Table {
         self.records.get(self.sections.get(column)?.record_number(kind)? as usize)
     }
 
-    /// The sections of a column that this version knows; found without a look at those of the others.
+    /// The sections of a column that this version knows, without a scan of other columns' sections.
     pub(crate) fn column_records(&self, column: usize) -> impl Iterator<Item = &SectionRecord> {
         let numbers = self.sections.get(column).into_iter().flat_map(ColumnSections::record_numbers);
         numbers.filter_map(|number| self.records.get(number as usize))
     }
 
-    /// Whether all that was read so far was the file's. A page that the system can no longer read, because the file was
-    /// cut short or its disk failed, reads as zeros: what was made of them must not be handed on.
+    /// Checks that all data read so far came from the file. A page that the system cannot read, because the file was
+    /// truncated or its disk failed, reads as zeros; results based on it must be discarded.
     ///
     /// # Errors
-    /// [`FormatError::LostPage`], from the first lost page on.
+    /// [`FormatError::LostPage`], after the first lost page.
     pub fn check_intact(&self) -> Result<(), FormatError> {
         match &self.bytes {
             Bytes::Mapped(file) if !file.is_intact() => Err(FormatError::LostPage),
@@ -241,7 +241,7 @@ impl Table {
         corrupt(Place::Column(SectionKind::Columns, number), "a value points outside its section", 0, 1)
     }
 
-    /// Lets go of the memory of a section; it is read again where it is needed again.
+    /// Releases the memory of a section, which is read again on the next access.
     pub(crate) fn release(&self, record: &SectionRecord) {
         if let (Bytes::Mapped(file), Ok(start), Ok(len)) =
             (&self.bytes, usize::try_from(record.offset), usize::try_from(record.len))
@@ -254,7 +254,7 @@ impl Table {
         self.bytes.all()
     }
 
-    /// A section with `padding` bytes of what follows it.
+    /// A section, and `padding` bytes behind it.
     pub(crate) fn section(&self, record: &SectionRecord, padding: usize) -> Option<&[u8]> {
         section_bytes(self.file(), record.offset, record.len, padding)
     }
@@ -350,7 +350,7 @@ fn read_columns(
     Ok((columns, index_sections(header, records)?))
 }
 
-/// What opening reads is also checked at open: the column records and the names. Both are small.
+/// Checks the checksums of the column records and the names, which are read at open. Both are small.
 fn check_small_sections(file: &[u8], records: &[SectionRecord]) -> Result<(), FormatError> {
     for record in records.iter().filter(|record| record.kind <= SectionKind::Strings as u16) {
         let bytes = section_bytes(file, record.offset, record.len, 0).unwrap_or_default();

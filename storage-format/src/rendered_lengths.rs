@@ -1,6 +1,6 @@
-//! How long the whole table is when it is printed in an export format, and where each stretch of rows begins in that
-//! text, so that any byte range can be served without printing what lies before it.
-//! Knows no byte of any format: whoever printed is named by a number, and another printer must not use these lengths.
+//! The length of the whole table in each export format, and the offset of each chunk of rows. With these offsets, a
+//! byte range can be served without rendering the rows before it. Knows no export format: the lengths carry the version
+//! of their renderer, and other renderers must not use them.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::layout::{take, u32_at};
 use crate::reader::Table;
 use crate::section::SectionKind;
 
-/// Rows of a stretch at most.
+/// Most rows of a chunk.
 pub const CHUNK_ROWS_MAX: u32 = 65_536;
 
 const HEADER_SIZE: usize = 16;
@@ -18,7 +18,7 @@ const CHUNK_ROWS_OFFSET: usize = 4;
 const RESERVED_OFFSET: usize = CHUNK_ROWS_OFFSET + 4;
 const WORD: usize = 8;
 
-/// The formats in which a whole table is handed out, in the order of their lengths in the file.
+/// The export formats, in the order of their lengths in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExportFormat {
     /// RFC 4180 with a header row.
@@ -55,8 +55,8 @@ pub struct RenderedLengths<'a> {
 }
 
 impl<'a> RenderedLengths<'a> {
-    /// Lengths that were just counted. `offsets` has the start of every chunk of `chunk_rows` rows (1 to 65,536) and
-    /// the end of the last one; `total` is the length of the whole text in bytes. `None` when these do not fit together.
+    /// Lengths from a renderer. `offsets` has the start of every chunk of `chunk_rows` rows (1 to 65,536) and the end
+    /// of the last one; `total` is the length of the whole text in bytes. `None` when they are inconsistent.
     #[must_use]
     pub fn new(
         renderer_version: u32,
@@ -70,11 +70,11 @@ impl<'a> RenderedLengths<'a> {
         let lengths = RenderedLengths { renderer_version, chunk_rows, rows, words: Cow::Owned(words) };
         let fits = (1..=CHUNK_ROWS_MAX).contains(&chunk_rows)
             && offsets.len() as u64 == u64::from(lengths.chunk_count()) + 1
-            && lengths.first_disorder().is_none();
+            && lengths.first_decrease().is_none();
         fits.then_some(lengths)
     }
 
-    /// The version of the printer that these lengths belong to.
+    /// The version of the renderer of these lengths.
     #[must_use]
     pub fn renderer_version(&self) -> u32 {
         self.renderer_version
@@ -111,8 +111,8 @@ impl<'a> RenderedLengths<'a> {
         self.word(0).unwrap_or(0)
     }
 
-    /// Where the rows of a chunk begin in the text; for the number of chunks, where the last one ends. Bytes before
-    /// chunk 0 and after the last one belong to no row. `None` beyond that.
+    /// The offset of the rows of a chunk; for `chunk_count`, the end of the last chunk; `None` beyond that. Bytes
+    /// before chunk 0 and after the last chunk belong to no row.
     #[must_use]
     pub fn offset_of_chunk(&self, chunk: u32) -> Option<u64> {
         self.word((chunk as usize).checked_add(1)?)
@@ -132,7 +132,7 @@ impl<'a> RenderedLengths<'a> {
     }
 
     /// The first chunk whose end is before its start, or the number of chunks when the total is too small.
-    fn first_disorder(&self) -> Option<u32> {
+    fn first_decrease(&self) -> Option<u32> {
         let chunks = self.chunk_count();
         let ascends = |chunk: u32| {
             let end = if chunk == chunks { self.word(0) } else { self.offset_of_chunk(chunk + 1) };
@@ -154,8 +154,8 @@ pub(crate) fn encode_lengths(lengths: &[RenderedLengths<'_>; 3]) -> Vec<u8> {
 }
 
 impl Table {
-    /// The lengths of the whole table in a format, if the file has them. They are as good as the file: whoever prints
-    /// by them must be the printer of [`RenderedLengths::renderer_version`], and must compare what it printed.
+    /// The lengths of the whole table in a format, if the file has them. They are as reliable as the file: only the
+    /// renderer of [`RenderedLengths::renderer_version`] may use them, and it must compare its output with them.
     #[must_use]
     pub fn rendered_lengths(&self, format: ExportFormat) -> Option<RenderedLengths<'_>> {
         self.read_lengths(format).ok().flatten()
@@ -186,11 +186,11 @@ impl Table {
         }
     }
 
-    /// Offsets ascend and the total is not below them. What they should be, only the printer knows.
+    /// Verifies that the offsets ascend and do not exceed the total. Only the renderer can verify their values.
     pub(crate) fn verify_rendered_lengths(&self) -> Result<(), FormatError> {
         for format in ExportFormat::ALL {
             let Some(lengths) = self.read_lengths(format)? else { return Ok(()) };
-            if let Some(chunk) = lengths.first_disorder() {
+            if let Some(chunk) = lengths.first_decrease() {
                 let place = Place::File(SectionKind::RenderedLengths);
                 let start = lengths.offset_of_chunk(chunk).unwrap_or(0);
                 return Err(corrupt(place, "offset above the one after it", start, chunk.into()));
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_found_in_its_chunk() {
+    fn finds_chunk_of_position() {
         let lengths = RenderedLengths::new(1, 2, 5, &[10, 30, 30, 45], 46).unwrap();
         let at = |position| lengths.chunk_at(position);
         assert_eq!([at(0), at(9), at(10), at(29)], [None, None, Some(0), Some(0)]);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_do_not_fit_together_are_refused() {
+    fn rejects_inconsistent_lengths() {
         assert!(RenderedLengths::new(1, 0, 5, &[0, 1], 1).is_none());
         assert!(RenderedLengths::new(1, 8, 5, &[0], 1).is_none());
         assert!(RenderedLengths::new(1, 8, 5, &[2, 1], 1).is_none());

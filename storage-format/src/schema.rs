@@ -1,4 +1,4 @@
-//! Logical types, and what is known of a column before its values. Knows no byte of the file.
+//! Logical types, column kinds, and the specification of a column. Knows no file layout.
 
 /// The five types that the API names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub enum LogicalType {
 }
 
 impl LogicalType {
-    /// The name in answers: `string`, `integer`, `number`, `boolean` or `datetime`.
+    /// The name in responses: `string`, `integer`, `number`, `boolean` or `datetime`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,14 +66,14 @@ impl TimeUnit {
     }
 }
 
-/// What the values of a column are.
+/// The kind of a column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ColumnKind {
     /// UTF-8 text.
     Text,
     /// An integer that fits 128 bits.
     Integer,
-    /// A scaled integer that fits 128 bits, printed with exactly `scale` digits after the point.
+    /// A scaled integer that fits 128 bits, with exactly `scale` digits after the point.
     Decimal {
         /// Digits in all, 1 to 76, as the source declares; the values themselves fit 128 bits.
         precision: u8,
@@ -106,7 +106,7 @@ impl ColumnKind {
         }
     }
 
-    /// A word for messages and reports.
+    /// The name in messages and reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -121,14 +121,14 @@ impl ColumnKind {
     }
 }
 
-/// What is known of a column before its values.
+/// The specification of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnSpec {
     /// Name, kept byte for byte.
     pub name: String,
-    /// What the values are.
+    /// The kind of the values.
     pub kind: ColumnKind,
-    /// Whether a null may occur.
+    /// Whether nulls are allowed.
     pub nullable: bool,
     /// The type in the source, as text, for people: `INT64 (Decimal(15,2))`.
     pub source_type: String,

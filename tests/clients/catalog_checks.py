@@ -1,4 +1,4 @@
-"""What a visitor without a key must find in a catalogue: schemas that are schemas, rows that fit them, a whole graph."""
+"""Checks a catalog without an API key: valid schemas, sample rows that match them, a consistent graph."""
 
 import json
 import urllib.request
@@ -13,7 +13,7 @@ Fetch = Callable[[str], Any]
 
 
 def fetcher(base: str) -> Fetch:
-    """Reads `data` of an answer."""
+    """Returns a function that reads `data` of a response."""
     def fetch(path: str) -> Any:
         with urllib.request.urlopen(f"{base}/api/v1/datasets{path}", timeout=SECONDS_MAX) as answer:
             envelope = json.load(answer)
@@ -24,7 +24,7 @@ def fetcher(base: str) -> Fetch:
 
 
 def every_slug(fetch: Fetch) -> list[str]:
-    """The whole list, page by page."""
+    """All slugs, page by page."""
     slugs: list[str] = []
     offset: int | None = 0
     while offset is not None:
@@ -37,7 +37,7 @@ def every_slug(fetch: Fetch) -> list[str]:
 
 
 def check_dataset(fetch: Fetch, slug: str) -> int:
-    """Validates every sample row against the schema; how many rows there were."""
+    """Validates every sample row against the schema. Returns the number of rows."""
     schema = fetch(f"/{slug}/schema")
     Draft202012Validator.check_schema(schema)
     names = [column["name"] for column in schema["columns"]]
@@ -61,7 +61,7 @@ def check_dataset(fetch: Fetch, slug: str) -> int:
 
 
 def check_graph(fetch: Fetch, slugs: list[str]) -> int:
-    """No edge without both ends, and the neighbours of a dataset are those of `related`; how many edges there are."""
+    """Checks that every edge has both ends, and that neighbours match `related`. Returns the number of edges."""
     graph = fetch("/relations/graph")
     nodes = {node["id"] for node in graph["nodes"]}
     if nodes != set(slugs):
@@ -82,7 +82,7 @@ def check_graph(fetch: Fetch, slugs: list[str]) -> int:
 
 
 def check(base: str) -> str:
-    """All of it; a sentence about what was seen."""
+    """Runs all checks. Returns a summary."""
     fetch = fetcher(base)
     slugs = every_slug(fetch)
     rows = sum(check_dataset(fetch, slug) for slug in slugs)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the demo, then does what it prints: starts the server and pastes every curl command into a shell.
+"""Creates the demo, then runs the commands that it prints: starts the server and pastes every curl command into a shell.
 
     python demo_walkthrough.py --binaries target/debug [--scale 0.01]
 
-Then it looks at the whole catalogue as a visitor would. Exit code 0 only if the server starts, every command gets rows,
-the catalogue is sound, and the server ends in order.
+Then it checks the whole catalog. Exit code 0 only if the server starts, every command returns rows, the catalog is
+valid, and the server stops cleanly.
 """
 
 import argparse
@@ -29,18 +29,18 @@ ANSWER_SHOWN_MAX = 2000
 
 
 def commands(text: str) -> list[str]:
-    """The indented commands of the demo's output, lines that end in a backslash joined."""
+    """The indented commands of the demo's output, with continuation lines joined."""
     joined = text.replace("\\\n", " ")
     return [line.strip() for line in joined.splitlines() if re.match(r"  (curl|mercato) ", line)]
 
 
 def shell(binaries: Path) -> dict[str, str]:
-    """The environment of a shell that finds the programs."""
+    """The environment of a shell with the programs in PATH."""
     return os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A free port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
@@ -58,7 +58,7 @@ def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
 
 
 def paste(command: str, environment: dict[str, str]) -> int:
-    """Runs a command as it was printed; how many rows its answer has."""
+    """Runs a printed command. Returns the number of rows in its response."""
     outcome = subprocess.run(command, shell=True, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                              timeout=COMMAND_SECONDS_MAX, check=False)
     answer = outcome.stdout.decode()
@@ -71,7 +71,7 @@ def paste(command: str, environment: dict[str, str]) -> int:
 
 
 def rows_of(command: str, answer: str) -> int:
-    """How many rows an answer has, in the form that the command asks for; one without a list counts as one."""
+    """The number of rows in a response, by the format of the command. A response without a list counts as one."""
     if "text/markdown" in command:
         return len(answer.splitlines())
     if "text/csv" in command:
@@ -89,7 +89,7 @@ def rows_of(command: str, answer: str) -> int:
 
 
 def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
-    """Does it all; how many curl commands there were, and what the catalogue shows."""
+    """Runs the walkthrough. Returns the number of curl commands and a summary of the catalog."""
     environment = shell(binaries)
     port = free_port()
     made = subprocess.run(
@@ -98,8 +98,7 @@ def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
     if made.returncode != 0:
         raise SystemExit(f"mercato-tools demo: exit {made.returncode}: {made.stderr.decode()}")
     serve, *curls = commands(made.stdout.decode())
-    # The printed command leaves the operator's side at its usual port, which may be taken on this machine; and one
-    # visitor looks at everything at once.
+    # The default admin port may be in use on this machine, and this client exceeds the rate limit of one visitor.
     serve = f"exec {serve} --admin unix:{folder / 'admin.sock'} --requests-per-minute 0"
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(serve, shell=True, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Serves the demo and reads what describes it with the tools that others use for that.
+"""Serves the demo and validates its descriptions with third-party tools.
 
     python discovery.py --binaries target/debug [--seed 1] [--examples 12] [--d3 FOLDER]
 
 - the OpenAPI document against the rules of OpenAPI 3.1;
-- every Croissant description with mlcroissant;
-- the map of the site against the catalog;
+- all Croissant descriptions with mlcroissant;
+- the sitemap against the catalog;
 - with --d3, the graph of relations with D3 itself (a folder with node_modules and layout.js);
-- thousands of requests that schemathesis makes of the document: no fault of the server, no answer that the document
-  does not describe, no answer that does not fit it, nothing accepted that the document forbids.
+- thousands of requests that schemathesis generates from the document: no server errors, no undocumented responses, no
+  responses that violate the document, no accepted requests that it forbids.
 
-Exit code 0 only if all of it holds.
+Exit code 0 only if all checks pass.
 """
 
 import argparse
@@ -35,26 +35,26 @@ CONFORMANCE_SECONDS_MAX = 600
 REQUIRED_OF_CROISSANT = ["name", "description", "license", "url", "version", "datePublished", "publisher", "citeAs"]
 
 
-class Fault(Exception):
-    """Something does not hold."""
+class CheckError(Exception):
+    """A failed check."""
 
 
 def check_document(market: Marketplace) -> str:
-    """The OpenAPI document is one, and its examples fit their schemas."""
+    """Validates the OpenAPI document and its examples."""
     document = json.loads(market.read("/api/v1/openapi.json"))
     openapi_spec_validator.validate(document)
     count = 0
     for where, schema, example in examples(document):
         validator = Draft202012Validator({**schema, "components": document["components"]})
         for error in validator.iter_errors(example):
-            raise Fault(f"openapi.json: the example of {where}: {error.json_path}: {error.message}")
+            raise CheckError(f"openapi.json: the example of {where}: {error.json_path}: {error.message}")
         count += 1
     operations = sum(len(item) for item in document["paths"].values())
     return f"{operations} operations, {count} examples fit their schemas"
 
 
 def examples(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any]]:
-    """Every example beside a schema, with where it stands."""
+    """Every example with its schema and its location."""
     found: list[tuple[str, dict[str, Any], Any]] = []
     def walk(node: Any, where: str) -> None:
         if isinstance(node, list):
@@ -74,54 +74,54 @@ def examples(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], Any]]:
 
 
 def check_croissants(market: Marketplace, slugs: list[str]) -> str:
-    """mlcroissant reads every description, finds no fault, and sees the columns that the schema has."""
+    """Validates every description with mlcroissant, and compares its columns with the schema."""
     fields = 0
     for slug in slugs:
         text = json.loads(market.read(f"/api/v1/datasets/{slug}/croissant"))
         missing = [name for name in REQUIRED_OF_CROISSANT if not text.get(name)]
         if missing:
-            raise Fault(f"{slug}: the description lacks {', '.join(missing)}")
+            raise CheckError(f"{slug}: the description lacks {', '.join(missing)}")
         dataset = mlcroissant.Dataset(jsonld=text)
         issues = dataset.metadata.ctx.issues
         if issues.errors:
-            raise Fault(f"{slug}: mlcroissant finds {issues.report()}")
+            raise CheckError(f"{slug}: mlcroissant finds {issues.report()}")
         seen = dataset.metadata
         if [one.name for one in seen.publisher] != [text["publisher"]["name"]] or seen.cite_as != text["citeAs"]:
-            raise Fault(f"{slug}: mlcroissant sees the publisher {seen.publisher} and the citation {seen.cite_as}")
+            raise CheckError(f"{slug}: mlcroissant sees the publisher {seen.publisher} and the citation {seen.cite_as}")
         named = [field.name for record_set in dataset.metadata.record_sets for field in record_set.fields]
         columns = [column["name"] for column in market.data_of(f"/api/v1/datasets/{slug}/schema")["columns"]]
         if named != columns:
-            raise Fault(f"{slug}: the description has the columns {named}, the schema {columns}")
+            raise CheckError(f"{slug}: the description has the columns {named}, the schema {columns}")
         fields += len(named)
     return f"mlcroissant reads {len(slugs)} descriptions with {fields} columns"
 
 
 def check_sitemap(market: Marketplace, slugs: list[str]) -> str:
-    """The map has exactly the datasets of the catalog, and robots are told where it lies."""
+    """Checks that the sitemap lists exactly the datasets of the catalog, and that robots.txt names it."""
     robots = market.read("/robots.txt").decode()
     place = re.search(r"^Sitemap: (\S+)$", robots, re.MULTILINE)
     if place is None or place.group(1) != f"{market.url}/sitemap.xml":
-        raise Fault(f"robots.txt does not name the map: {robots}")
+        raise CheckError(f"robots.txt does not name the sitemap: {robots}")
     root = ElementTree.fromstring(market.read("/sitemap.xml"))
     found = sorted(str(node.text) for node in root.iter(f"{SITEMAP}loc"))
     expected = sorted(f"{market.url}/api/v1/datasets/{slug}" for slug in slugs)
     if found != expected:
-        raise Fault(f"the map has {found}, expected {expected}")
-    return f"the map has {len(found)} addresses"
+        raise CheckError(f"the sitemap has {found}, expected {expected}")
+    return f"the sitemap has {len(found)} addresses"
 
 
 def check_graph(market: Marketplace, d3: Path, folder: Path) -> str:
-    """D3 lays the graph out."""
+    """Lays out the graph with D3."""
     graph = folder / "graph.json"
     graph.write_text(json.dumps(market.data_of("/api/v1/datasets/relations/graph")))
     outcome = subprocess.run(["node", d3 / "layout.js", graph], capture_output=True, stdin=subprocess.DEVNULL, check=False)
     if outcome.returncode != 0:
-        raise Fault(f"D3: exit {outcome.returncode}: {outcome.stderr.decode()}")
+        raise CheckError(f"D3: exit {outcome.returncode}: {outcome.stderr.decode()}")
     return outcome.stdout.decode().strip()
 
 
 def check_conformance(market: Marketplace, seed: int, examples_each: int, folder: Path) -> str:
-    """What schemathesis sends is answered as the document says."""
+    """Runs schemathesis against the server."""
     here = Path(__file__).resolve().parent
     command = [
         Path(sys.executable).parent / "schemathesis", "--config-file", here / "schemathesis.toml", "run",
@@ -132,13 +132,13 @@ def check_conformance(market: Marketplace, seed: int, examples_each: int, folder
                              cwd=folder, env=environment, timeout=CONFORMANCE_SECONDS_MAX)
     report = outcome.stdout.decode()
     if outcome.returncode != 0:
-        raise Fault(f"schemathesis: exit {outcome.returncode}\n{report}{outcome.stderr.decode()}")
+        raise CheckError(f"schemathesis: exit {outcome.returncode}\n{report}{outcome.stderr.decode()}")
     generated = re.search(r"(\d+) generated", report)
     if generated is None or int(generated.group(1)) < 500:
-        raise Fault(f"schemathesis made too few requests to tell anything:\n{report}")
-    if market.faults():
-        raise Fault("the log tells of faults:\n" + "\n".join(market.faults()))
-    return f"schemathesis made {generated.group(1)} requests; every answer is as the document says"
+        raise CheckError(f"schemathesis sent too few requests:\n{report}")
+    if market.server_errors():
+        raise CheckError("the log has server errors:\n" + "\n".join(market.server_errors()))
+    return f"schemathesis made {generated.group(1)} requests; all responses match the document"
 
 
 def main() -> None:
@@ -159,8 +159,8 @@ def main() -> None:
                 print(check_graph(market, arguments.d3.resolve(), Path(name)))
             if arguments.examples:
                 print(check_conformance(market, arguments.seed, arguments.examples, Path(name)))
-        except Fault as fault:
-            raise SystemExit(f"{fault}\n(the same requests again: --seed {arguments.seed})") from None
+        except CheckError as error:
+            raise SystemExit(f"{error}\n(the same requests again: --seed {arguments.seed})") from None
 
 
 if __name__ == "__main__":

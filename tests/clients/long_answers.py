@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads one table with a column of every type through the clients that people use for streams and downloads, and
-compares every value with what pyarrow reads from the Parquet file that was published.
+"""Reads a table with a column of every type through common clients for streams and downloads, and compares every value
+with the published Parquet file as pyarrow reads it.
 
     python long_answers.py --binaries target/release [--rows N] [--modules DIR]
 
-`--modules` is a folder in which npm has installed eventsource-parser. Exit code 0 only if every client reads every
-value.
+`--modules` is a folder in which npm has installed eventsource-parser. Exit code 0 only if every client
+reads every value.
 """
 
 import argparse
@@ -37,7 +37,7 @@ import parquet_round_trip as source  # noqa: E402
 from service import Service  # noqa: E402
 
 SECONDS_MAX = 120
-# Text readers of other programs stop at a NUL, so no text of this table has one.
+# Some text readers stop at a NUL, so no text of this table has one.
 WORDS = [word.replace("\u0000", "") for word in source.WORDS]
 EVENT_READER = """
 import { createParser } from 'eventsource-parser';
@@ -54,7 +54,7 @@ Rows = list[dict[str, Any]]
 
 
 class Check:
-    """The table, what its values are, and a running server that has it."""
+    """The table, its expected values, and a running server with it."""
 
     def __init__(self, service: Service, table: pa.Table, store: Path, modules: Path | None) -> None:
         self.service = service
@@ -75,7 +75,7 @@ class Check:
                 self.widths[name] = column.type
 
     def json_rows(self, client: str, rows: Rows) -> None:
-        """Parsed objects: columns in order, every value equal, numbers as they are printed."""
+        """Checks parsed objects: columns in order, equal values, numbers with the same digits."""
         self.whole(client, len(rows))
         for number, row in enumerate(rows):
             if list(row) != list(self.wanted):
@@ -85,7 +85,7 @@ class Check:
                     raise SystemExit(f"{client}: {name!r}, row {number}: {row[name]!r} instead of {values[number]!r}")
 
     def text_rows(self, client: str, rows: list[dict[str, str | None]], empty_is_null: bool) -> None:
-        """Cells of a CSV file, as texts."""
+        """Checks the cells of a CSV file, as texts."""
         self.whole(client, len(rows))
         for number, row in enumerate(rows):
             for name in self.wanted:
@@ -99,7 +99,7 @@ class Check:
             number_wanted = self.floats[name][number]
             if number_wanted is None or not cell:
                 return number_wanted is None and not cell
-            # The shortest text that reads back the same in the width of the column.
+            # The shortest text that reads back the same at the width of the column.
             found = pa.array([float(cell)]).cast(self.widths[name], safe=False).cast(pa.float64())[0].as_py()
             return found == number_wanted or (math.isnan(found) and math.isnan(number_wanted))
         if wanted is None or (wanted == "" and empty_is_null):
@@ -151,7 +151,7 @@ def with_sseclient(check: Check) -> None:
 
 def with_eventsource_parser(check: Check) -> None:
     if check.modules is None:
-        raise SystemExit("eventsource-parser: say with --modules where npm has installed it")
+        raise SystemExit("eventsource-parser: name its npm folder with --modules")
     command = ["node", "--input-type=module", "-e", EVENT_READER, f"{check.url}/query/stream", check.body(), check.service.key]
     outcome = subprocess.run(command, cwd=check.modules, capture_output=True, timeout=SECONDS_MAX)
     if outcome.returncode != 0:
@@ -160,7 +160,7 @@ def with_eventsource_parser(check: Check) -> None:
 
 
 def with_httpx_lines(check: Check) -> None:
-    """NDJSON as httpx asks for it: encoded."""
+    """NDJSON with the content encoding that httpx requests."""
     headers = check.headers | {"Accept": "application/x-ndjson"}
     with httpx.Client(timeout=SECONDS_MAX) as client:
         with client.stream("POST", f"{check.url}/query/stream", content=check.body(), headers=headers) as answer:
@@ -172,7 +172,7 @@ def with_httpx_lines(check: Check) -> None:
 
 
 def with_csv_stream(check: Check) -> None:
-    """CSV of a query in one call, by a client that sees no trailers."""
+    """CSV of a query in one call, by a client that ignores trailers."""
     headers = check.headers | {"Accept": "text/csv", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{check.url}/query/stream?summary=1", check.body().encode(), headers)
     with urllib.request.urlopen(request, timeout=SECONDS_MAX) as answer:
@@ -185,8 +185,8 @@ def with_csv_stream(check: Check) -> None:
 
 # Downloads. ---------------------------------------------------------------------------------------------------
 
-def the_same_bytes(check: Check) -> None:
-    """Every form of a download is the file that the tools export."""
+def with_plain_http(check: Check) -> None:
+    """Checks that every format of a download equals the export of the tools."""
     for form in ("csv", "json", "ndjson"):
         exported = source.run(check.service.binaries / "mercato-tools", "export", check.store, "--format", form)
         if check.get(f"download?format={form}") != exported:
@@ -220,14 +220,14 @@ def with_pandas(check: Check) -> None:
 
 
 def places(check: Check, folder: Path) -> Iterator[tuple[str, str, Callable[[str], str]]]:
-    """DuckDB with files, and over HTTP where its extension can be had."""
+    """DuckDB on files, and over HTTP if its extension is available."""
     for form in ("csv", "json", "ndjson"):
         (folder / f"file.{form}").write_bytes(check.get(f"download?format={form}"))
     yield "DuckDB", "", lambda form: str(folder / f"file.{form}")
     try:
         duckdb.connect().execute("INSTALL httpfs")
     except duckdb.Error as error:
-        print(f"DuckDB over HTTP is left out: {error}".splitlines()[0])
+        print(f"DuckDB over HTTP is skipped: {error}".splitlines()[0])
         return
     secret = f"LOAD httpfs; CREATE SECRET (TYPE http, EXTRA_HTTP_HEADERS MAP {{'X-Api-Key': '{check.service.key}'}})"
     yield "DuckDB over HTTP", secret, lambda form: f"{check.url}/download?format={form}"
@@ -252,7 +252,7 @@ def with_duckdb(check: Check) -> None:
 
 
 def take_doubles_for_equal(check: Check, rows: Rows) -> None:
-    """DuckDB's JSON reader makes a double of a number with more digits than one holds."""
+    """DuckDB's JSON reader converts numbers with more digits than a double has to doubles."""
     for number, row in enumerate(rows):
         for name, values in check.wanted.items():
             found, wanted = row.get(name), values[number] if number < check.count else None
@@ -265,7 +265,7 @@ def cell(text: str | None) -> Any:
 
 
 CLIENTS: list[Callable[[Check], None]] = [
-    with_httpx_sse, with_sseclient, with_eventsource_parser, with_httpx_lines, with_csv_stream, the_same_bytes, with_json, with_csv, with_pandas,
+    with_httpx_sse, with_sseclient, with_eventsource_parser, with_httpx_lines, with_csv_stream, with_plain_http, with_json, with_csv, with_pandas,
     with_duckdb]
 
 

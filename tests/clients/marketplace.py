@@ -1,13 +1,17 @@
-"""The demo marketplace, served without request limits for as long as a `with` block lasts. Knows nothing of what is asked."""
+"""Serves the demo marketplace without request limits during a `with` block. Knows no requests."""
 
 import json
 import os
 import subprocess
-import time
+import sys
 import urllib.request
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "differential"))
+
+from server_log import listening_address  # noqa: E402
 
 START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 60
@@ -16,7 +20,7 @@ CREDITS = 1_000_000_000_000
 
 
 class Marketplace:
-    """The datasets of the demo, an account with credits and a key, and a server."""
+    """The demo datasets, an account with credits and a key, and a server."""
 
     def __init__(self, binaries: Path, folder: Path, scale: str = "0.01") -> None:
         self.binaries = binaries
@@ -49,19 +53,12 @@ class Marketplace:
             "--requests-per-minute", "0", "--requests-per-day", "0"]
         with self.log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
-        self.url = f"http://{self._address()}"
+        address = listening_address(self.server, self.log, START_SECONDS_MAX)
+        if address is None:
+            self.__exit__(None, None, None)
+            raise SystemExit(f"the server does not listen:\n{self.log.read_text()}")
+        self.url = f"http://{address}"
         return self
-
-    def _address(self) -> str:
-        """Where the server listens, from its log."""
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while time.monotonic() < deadline and self.server is not None and self.server.poll() is None:
-            for line in self.log.read_text().splitlines(keepends=True):
-                if line.endswith("\n") and json.loads(line).get("message") == "listening":
-                    return str(json.loads(line)["address"])
-            time.sleep(0.05)
-        self.__exit__(None, None, None)
-        raise SystemExit(f"the server does not listen:\n{self.log.read_text()}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.server is not None:
@@ -69,17 +66,17 @@ class Marketplace:
             self.server.wait(STOP_SECONDS_MAX)
 
     def read(self, path: str) -> bytes:
-        """The body of an answer to a `GET`; an answer that is no success raises."""
+        """The body of a response to `GET`. Other statuses than success raise."""
         with urllib.request.urlopen(self.url + path, timeout=REQUEST_SECONDS_MAX) as answer:
             body: bytes = answer.read()
             return body
 
     def data_of(self, path: str) -> Any:
-        """`data` of an answer."""
+        """`data` of a response."""
         return json.loads(self.read(path))["data"]
 
     def slugs(self) -> list[str]:
-        """Every dataset of the catalog."""
+        """All slugs of the catalog."""
         found: list[str] = []
         offset: int | None = 0
         while offset is not None:
@@ -88,7 +85,7 @@ class Marketplace:
             offset = page["nextOffset"]
         return found
 
-    def faults(self) -> list[str]:
-        """Lines of the log that tell of a fault of the server."""
+    def server_errors(self) -> list[str]:
+        """Log lines with server errors."""
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         return [json.dumps(line) for line in lines if line.get("level") == "ERROR"]

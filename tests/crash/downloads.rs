@@ -1,4 +1,4 @@
-//! A download that survives its server: killed in the middle, again and again, and resumed after each restart.
+//! Downloads across server crashes: the server is killed repeatedly, and the client resumes after each restart.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,11 +11,11 @@ use mercato::ledger::{Ledger, LedgerOptions};
 use crate::{CREDITS, open_account, publish_numbers, serve};
 
 const ROWS: i64 = 1_000_000;
-/// Far more than what lies in buffers between the server and a client that does not read.
+/// Much more than the buffers between the server and a client that does not read.
 const READ_BYTES: usize = 3_000_000;
 
 #[test]
-fn a_download_is_whole_and_paid_once_however_often_the_server_is_killed() {
+fn download_resumes_and_is_charged_once_across_kills() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_numbers(&data, ROWS);

@@ -1,8 +1,8 @@
-//! The server is killed with SIGKILL at random moments while clients query and stream, again and again.
+//! Crash tests: the server is killed with SIGKILL at random moments, repeatedly, while clients query and stream.
 //!
-//! After each kill the books are opened and compared with what the clients saw: an answer that arrived is paid once,
-//! nothing is paid twice, no reservation is open, every balance is the sum of its entries. `MERCATO_KILLS` says how
-//! often (default 8); the test of the books alone, in `tests/books/crash.rs`, kills more often and faster.
+//! After each kill, the books are opened and compared with the responses that clients received: each is charged exactly
+//! once, no reservation is open, and every balance is the sum of its entries. `MERCATO_KILLS` sets the number of kills
+//! (default 8). The crash test of the books alone, in `tests/books/crash.rs`, kills more often.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod client;
@@ -35,7 +35,7 @@ const STREAMING_CLIENTS: u64 = 3;
 const MANIFEST: &str = "slug = \"numbers\"\nlicense = \"CC0-1.0\"\n[title]\nen = \"Numbers\"\n";
 
 #[test]
-fn what_clients_saw_is_paid_once_however_often_the_server_is_killed() {
+fn requests_are_charged_once_across_kills() {
     let kills = std::env::var("MERCATO_KILLS").map_or(8, |kills| kills.parse().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());

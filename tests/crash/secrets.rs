@@ -1,4 +1,4 @@
-//! A key in the clear is in no file and in no line of the log, whatever a client does with it.
+//! Plain API keys appear in no file and in no log line.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use mercato::catalog::DataDirectory;
 use super::{SERVER_FLAGS, open_account, publish_numbers};
 
 #[test]
-fn the_plain_key_is_in_no_log_and_in_no_file() {
+fn plain_key_is_never_stored_or_logged() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_numbers(&data, 1_000);

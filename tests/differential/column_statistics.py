@@ -1,4 +1,4 @@
-"""Compares the statistics of every column with what DuckDB counts."""
+"""Compares the statistics of every column with DuckDB."""
 
 import math
 from typing import Any, Protocol
@@ -11,9 +11,9 @@ from questions import quoted
 HUNDREDTHS = (5, 25, 50, 75, 95)
 TOP_MAX = 20
 TEXT_MAX = 256
-"""A longer text is cut, and an ellipsis stands for the rest."""
+"""Longer texts are truncated with an ellipsis."""
 SUM_MAX = 1.6e38
-"""Sums of stored numbers above it may not fit 128 bits, and then there is no mean."""
+"""A sum of larger stored numbers may exceed 128 bits, and then there is no mean."""
 
 
 class Known(Protocol):
@@ -24,14 +24,14 @@ class Known(Protocol):
     connection: duckdb.DuckDBPyConnection
 
     def shown(self, name: str) -> str:
-        """SQL of a column such that nothing is lost."""
+        """Lossless SQL of a column."""
 
     def agrees(self, name: str, found: Any, wanted: Any) -> bool:
-        """Whether a value of an answer is the value in DuckDB."""
+        """Whether a value of a response equals the value in DuckDB."""
 
 
 class Column:
-    """One column in DuckDB. What is compared are values that are finite; the others are only counted."""
+    """One column in DuckDB. Finite values are compared; the others are only counted."""
 
     def __init__(self, oracle: Known, name: str) -> None:
         self.oracle = oracle
@@ -43,7 +43,7 @@ class Column:
         self.count = int(self.one(f"SELECT count(*) FROM {oracle.table} WHERE {self.finite}"))
 
     def one(self, sql: str) -> Any:
-        """The one value of a query."""
+        """The single value of a query."""
         row = self.oracle.connection.execute(sql).fetchone()
         return None if row is None else row[0]
 
@@ -52,21 +52,21 @@ class Column:
         return self.one(f"SELECT {self.oracle.shown(self.name)} FROM {self.oracle.table} WHERE {self.finite} "
                         f"ORDER BY {self.sql} LIMIT 1 OFFSET {rank}")
 
-    def faults(self, found: dict[str, Any]) -> list[str]:
-        """What differs."""
+    def differences(self, found: dict[str, Any]) -> list[str]:
+        """The differences."""
         wrong = self.counts(found) + self.means(found) + self.frequent(found)
         places = [("min", found["min"], 0), ("max", found["max"], self.count - 1)]
         if found["quantiles"] is not None:
             places += [(f"p{part}", found["quantiles"][f"p{part}"], -(-self.count * part // 100) - 1)
                        for part in HUNDREDTHS]
         for place, value, rank in places:
-            wanted = cut(self.at(rank)) if self.count else None
+            wanted = truncated(self.at(rank)) if self.count else None
             if not self.oracle.agrees(self.name, value, wanted):
                 wrong.append(f"{place}: mercato {value!r}, DuckDB {wanted!r}")
         return wrong
 
     def counts(self, found: dict[str, Any]) -> list[str]:
-        """Rows with a value, without, with NaN, and distinct values."""
+        """Compares the numbers of values, nulls, NaNs and distinct values."""
         table = self.oracle.table
         distinct = f"{self.sql} + 0.0" if pa.types.is_floating(self.kind) else self.sql
         wanted = {"count": self.one(f"SELECT count({self.sql}) FROM {table}"),
@@ -80,7 +80,7 @@ class Column:
                 if found[name] is not None and int(found[name]) != count]
 
     def means(self, found: dict[str, Any]) -> list[str]:
-        """The mean of numbers, or of lengths, but for rounding."""
+        """Compares the mean of numbers or lengths, except for rounding."""
         if pa.types.is_string(self.kind):
             found = found["lengths"] or {"mean": None}
             value = f"length({self.sql})"
@@ -99,7 +99,7 @@ class Column:
         return []
 
     def frequent(self, found: dict[str, Any]) -> list[str]:
-        """The most frequent values, and how many values lie in each bin."""
+        """Compares the most frequent values, and the counts of the bins."""
         table, shown = self.oracle.table, self.oracle.shown(self.name)
         wrong = []
         if found["topValues"] is not None:
@@ -108,7 +108,7 @@ class Column:
                 f"HAVING count(*) > 1 ORDER BY count(*) DESC, {self.sql} LIMIT {TOP_MAX}").fetchall()
             pairs = [(top["value"], int(top["count"])) for top in found["topValues"]]
             same = len(pairs) == len(wanted) and all(
-                count == times and self.oracle.agrees(self.name, value, cut(shown_value))
+                count == times and self.oracle.agrees(self.name, value, truncated(shown_value))
                 for (value, count), (shown_value, times) in zip(pairs, wanted, strict=True))
             if not same:
                 wrong.append(f"topValues: mercato {pairs}, DuckDB {wanted}")
@@ -117,7 +117,7 @@ class Column:
         return wrong
 
     def bins(self, histogram: dict[str, Any]) -> list[str]:
-        """Each bin reaches up to the lower bound of the next one."""
+        """Compares the counts of the bins. Each bin ends at the lower bound of the next one."""
         value = f"length({self.sql})" if histogram["of"] == "lengths" else self.sql
         kind = "BIGINT" if histogram["of"] == "lengths" else self.one(f"SELECT typeof({self.sql}) FROM {self.oracle.table}")
         not_below = [self.one(f"SELECT count(*) FROM {self.oracle.table} WHERE {self.finite} "
@@ -127,19 +127,19 @@ class Column:
         return [] if counts == wanted else [f"histogram: mercato {counts}, DuckDB {wanted}"]
 
 
-def cut(value: Any) -> Any:
-    """A value as statistics show it: a long text is cut, and both zeros are one."""
+def truncated(value: Any) -> Any:
+    """A value as in the statistics: long texts are truncated, and both zeros are one value."""
     if isinstance(value, float):
         return value + 0.0
     return value[:TEXT_MAX] + "\u2026" if isinstance(value, str) and len(value) > TEXT_MAX else value
 
 
 def differences(oracle: Known, statistics: dict[str, Any]) -> list[str]:
-    """What differs, one line each."""
+    """The differences, one line each."""
     wrong = [] if statistics["complete"] else ["the statistics are not complete"]
     names = [column["name"] for column in statistics["columns"]]
     if names != oracle.contents.column_names:
         return [*wrong, f"columns: {names}"]
     for column in statistics["columns"]:
-        wrong += [f"column {column['name']!r}: {fault}" for fault in Column(oracle, column["name"]).faults(column)]
+        wrong += [f"column {column['name']!r}: {difference}" for difference in Column(oracle, column["name"]).differences(column)]
     return wrong

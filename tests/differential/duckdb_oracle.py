@@ -34,16 +34,16 @@ WALK_PAGES_MAX = 25
 OFFSETS_BEYOND = [1 << 32, (1 << 63) - 1, (1 << 64) - 1]
 DIFFERENCES_SHOWN_MAX = 10
 TRIES_FOR_MATCHES = 3
-"""A query that matches nothing tells little, so most of them are thought up again."""
+"""Most queries without matches are replaced, because they test little."""
 
 
 class Difference(Exception):
-    """The two do not agree; the text says where first."""
+    """A difference between mercato and DuckDB; the text names the first one."""
 
 
 @dataclass
 class Page:
-    """One page: what is asked, and where it begins in the list of all matching rows."""
+    """One page: its request, and its offset in the list of all matching rows."""
 
     body: dict[str, Any]
     names: list[str]
@@ -64,11 +64,11 @@ class Oracle:
             f"FROM read_parquet(?, file_row_number = true)", [str(dataset.parquet)])
 
     def questioner(self, rng: random.Random) -> Questioner:
-        """Texts without sort index cannot be sorted by; everything else can."""
+        """A generator of queries. Texts without sort index cannot be sort columns."""
         return Questioner(self.contents, rng, sortable_texts=self.dataset.sort_index == "all")
 
     def count(self, query: Query) -> int:
-        """How many rows match."""
+        """The number of matching rows."""
         sql = f"SELECT count(*) FROM {self.table} WHERE {query.where}"
         return int(self.connection.execute(sql, query.parameters).fetchall()[0][0])
 
@@ -80,7 +80,7 @@ class Oracle:
                 f"LIMIT {page.limit} OFFSET {begin}")
 
     def shown(self, name: str) -> str:
-        """A column such that nothing is lost on the way here."""
+        """Lossless SQL of a column."""
         kind = self.contents.schema.field(name).type
         if pa.types.is_decimal(kind) or pa.types.is_integer(kind):
             return f"CAST({quoted(name)} AS VARCHAR)"
@@ -91,7 +91,7 @@ class Oracle:
         return self.connection.execute(self.sql(query, page), query.parameters).fetchall()
 
     def agrees(self, name: str, found: Any, wanted: Any) -> bool:
-        """Whether a value of the answer is the value in DuckDB."""
+        """Whether a value of the response equals the value in DuckDB."""
         kind = self.contents.schema.field(name).type
         if wanted is None or (isinstance(wanted, float) and not math.isfinite(wanted)):
             return found is None
@@ -112,13 +112,13 @@ class Oracle:
 
 
 def digits(number: str) -> str:
-    """The digits of a number that tell it from others."""
+    """The significant digits of a number."""
     mantissa = number.lower().split("e")[0].lstrip("-").replace(".", "")
     return mantissa.strip("0") or "0"
 
 
 class Check:
-    """One query, in one page or walked to its end."""
+    """The check of one query, as one page or as a walk."""
 
     def __init__(self, service: Service, oracle: Oracle, rng: random.Random) -> None:
         self.service = service
@@ -140,7 +140,7 @@ class Check:
             self.ask(self.single_page())
 
     def single_page(self) -> Page:
-        """A page somewhere; its limit may be left to the default."""
+        """A random page, with or without a limit."""
         rng = self.rng
         columns, names = self.questioner.projection()
         limit = rng.choice([None, 1, 7, rng.randint(1, 300), rng.randint(1, LIMIT_MAX), LIMIT_MAX])
@@ -151,7 +151,7 @@ class Check:
         return Page(body, names, offset or 0, limit or LIMIT_DEFAULT)
 
     def walk(self) -> None:
-        """From some offset to the end by cursors; limit and columns change from page to page."""
+        """Walks from an offset to the end by cursor. Limit and columns vary between pages."""
         rng = self.rng
         begin = rng.choice([0, 0, rng.randint(0, self.total)])
         least = min(LIMIT_MAX, max(1, (self.total - begin) // WALK_PAGES_MAX))
@@ -167,7 +167,7 @@ class Check:
                 return
 
     def ask(self, page: Page) -> str | None:
-        """Asks for a page and compares it; the cursor of the next one."""
+        """Requests a page and compares it. Returns the next cursor."""
         if not self.oracle.dataset.is_current and "cursor" not in page.body:
             page.body["version"] = self.oracle.dataset.version
         if self.rng.random() < 0.3:
@@ -189,7 +189,7 @@ class Check:
         return None if data["nextCursor"] is None else str(data["nextCursor"])
 
     def compare_rows(self, found: list[dict[str, Any]], page: Page) -> None:
-        """Every value of every row, and the columns in their order."""
+        """Compares every value of every row, and the order of the columns."""
         wanted = self.oracle.rows(self.query, page)
         for number, (row, expected) in enumerate(zip(found, wanted, strict=False)):
             expect(f"columns of row {number}", list(row), page.names)
@@ -200,7 +200,7 @@ class Check:
         expect("number of rows", len(found), len(wanted))
 
     def report(self) -> str:
-        """The request, and the SQL that means the same."""
+        """The request and the equivalent SQL."""
         if self.asked is None:
             return f"dataset: {self.oracle.dataset.slug}"
         return (f"POST /api/v1/datasets/{self.oracle.dataset.slug}/query\n  {to_json(self.asked.body)}\n"
@@ -214,7 +214,7 @@ def expect(what: str, found: Any, wanted: Any) -> None:
 
 
 def differences(service: Service, oracles: list[Oracle], arguments: argparse.Namespace) -> int:
-    """Asks all questions; how many of them ended in a difference. Each question has a seed of its own."""
+    """Runs all queries, each with its own seed. Returns the number of differences."""
     failed = 0
     weights = [4 if oracle.contents.num_rows > 1 else 1 for oracle in oracles]
     numbers = range(arguments.queries) if arguments.only is None else [arguments.only]
@@ -235,7 +235,7 @@ def differences(service: Service, oracles: list[Oracle], arguments: argparse.Nam
 
 
 def statistics_differences(service: Service, oracles: list[Oracle]) -> int:
-    """Compares the statistics of all columns; how many datasets differ."""
+    """Compares the statistics of all columns. Returns the number of datasets that differ."""
     failed = 0
     for oracle in oracles:
         slug = oracle.dataset.slug
@@ -248,7 +248,7 @@ def statistics_differences(service: Service, oracles: list[Oracle]) -> int:
 
 
 def main() -> int:
-    """Writes the files, publishes them, asks."""
+    """Writes the files, publishes them and runs the queries."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binaries", required=True, type=Path, help="folder of mercato and mercato-tools")
     parser.add_argument("--queries", type=int, default=400)

@@ -1,4 +1,4 @@
-"""Random queries, each as a request body and as the SQL that means the same. Knows no server.
+"""Random queries, each as a request body and as equivalent SQL. Knows no server.
 
 In SQL a null makes every comparison unknown, which is what the API promises. A NaN does not: DuckDB lets it equal itself and
 begins with it in descending order, so comparisons of doubles see NULL in its place, and orders put it behind all numbers.
@@ -23,9 +23,9 @@ FLOAT_TESTS = {"isNaN": "isnan", "isFinite": "isfinite"}
 """Both are unknown for a null, in SQL as in the API."""
 SAMPLES_MAX = 300
 DEPTH_MAX = 4
-"""Nesting, at most; the API takes five levels."""
+"""Most levels of nesting; the API allows five."""
 NESTING_TESTS_MAX = 20
-"""Tests after which nothing is nested any more; the API takes a hundred conditions."""
+"""Conditions after which nesting stops; the API allows a hundred."""
 
 
 class Raw(str):
@@ -34,7 +34,7 @@ class Raw(str):
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter: the key and value of an object in `filters`, the SQL, and the values for its question marks."""
+    """A filter: a key and value of an object in `filters`, the SQL, and its parameters."""
 
     key: str
     value: Any
@@ -44,7 +44,7 @@ class Condition:
 
 @dataclass
 class Query:
-    """A query without page: what decides which rows there are and in which order."""
+    """A query without page: filters and sort order."""
 
     body: dict[str, Any] = field(default_factory=dict)
     where: str = "TRUE"
@@ -53,7 +53,7 @@ class Query:
 
 
 def to_json(value: Any) -> str:
-    """JSON text; a `Raw` keeps its digits, which the json module has no way to say."""
+    """JSON text. A `Raw` keeps its digits, which the json module does not support."""
     if isinstance(value, Raw):
         return str(value)
     if isinstance(value, dict):
@@ -69,7 +69,7 @@ def quoted(name: str) -> str:
 
 
 def shortest_single(value: float) -> str:
-    """The fewest digits that read back as the same float32."""
+    """The shortest text that reads back as the same float32."""
     texts = (f"{value:.{digits}g}" for digits in range(1, 10))
     return next(text for text in texts if single(float(text)) == single(value))
 
@@ -85,7 +85,7 @@ class Column:
         self.samples = [value for value in values.take(pa.array(picked, type=pa.int64())).to_pylist() if value is not None]
 
     def operand(self) -> str:
-        """The column as comparisons see it."""
+        """The SQL of the column in comparisons."""
         name, kind = quoted(self.name), self.kind
         if pa.types.is_floating(kind):
             return f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
@@ -115,7 +115,7 @@ class Column:
         return self.number(rng)
 
     def pick(self, rng: random.Random, make: Callable[[], Any]) -> Any:
-        """Mostly a value that occurs, else any."""
+        """Mostly an existing value, or else any."""
         return rng.choice(self.samples) if self.samples and rng.random() < 0.7 else make()
 
     def single(self, rng: random.Random) -> tuple[Any, str, Any]:
@@ -129,7 +129,7 @@ class Column:
         return Raw(text), "CAST(? AS FLOAT)", single(number)
 
     def number(self, rng: random.Random) -> tuple[Any, str, Any]:
-        """An exact number as JSON number or as text; now and then with more digits behind the point than the column has."""
+        """An exact number as JSON number or as text, sometimes with more decimal places than the column has."""
         if pa.types.is_decimal(self.kind):
             precision, scale = self.kind.precision, self.kind.scale
             value = self.pick(rng, lambda: random_decimal(rng, precision, scale))
@@ -166,7 +166,7 @@ class Column:
 
 
 class Questioner:
-    """Makes queries about one table."""
+    """Generates queries on one table."""
 
     def __init__(self, table: pa.Table, rng: random.Random, sortable_texts: bool) -> None:
         self.rng = rng
@@ -176,7 +176,7 @@ class Questioner:
         self.sortable = [column.name for column in self.columns if sortable_texts or not column.is_text]
 
     def query(self) -> Query:
-        """Filters and order."""
+        """Filters and sort order."""
         query, rng, self.tests = Query(), self.rng, 0
         if rng.random() < 0.85:
             filters, query.where, query.parameters = self.object(0, rng.choice([1, 1, 1, 2, 2, 3, 4]))
@@ -195,7 +195,7 @@ class Questioner:
         return query
 
     def projection(self) -> tuple[dict[str, Any], list[str]]:
-        """The `columns` field, if any, and the columns that it asks for."""
+        """The `columns` field, if any, and the requested columns."""
         rng = self.rng
         if rng.random() < 0.4:
             return rng.choice([{}, {}, {"columns": []}, {"columns": None}]), self.names
@@ -203,7 +203,7 @@ class Questioner:
         return {"columns": names}, names
 
     def object(self, depth: int, conditions: int) -> tuple[dict[str, Any], str, list[Any]]:
-        """An object of conditions, all of which must hold."""
+        """A conjunction of conditions."""
         chosen: dict[str, Condition] = {}
         for _ in range(conditions):
             condition = self.condition(depth)
@@ -213,7 +213,7 @@ class Questioner:
         return {key: condition.value for key, condition in chosen.items()}, f"({sql})", parameters
 
     def condition(self, depth: int) -> Condition:
-        """A test of a column, or a nested condition."""
+        """A condition on a column, or a nested condition."""
         nested = depth < DEPTH_MAX and self.tests < NESTING_TESTS_MAX and self.rng.random() < 0.3
         kind = self.rng.choice(["$and", "$or", "$or", "$not"]) if nested else ""
         if kind == "$not":
@@ -226,7 +226,7 @@ class Questioner:
         return self.test(self.rng.choice(self.columns))
 
     def test(self, column: Column) -> Condition:
-        """A test of a column in one of the ways to write it."""
+        """A condition on a column, in one of its notations."""
         self.tests += 1
         rng, name, operand = self.rng, column.name, column.operand()
         key = f"${name}" if name.startswith("$") else name
@@ -247,7 +247,7 @@ class Questioner:
         return Condition(key, literal, f"{operand} = {place}", [value])
 
     def listed(self, column: Column, key: str, operand: str) -> Condition:
-        """One of a list of literals."""
+        """A condition with a list of literals."""
         literals = [column.literal(self.rng) for _ in range(self.rng.choice([1, 2, 5, 40]))]
         places = ", ".join(place for _, place, _ in literals)
         return Condition(key, [literal for literal, _, _ in literals], f"{operand} IN ({places})", [value for _, _, value in literals])
@@ -279,7 +279,7 @@ class Questioner:
         return Condition(word, literal, f"{operand} {COMPARISONS[word]} {place}", [value])
 
     def piece(self, column: Column) -> str:
-        """A part of a text that occurs, or of any."""
+        """A substring of an existing text, or of any."""
         text: str = column.pick(self.rng, lambda: random_text(self.rng))
         low, high = sorted(self.rng.randint(0, len(text)) for _ in range(2))
         return self.rng.choice([text, text[low:high], text[:high], text[low:], text[:1]])

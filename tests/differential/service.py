@@ -1,13 +1,14 @@
-"""A mercato of its own in a temporary directory: publishes Parquet files, opens an account, serves, and answers queries.
-Knows nothing of what is asked."""
+"""A mercato server in a temporary directory: publishes Parquet files, creates an account, serves and sends queries.
+Knows no particular query."""
 
 import http.client
 import json
 import subprocess
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+from server_log import listening_address
 
 START_SECONDS_MAX = 60
 STOP_SECONDS_MAX = 60
@@ -16,7 +17,7 @@ CREDITS = 1_000_000_000
 
 
 class Number(str):
-    """A JSON number as it was printed."""
+    """A JSON number with its original digits."""
 
 
 class Service:
@@ -60,20 +61,13 @@ class Service:
             "--requests-per-minute", "0", "--requests-per-day", "0", *self.flags]
         with log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
-        host, port = self._address(log).rsplit(":", 1)
+        address = listening_address(self.server, log, START_SECONDS_MAX)
+        if address is None:
+            self.__exit__(None, None, None)
+            raise SystemExit(f"the server does not listen:\n{log.read_text()}")
+        host, port = address.rsplit(":", 1)
         self.connection = http.client.HTTPConnection(host, int(port), timeout=REQUEST_SECONDS_MAX)
         return self
-
-    def _address(self, log: Path) -> str:
-        """Where the server listens, from the first line of its log."""
-        deadline = time.monotonic() + START_SECONDS_MAX
-        while time.monotonic() < deadline and self.server is not None and self.server.poll() is None:
-            for line in log.read_text().splitlines(keepends=True):
-                if line.endswith("\n") and json.loads(line).get("message") == "listening":
-                    return str(json.loads(line)["address"])
-            time.sleep(0.05)
-        self.__exit__(None, None, None)
-        raise SystemExit(f"the server does not listen:\n{log.read_text()}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self.connection is not None:

@@ -1,5 +1,5 @@
-"""The tables that are asked: random ones with every type of the API and everything awkward in it, and order lines in the
-manner of TPC-H. Knows no query."""
+"""The test tables: random ones with every type of the API and many edge cases, and order lines in the style of TPC-H.
+Knows no query."""
 
 import datetime
 import decimal
@@ -30,7 +30,7 @@ TEXTS = [
 
 @dataclass(frozen=True)
 class Dataset:
-    """One Parquet file, and how it is published."""
+    """One Parquet file and its publication options."""
 
     slug: str
     parquet: Path
@@ -56,7 +56,7 @@ def write_all(rng: random.Random, rows: int, folder: Path) -> list[Dataset]:
 
 
 def random_table(rng: random.Random, rows: int) -> pa.Table:
-    """One column, or two, of each type; names that need care; few and many different values; nulls almost everywhere."""
+    """One or two columns of each type, names that need quoting, few and many distinct values, nulls almost everywhere."""
     def column(kind: pa.DataType, make: Callable[[], Any], nulls: float, distinct: int | None = None) -> pa.Array:
         pool = [make() for _ in range(distinct)] if distinct else None
         pick = make if pool is None else lambda: rng.choice(pool)
@@ -87,7 +87,7 @@ def random_table(rng: random.Random, rows: int) -> pa.Table:
 
 
 def float_table(rng: random.Random, rows: int) -> pa.Table:
-    """Floats of both widths with much that is no number: long runs of NaN, of infinities and of both zeros beside nulls."""
+    """Floats of both widths with long runs of NaN, infinities, both zeros and nulls."""
     odd = [float("nan"), float("nan"), float("inf"), float("-inf"), 0.0, -0.0, None]
 
     def column(kind: pa.DataType, make: Callable[[], Any], share: float) -> pa.Array:
@@ -114,7 +114,7 @@ def single(value: float) -> float:
 
 
 def random_text(rng: random.Random) -> str:
-    """Mostly different texts, with common prefixes, some of them beyond the first plane."""
+    """Mostly distinct texts with common prefixes, some beyond the Basic Multilingual Plane."""
     if rng.random() < 0.2:
         return rng.choice(TEXTS)
     letters = "".join(rng.choice("abAB01 \u00e9\ud55c\U0001f980\"\\") for _ in range(rng.randint(0, 12)))
@@ -122,7 +122,7 @@ def random_text(rng: random.Random) -> str:
 
 
 def random_integer(rng: random.Random, low: int, high: int) -> int:
-    """Small ones, any, and those at the edges, of int64 too."""
+    """Small, arbitrary and extreme integers, including those of int64."""
     edges = [low, low + 1, high, high - 1, (1 << 53) + 1, (1 << 63) - 1, 1 << 63]
     near = rng.randint(max(low, -50), 50)
     chosen = rng.choice([near, near, rng.randint(low, high), rng.choice(edges)])
@@ -130,34 +130,34 @@ def random_integer(rng: random.Random, low: int, high: int) -> int:
 
 
 def random_decimal(rng: random.Random, precision: int, scale: int) -> decimal.Decimal:
-    """Of any magnitude, and the largest."""
+    """Decimals of any magnitude, including the largest."""
     top = 10**precision - 1
     digits = rng.choice([rng.randint(-999, 999), rng.randint(-10**rng.randint(1, precision), 10**rng.randint(1, precision)), top, -top, 0])
     return decimal.Decimal(max(-top, min(top, digits))).scaleb(-scale, EXACT)
 
 
 def random_double(rng: random.Random) -> float:
-    """Quarters, any, and those that are no ordinary number."""
+    """Quarters, arbitrary doubles, NaN and infinities."""
     special = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, 1e16, 0.1, 1e-7]
     return rng.choice([rng.randint(-40, 40) / 4, rng.gauss(0, 1000), rng.choice(special)])
 
 
 def random_single(rng: random.Random) -> float:
-    """Tenths, any, and those that are no ordinary number, each a float32."""
+    """Tenths, arbitrary floats, NaN and infinities, as float32."""
     special = [float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 1e-45, 3.4028234663852886e38, 16_777_217.0, 0.1, 1e-7, 1e16]
     return single(rng.choice([rng.randint(-400, 400) / 10, rng.gauss(0, 1000), rng.choice(special)]))
 
 
 def random_moment(rng: random.Random) -> datetime.datetime:
-    """Whole days, recent microseconds, and any of the years 1 to 9999."""
+    """Whole days, recent microseconds, and any time of the years 1 to 9999."""
     day = datetime.timedelta(days=rng.choice([rng.randint(*DAYS), rng.randint(-400, 400), rng.choice(DAYS)]))
     time = datetime.timedelta(microseconds=rng.choice([0, rng.randrange(86_400_000_000), 86_399_999_999]))
     return EPOCH + day + time
 
 
 def write_order_lines(path: Path, seed: int, rows: int) -> None:
-    """Order lines with the columns of TPC-H and much the same values: an ascending key with repetitions, flags, prices,
-    dates close to each other, comments."""
+    """Order lines with the columns of TPC-H and similar values: an ascending key with repetitions, flags, prices, close
+    dates, comments."""
     def pick(name: str, count: int) -> str:
         return f"(hash(i * 31 + {seed}, '{name}') % {count})::INT"
 

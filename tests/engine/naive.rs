@@ -184,7 +184,7 @@ pub fn float_json(width: FloatWidth, value: f64) -> String {
 }
 
 fn literal(column: &NaiveColumn, cell: &Cell) -> Value {
-    use mercato_format::print::{push_date, push_decimal, push_timestamp};
+    use mercato_format::encode::{push_date, push_decimal, push_timestamp};
     let mut text = Vec::new();
     match (column.kind, cell) {
         (_, Cell::Text(text)) => return text.as_str().into(),

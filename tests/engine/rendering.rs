@@ -4,7 +4,7 @@ use mercato::render::{
     Format, RENDER_CHUNK_ROWS, RenderedLengths, RowWriter, append_lengths, count_lengths, render_rows,
     renderer_version, stored_lengths,
 };
-use mercato_format::print::{push_date, push_decimal, push_timestamp};
+use mercato_format::encode::{push_date, push_decimal, push_timestamp};
 use mercato_format::{ColumnKind, Table};
 use proptest::prelude::*;
 

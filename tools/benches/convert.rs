@@ -1,7 +1,7 @@
 //! Conversion of TPC-H lineitem with and without sort indexes, of one column of each type, and of thousands of columns.
 //!
-//! `MERCATO_BENCH_SCALE` chooses the scale factor of lineitem (default 0.1: 600,572 rows); the Parquet files are made
-//! by the first run and kept in the target folder. Values are made up by arithmetic, so every run has the same.
+//! `MERCATO_BENCH_SCALE` sets the scale factor of lineitem (default 0.1: 600,572 rows). The first run writes the
+//! Parquet files into the target folder. Generated values are the same in every run.
 #![expect(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
 
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use mercato_tools::demo::tables::{self, Table};
 
 /// Rows of the files of one column.
 const ROWS: i64 = 500_000;
-/// Columns of the wide files; the converter takes no more than the last.
+/// Column counts of the wide files; the last one is the maximum of the converter.
 const WIDTHS: [usize; 3] = [1_024, 4_096, 16_384];
 /// Rows of the wide files.
 const WIDE_ROWS: usize = 10;
-/// Multiplier of a full-period generator modulo 2^64, so that neighbours are far apart.
+/// Multiplier of a full-period generator modulo 2^64, which spreads neighbours.
 const SPREAD: i64 = 6_364_136_223_846_793_005;
 
 fn lineitem(criterion: &mut Criterion) {
@@ -45,7 +45,7 @@ fn types(criterion: &mut Criterion) {
     }
 }
 
-/// Integers, once each a field of the file and once all of them fields of one struct.
+/// Integer columns, as top-level fields and as fields of one struct.
 fn widths(criterion: &mut Criterion) {
     for width in WIDTHS {
         for (name, inside_one) in [("columns", false), ("columns in a struct", true)] {
@@ -78,7 +78,7 @@ fn wide(width: usize, inside_one: bool) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("all", all, true)]).unwrap()
 }
 
-/// What a column is called, and what makes it.
+/// Name and generator of each column.
 type Column = (&'static str, fn() -> ArrayRef);
 
 const COLUMNS: [Column; 10] = [
@@ -115,12 +115,12 @@ const COLUMNS: [Column; 10] = [
     }),
 ];
 
-/// Numbers far apart, the same in every run.
+/// Widely spread numbers, the same in every run.
 fn spread() -> impl Iterator<Item = i64> {
     (1..=ROWS).map(|row| row.wrapping_mul(SPREAD))
 }
 
-/// A file of the target folder that the first run makes.
+/// A cached file in the target folder.
 fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     std::fs::create_dir_all(&folder).unwrap();
@@ -132,7 +132,7 @@ fn kept(name: &str, make: impl FnOnce(&Path)) -> PathBuf {
     path
 }
 
-/// One element is one row; verification and sync are in the time.
+/// Throughput is in rows. The time includes verification and sync.
 fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, sort_index: SortIndex) {
     let (_folder, conversion) = prepared(parquet, sort_index);
     let rows = convert(&conversion).unwrap().rows;
@@ -142,7 +142,7 @@ fn measure(criterion: &mut Criterion, group: &str, name: &str, parquet: &Path, s
     group.finish();
 }
 
-/// A conversion into a folder of its own.
+/// A conversion into its own folder.
 fn prepared(parquet: &Path, sort_index: SortIndex) -> (tempfile::TempDir, Conversion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let conversion = Conversion {

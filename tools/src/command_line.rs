@@ -1,4 +1,4 @@
-//! The command line of `mercato-tools`: what can be typed, and which command runs. Knows no exit code.
+//! The command line of `mercato-tools`: arguments and dispatch to commands. Knows no exit code.
 
 use clap::{Parser, Subcommand};
 
@@ -15,7 +15,7 @@ pub struct Arguments {
     /// Print one JSON document on standard output instead of text for people.
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -30,7 +30,7 @@ Examples:
 
 Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 wrong usage.";
 
-/// What the program can do.
+/// The commands of the program.
 #[derive(Debug, Subcommand)]
 #[expect(
     missing_docs,
@@ -58,7 +58,7 @@ pub enum Command {
 /// Runs one command.
 ///
 /// # Errors
-/// What the command says.
+/// When the command fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let json = arguments.json;
     match &arguments.command {

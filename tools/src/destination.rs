@@ -1,5 +1,5 @@
-//! Where a command writes a file. A new name or a regular file gets whole contents by a rename; a device or pipe is
-//! written to and never replaced. A symbolic link is followed. Knows no format.
+//! The output of a command. A rename puts a complete file at a new name or replaces a regular file. A device or pipe is
+//! written to. A symbolic link is followed. Knows no format.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
@@ -10,41 +10,41 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// Symbolic links that are followed, as many as Linux follows.
+/// Most symbolic links to follow, as in Linux.
 const LINKS_MAX: usize = 40;
-/// What a file is created with; the process's umask takes away from it.
+/// The mode of new files, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
-/// A place that was found fit to be written before any work is done.
+/// An output path that was checked before the work starts.
 #[derive(Debug)]
 pub struct Destination {
     typed: PathBuf,
-    place: Place,
+    place: DestinationKind,
 }
 
 #[derive(Debug)]
-enum Place {
-    /// Where every symbolic link leads: the name of the file, and the file that it replaces.
+enum DestinationKind {
+    /// The target of all symbolic links: the path of the file, and the mode of the file that it replaces.
     File { path: PathBuf, replaced: Option<Metadata> },
-    /// A device, a pipe, or a descriptor of a process: what it is.
+    /// A device, a pipe, or a file descriptor, by description.
     Stream(&'static str),
 }
 
 impl Destination {
-    /// Finds out what `typed` leads to. `force` allows a regular file that exists to be replaced.
+    /// Resolves `typed`. `force` allows replacing an existing regular file.
     ///
     /// # Errors
-    /// A refusal of a folder, of a file that exists when `force` is not given, or of too many links.
+    /// When the path is a folder, an existing file without `force`, or has too many links.
     pub fn check(typed: &Path, force: bool) -> Result<Destination, Failure> {
         let place = follow(typed)?;
         let refuse = |expected: &str, found: &str, remedy: &str| {
             Err(refusal(typed, expected.to_owned(), found.to_owned(), remedy))
         };
         match &place {
-            Place::File { replaced: Some(facts), .. } if facts.is_dir() => {
+            DestinationKind::File { replaced: Some(facts), .. } if facts.is_dir() => {
                 refuse("the name of a file", "a folder", "name a file in it")
             }
-            Place::File { replaced: Some(_), .. } if !force => refuse(
+            DestinationKind::File { replaced: Some(_), .. } if !force => refuse(
                 "a new name",
                 "a file that exists",
                 "name another file, or replace this one with --force",
@@ -53,20 +53,20 @@ impl Destination {
         }
     }
 
-    /// The place as it was typed.
+    /// The path as given.
     #[must_use]
     pub fn typed(&self) -> &Path {
         &self.typed
     }
 
-    /// The name of the file, behind every link, for a file that has to be read back before it gets its name.
+    /// The resolved path, for a file that is verified before its rename.
     ///
     /// # Errors
-    /// A refusal of a device or pipe.
+    /// When the path is a device or pipe.
     pub fn into_file(self) -> Result<PathBuf, Failure> {
         match self.place {
-            Place::File { path, .. } => Ok(path),
-            Place::Stream(what) => Err(refusal(
+            DestinationKind::File { path, .. } => Ok(path),
+            DestinationKind::Stream(what) => Err(refusal(
                 &self.typed,
                 "a regular file or a new name".to_owned(),
                 what.to_owned(),
@@ -75,18 +75,18 @@ impl Destination {
         }
     }
 
-    /// Begins to write.
+    /// Creates the output.
     ///
     /// # Errors
-    /// The operating system's.
+    /// When the operating system fails.
     pub fn create(self) -> Result<OutputFile, Failure> {
         let sink = match &self.place {
-            Place::Stream(_) => {
-                // Appending, because a descriptor may lead to a file that holds something already.
+            DestinationKind::Stream(_) => {
+                // Append mode, because a descriptor may refer to a file with contents.
                 let opened = OpenOptions::new().append(true).open(&self.typed);
                 Sink::Stream(opened.map_err(Failure::io(&self.typed, "open"))?)
             }
-            Place::File { path, .. } => {
+            DestinationKind::File { path, .. } => {
                 let folder = folder_of(path);
                 let made = tempfile::Builder::new()
                     .permissions(Permissions::from_mode(NEW_FILE_MODE))
@@ -99,7 +99,7 @@ impl Destination {
     }
 }
 
-/// A file that is being written. Dropped before [`OutputFile::finish`], it leaves what was there.
+/// An open output. Dropping it before [`OutputFile::finish`] keeps the old file.
 #[derive(Debug)]
 pub struct OutputFile {
     destination: Destination,
@@ -113,19 +113,21 @@ enum Sink {
 }
 
 impl OutputFile {
-    /// Writes out what is buffered and gives the file its name.
+    /// Flushes the buffer and renames the file into place.
     ///
     /// # Errors
-    /// The operating system's; also when the name is taken by now and was free before.
+    /// When the operating system fails, or another process took the name.
     pub fn finish(self) -> Result<(), Failure> {
         let Destination { typed, place } = self.destination;
         let sink = self.out.into_inner().map_err(|error| Failure::io(&typed, "write")(error.into_error()))?;
-        let (Place::File { path, replaced }, Sink::Beside(file)) = (place, sink) else { return Ok(()) };
+        let (DestinationKind::File { path, replaced }, Sink::Beside(file)) = (place, sink) else {
+            return Ok(());
+        };
         file.as_file().sync_all().map_err(Failure::io(&typed, "sync"))?;
         let persisted = match replaced {
             None => file.persist_noclobber(&path),
             Some(old) => {
-                // Contents that were hidden from others stay hidden.
+                // The mode of the replaced file is kept, so private contents stay private.
                 let kept = file.as_file().set_permissions(old.permissions());
                 kept.map_err(Failure::io(&typed, "set the mode of"))?;
                 file.persist(&path)
@@ -161,27 +163,27 @@ impl Write for Sink {
     }
 }
 
-/// Walks along symbolic links, one after the other, so that a link to a name that is free leads to a new file there.
-fn follow(typed: &Path) -> Result<Place, Failure> {
+/// Follows symbolic links one by one, so that a dangling link leads to a new file.
+fn follow(typed: &Path) -> Result<DestinationKind, Failure> {
     let mut path = typed.to_owned();
     for _ in 0..=LINKS_MAX {
         let facts = match fs::symlink_metadata(&path) {
             Ok(facts) => facts,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Place::File { path, replaced: None });
+                return Ok(DestinationKind::File { path, replaced: None });
             }
             Err(error) => return Err(Failure::io(typed, "look at")(error)),
         };
         if !facts.is_symlink() {
             return Ok(match stream_name(facts.file_type()) {
-                Some(what) => Place::Stream(what),
-                None => Place::File { path, replaced: Some(facts) },
+                Some(what) => DestinationKind::Stream(what),
+                None => DestinationKind::File { path, replaced: Some(facts) },
             });
         }
         let folder = folder_of(&path).canonicalize().map_err(Failure::io(typed, "follow"))?;
-        // Links in /proc/PID/fd lead to what is open, whatever their text says: `/dev/stdout` is one.
+        // Links in /proc/PID/fd refer to open files, not to their path: `/dev/stdout` is one.
         if folder.starts_with("/proc") {
-            return Ok(Place::Stream("a descriptor of a process"));
+            return Ok(DestinationKind::Stream("a descriptor of a process"));
         }
         path = folder.join(fs::read_link(&path).map_err(Failure::io(typed, "follow"))?);
     }
@@ -189,7 +191,7 @@ fn follow(typed: &Path) -> Result<Place, Failure> {
     Err(refusal(typed, expected, "more".to_owned(), "name the file that they lead to"))
 }
 
-/// What a thing is called that is written to and not replaced; nothing for regular files and folders.
+/// The description of a file type that is written to but not replaced; `None` for regular files and folders.
 fn stream_name(kind: FileType) -> Option<&'static str> {
     match kind {
         kind if kind.is_file() || kind.is_dir() => None,
@@ -199,7 +201,7 @@ fn stream_name(kind: FileType) -> Option<&'static str> {
     }
 }
 
-/// The folder in which a name stands.
+/// The parent folder of a path.
 #[must_use]
 pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
@@ -217,20 +219,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_and_descriptors_are_written_to_whatever_links_lead_there() {
+    fn writes_to_devices_behind_links() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         symlink("/dev/null", &link).unwrap();
         for path in [Path::new("/dev/null"), &link, Path::new("/dev/stdout"), Path::new("/proc/self/fd/1")] {
             let destination = Destination::check(path, true).unwrap();
-            assert!(matches!(destination.place, Place::Stream(_)), "{}", path.display());
+            assert!(matches!(destination.place, DestinationKind::Stream(_)), "{}", path.display());
             let reason = destination.into_file().unwrap_err().one_line();
             assert!(reason.contains("name a file"), "{reason}");
         }
     }
 
     #[test]
-    fn a_link_leads_to_the_name_at_its_end_also_where_nothing_is() {
+    fn follows_dangling_links() {
         let folder = tempfile::tempdir().unwrap();
         let (deep, first) = (folder.path().join("deep"), folder.path().join("first"));
         fs::create_dir(&deep).unwrap();
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_taken_meanwhile_is_kept_and_a_replaced_file_keeps_its_mode() {
+    fn keeps_concurrent_file_and_mode_of_replaced_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
         let mut output = Destination::check(&path, false).unwrap().create().unwrap();

@@ -1,5 +1,4 @@
-//! Why a command stopped, in one line: which file, which part of it, what was expected, what was found, what to
-//! do. Knows nothing of exit codes; `main` maps them.
+//! The errors of commands, in one line each: file, section, expected and found value, remedy.
 
 use std::io;
 use std::path::Path;
@@ -8,21 +7,21 @@ use mercato::catalog::CatalogError;
 use mercato::search::models::{InferenceError, ModelError};
 use mercato_format::FormatError;
 
-/// Why a command stopped.
+/// The error of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The input cannot be carried, is damaged, or is larger than a limit.
+    /// The input is unsupported, damaged, or exceeds a limit.
     #[error("{file}: {section}: expected {expected}, found {found}; {remedy}")]
     Refused {
-        /// The file at fault.
+        /// The file.
         file: String,
-        /// Which part of it: a column, a row group, the footer.
+        /// Its part: a column, a row group, the footer.
         section: String,
-        /// What would have been right.
+        /// The expected value.
         expected: String,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What to do about it.
+        /// The remedy.
         remedy: String,
     },
     /// The operating system refused an operation.
@@ -30,9 +29,9 @@ pub enum Failure {
     Io {
         /// The file.
         file: String,
-        /// What was attempted.
+        /// The attempted operation.
         action: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A store file could not be written, opened or read.
@@ -40,7 +39,7 @@ pub enum Failure {
     Store {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The error of the store format.
         source: FormatError,
     },
     /// A store file could not be written because of one column.
@@ -50,67 +49,67 @@ pub enum Failure {
         file: String,
         /// The column.
         column: String,
-        /// What is wrong.
+        /// The error of the store format.
         source: FormatError,
     },
-    /// The catalog refused, or its files cannot be read or written.
+    /// The catalog refused the operation, or its files cannot be read or written.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// A model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A loaded model gives no answer.
+    /// An inference failed.
     #[error("{folder}: {source}")]
     Inference {
         /// The model's folder.
         folder: String,
-        /// What went wrong.
+        /// The error of the model.
         source: InferenceError,
     },
     /// The books cannot be opened or written.
     #[error("books in {directory}: cannot {action}: {reason}")]
     Books {
-        /// Where they are.
+        /// Their directory.
         directory: String,
-        /// What was attempted.
+        /// The attempted operation.
         action: &'static str,
-        /// What the books said.
+        /// The reason.
         reason: String,
     },
     /// The server did not start.
     #[error("server: {0}")]
     Start(String),
     /// Requests of a load failed.
-    #[error("{url}: {complaint}")]
+    #[error("{url}: {failure_summary}")]
     Load {
         /// The server.
         url: String,
-        /// How many failed, the first of them, and what to do.
-        complaint: String,
+        /// The number of failures, the first one, and the remedy.
+        failure_summary: String,
     },
     /// A signal ended the command before it was done.
     #[error("{file}: ended by a signal; nothing was written")]
     Cancelled {
-        /// What was to be written.
+        /// The output file.
         file: String,
     },
-    /// The command line asks for something that cannot be.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Failure {
-    /// An operating-system error with the file and what was attempted.
+    /// Wraps an operating-system error with the file and the attempted operation.
     pub fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Failure {
         let file = path.display().to_string();
         move |source| Failure::Io { file, action, source }
     }
 
-    /// A store-file error with the file it belongs to.
+    /// Wraps a store-file error with its file.
     pub fn store(path: &Path) -> impl FnOnce(FormatError) -> Failure {
         let file = path.display().to_string();
         move |source| match source {
-            // The format names the file itself where it knows it, and once is enough.
+            // Some format errors already name the file.
             FormatError::File { path, source } => {
                 Failure::Store { file: path.display().to_string(), source: *source }
             }
@@ -118,7 +117,7 @@ impl Failure {
         }
     }
 
-    /// 2 for a wrong command line, 1 for everything else.
+    /// 2 for usage errors, 1 for all others.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -127,8 +126,7 @@ impl Failure {
         }
     }
 
-    /// The message with every control character, line breaks too, replaced by a space, so that it stays one
-    /// line whatever names an input carries.
+    /// The message on one line: control characters, including line breaks, become spaces.
     #[must_use]
     pub fn one_line(&self) -> String {
         self.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

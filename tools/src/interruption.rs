@@ -1,6 +1,6 @@
-//! What SIGINT and SIGTERM do to a conversion: it looks at a flag at every read and every batch and ends by itself;
-//! where a sort, a foreign decoder or a sync keeps it longer than a moment, the process is ended from here. Either way
-//! no output and no unfinished file is left. Knows no format.
+//! Interrupts a conversion on SIGINT and SIGTERM. The conversion checks a flag at every read and every batch. When a
+//! sort, a decoder or a sync delays it beyond a grace period, the process exits from here. Both leave no output and no
+//! temporary file. Knows no format.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,58 +14,58 @@ use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
 
-/// How long a conversion may take to end by itself.
+/// The grace period of a conversion.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Shared between a conversion and whoever may end it.
+/// The interruption flag of a conversion, shared with signal handlers.
 #[derive(Clone, Debug, Default)]
 pub struct Interruption {
     requested: Arc<AtomicBool>,
-    unfinished: Arc<Mutex<Unfinished>>,
+    unfinished: Arc<Mutex<Cleanup>>,
 }
 
-/// What a sudden end has to clear away.
+/// The files that an immediate exit has to remove.
 #[derive(Debug, Default)]
-enum Unfinished {
-    /// Nothing is written yet.
+enum Cleanup {
+    /// No file yet.
     #[default]
     Nothing,
-    /// A file that has not got its name.
+    /// A temporary file that is not renamed yet.
     File { unnamed: PathBuf, output: PathBuf },
-    /// The conversion has ended; what goes on is not for this file to end.
+    /// The conversion has ended, so signals have no effect.
     Ended,
 }
 
 impl Interruption {
-    /// Asks the conversion to end before it is done.
+    /// Requests an interruption.
     pub fn request(&self) {
         self.requested.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the conversion is to end before it is done.
+    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.requested.load(Ordering::Relaxed)
     }
 
-    /// Notes the file that is written before `output` has its name.
+    /// Registers the temporary file of `output`.
     pub fn begin(&self, unnamed: &Path, output: &Path) {
-        self.set(Unfinished::File { unnamed: unnamed.to_path_buf(), output: output.to_path_buf() });
+        self.set(Cleanup::File { unnamed: unnamed.to_path_buf(), output: output.to_path_buf() });
     }
 
-    /// Notes that nothing unfinished is left.
+    /// Records the end of the conversion.
     pub fn end(&self) {
-        self.set(Unfinished::Ended);
+        self.set(Cleanup::Ended);
     }
 
-    fn set(&self, now: Unfinished) {
+    fn set(&self, now: Cleanup) {
         *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }
 
-    /// Requests an end on SIGINT or SIGTERM, and ends the process when the conversion does not.
+    /// Requests an interruption on SIGINT or SIGTERM, and exits the process after the grace period.
     ///
     /// # Errors
-    /// When the signals cannot be waited for.
+    /// When the signal handlers cannot be installed.
     pub fn on_signals(&self) -> io::Result<()> {
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
         let interruption = self.clone();
@@ -81,16 +81,16 @@ impl Interruption {
     }
 
     fn end_process(&self) {
-        // Held to the end, so that the conversion cannot note anything new.
+        // The lock is held until the exit, so that the conversion cannot register another file.
         let unfinished = self.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match &*unfinished {
-            Unfinished::Nothing => String::from("conversion"),
-            Unfinished::File { unnamed, output } => {
-                // It may have got its name or been removed a moment ago.
+            Cleanup::Nothing => String::from("conversion"),
+            Cleanup::File { unnamed, output } => {
+                // The file may have been renamed or removed in the meantime.
                 let _ = std::fs::remove_file(unnamed);
                 output.display().to_string()
             }
-            Unfinished::Ended => return,
+            Cleanup::Ended => return,
         };
         let failure = Failure::Cancelled { file };
         eprintln!("mercato-tools: {}", failure.one_line());

@@ -1,5 +1,5 @@
-//! What `mercato-tools` is made of: Parquet in, store files out, datasets published, books kept.
-//! Knows no HTTP route; it works on files and on the libraries of the server.
+//! The library of `mercato-tools`: converts Parquet into store files, publishes datasets, manages the books, and
+//! generates load. Works on files and on the libraries of the server.
 
 pub mod books;
 pub mod command_line;
@@ -8,10 +8,10 @@ pub mod convert;
 pub mod demo;
 pub mod destination;
 pub mod failure;
-pub mod guard;
 pub mod interruption;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
 pub mod models;
+pub mod panic_guard;
 pub mod progress;
 mod split_mix;

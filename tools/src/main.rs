@@ -1,5 +1,5 @@
-//! `mercato-tools`: Parquet in, datasets out, and the books. Reads the command line, runs one command, and turns
-//! its outcome into an exit code: 0 done, 1 failed, 2 wrong usage. Knows no format.
+//! The program `mercato-tools`: parses the command line, runs one command, and maps its result to an exit code: 0 done,
+//! 1 failed, 2 usage error. Knows no format.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use clap::Parser;
 use mercato_tools::command_line::{Arguments, run};
 use mercato_tools::failure::Failure;
 
-/// Buffers of this size are given back to the system when they are freed: what glibc begins with.
+/// Freed buffers from this size on are returned to the system; the default of glibc.
 const GIVEN_BACK_BYTES_MIN: usize = 128 * 1024;
 
 fn main() -> ExitCode {
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads standard output has seen enough, as `head` does.
+        // A closed standard output is no failure: `head` closes it, for example.
         Err(Failure::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => {
             ExitCode::SUCCESS
         }

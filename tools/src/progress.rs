@@ -1,10 +1,10 @@
-//! Progress bars: on stderr, and only when it is a terminal. Knows nothing of what progresses.
+//! Progress bars on stderr, only if it is a terminal.
 
 use std::io::IsTerminal;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar that counts `total` of `unit` under `label`, hidden when stderr is no terminal.
+/// A progress bar for `total` of `unit` under `label`. It is hidden when stderr is not a terminal.
 #[must_use]
 pub fn bar(label: &str, total: u64, unit: &str) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {

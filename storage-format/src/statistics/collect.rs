@@ -1,4 +1,4 @@
-//! Counts the statistics of a column: from the runs of a dictionary, or over the values of the other storages.
+//! Computes the statistics of a column: from the runs of a dictionary, or from the values of other storages.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::error::FormatError;
 use crate::order::{float_key, integer_key, wide_key};
 use crate::reader::Table;
 use crate::schema::ColumnKind;
-use crate::statistics::frequent::Longest;
+use crate::statistics::frequent::MostFrequent;
 use crate::text::json_string_text;
 
 /// Lengths of texts that are counted in a table; longer ones are few and counted in a tree.
@@ -30,7 +30,7 @@ pub(super) fn collect(table: &Table, column: usize) -> Result<ColumnStatistics, 
 
 fn of_number_dictionary(data: &Dictionary<'_>, kind: ColumnKind) -> Option<ColumnStatistics> {
     let float = kind == ColumnKind::Float;
-    let (mut pairs, mut longest, mut infinities) = (Vec::new(), Longest::default(), 0);
+    let (mut pairs, mut longest, mut infinities) = (Vec::new(), MostFrequent::default(), 0);
     for code in 0..data.entries {
         let count = u64::from(run_length(data, code)?);
         let number = if float {
@@ -55,7 +55,7 @@ fn of_number_dictionary(data: &Dictionary<'_>, kind: ColumnKind) -> Option<Colum
 }
 
 fn of_text_dictionary(data: &Dictionary<'_>) -> Option<ColumnStatistics> {
-    let (mut lengths, mut longest) = (Lengths::default(), Longest::default());
+    let (mut lengths, mut longest) = (Lengths::default(), MostFrequent::default());
     for code in 0..data.entries {
         let count = u64::from(run_length(data, code)?);
         lengths.add(characters(data.json.get(code)?)?, count);
@@ -87,7 +87,7 @@ fn of_texts(data: &Texts<'_>, rows: u32) -> Option<ColumnStatistics> {
     Some(lengths.statistics(texts, frequent::of_texts(data)?))
 }
 
-/// The first rows of the first and the last run; nothing without a value or without an order.
+/// The first rows of the first and the last run; `None` without values or without an order.
 pub(super) fn sorted_extremes(data: &Texts<'_>) -> Option<Option<(u32, u32)>> {
     if !data.order().is_known() {
         return Some(None);
@@ -109,7 +109,7 @@ fn wider(data: &Texts<'_>, extremes: Option<(u32, u32)>, row: u32) -> Option<(u3
 /// Characters of the text of a JSON string.
 fn characters(json: &[u8]) -> Option<u64> {
     let text = json_string_text(json)?;
-    // Bytes that continue a character look like 10xxxxxx. Counted in bytes, so that the loop runs on whole vectors.
+    // Continuation bytes look like 10xxxxxx. Counting bytes lets the loop be vectorised.
     let continued: usize = text
         .chunks(usize::from(u8::MAX))
         .map(|part| usize::from(part.iter().fold(0u8, |sum, byte| sum + u8::from(byte & 0xC0 == 0x80))))
@@ -117,7 +117,7 @@ fn characters(json: &[u8]) -> Option<u64> {
     Some((text.len() - continued) as u64)
 }
 
-/// How many texts have each length.
+/// The number of texts by length.
 struct Lengths {
     short: Vec<u64>,
     long: BTreeMap<u64, u64>,
@@ -156,7 +156,7 @@ fn ceiling(width: u8) -> Stored {
     if width == 16 { i128::MAX } else { i64::MAX.into() }
 }
 
-/// What one pass over the values tells.
+/// The results of one pass over the values.
 struct Pass {
     smallest: Stored,
     largest: Stored,
@@ -186,7 +186,7 @@ fn of_numbers(data: &Numbers<'_>, kind: ColumnKind) -> Option<ColumnStatistics> 
         pass.infinities += u64::from(value.is_infinite());
     })?;
     if float {
-        // Both zeros are one number, and it is printed without a sign.
+        // Both zeros are one number, encoded without a sign.
         (pass.smallest, pass.largest) = (stored_float(low + 0.0), stored_float(high + 0.0));
     }
     let (finite, infinities) = (pass.finite, pass.infinities);
@@ -200,7 +200,7 @@ fn of_numbers(data: &Numbers<'_>, kind: ColumnKind) -> Option<ColumnStatistics> 
     Some(ColumnStatistics { infinities, summarised: finite, numbers, texts: None, frequent })
 }
 
-/// Integers of a small range are counted in a table, which is faster than a walk along their order.
+/// Counts integers of a small range in a table, which is faster than a walk in sort order.
 fn frequent_in_table(
     data: &Numbers<'_>,
     (smallest, largest): (Stored, Stored),
@@ -211,14 +211,14 @@ fn frequent_in_table(
             *count += 1;
         }
     })?;
-    let mut longest = Longest::default();
+    let mut longest = MostFrequent::default();
     for (number, count) in (smallest..).zip(&counts) {
         longest.offer((*count).into(), || Some(number));
     }
     Some(longest.finish())
 }
 
-/// Calls back with every number that is there; `None` when the file is damaged.
+/// Calls `take` with every number; `None` when the file is damaged.
 fn each_number(data: &Numbers<'_>, mut take: impl FnMut(Stored)) -> Option<()> {
     let rows = data.values.len();
     if data.width == 16 {

@@ -1,19 +1,19 @@
-//! The most frequent values of a column, from the runs of its order.
+//! The most frequent values of a column, from the runs of its sort order.
 
 use super::{FREQUENT_MAX, Frequent, Stored};
 use crate::column::{Numbers, Texts};
 use crate::order::{float_key, integer_of};
 
-/// Ranks whose keys are fetched together, so that the cache misses of rows far apart overlap.
+/// Ranks whose keys are fetched together, so that their cache misses overlap.
 const BLOCK_RANKS: u32 = 512;
 
-/// Keeps the longest runs; runs come in the order of their values.
+/// Keeps the longest runs. Runs arrive in value order.
 #[derive(Default)]
-pub(super) struct Longest {
+pub(super) struct MostFrequent {
     kept: Vec<Frequent>,
 }
 
-impl Longest {
+impl MostFrequent {
     #[inline]
     pub(super) fn offer(&mut self, count: u64, value: impl FnOnce() -> Option<Stored>) {
         let least =
@@ -33,13 +33,13 @@ impl Longest {
     }
 }
 
-/// The most frequent numbers by a walk along the order; `None` without one or when the file is damaged.
+/// The most frequent numbers, by a walk in sort order; `None` without an order, or when the file is damaged.
 pub(super) fn of_numbers(column: &Numbers<'_>) -> Option<Option<Vec<Frequent>>> {
     if !column.order().is_known() {
         return Some(None);
     }
     let ranks = column.valid_ranks();
-    let mut longest = Longest::default();
+    let mut longest = MostFrequent::default();
     let (mut rows, mut keys) = (Vec::new(), Vec::new());
     let (mut current, mut count) = (None, 0u64);
     for start in (0..ranks).step_by(BLOCK_RANKS as usize) {
@@ -63,7 +63,7 @@ pub(super) fn of_numbers(column: &Numbers<'_>) -> Option<Option<Vec<Frequent>>> 
     Some(Some(longest.finish()))
 }
 
-/// The number of an order key; nothing for NaN and the infinities.
+/// The number of an order key; `None` for NaN and infinities.
 pub(super) fn stored_of(column: &Numbers<'_>, key: u128) -> Option<Stored> {
     if column.width == 16 {
         return Some((key ^ (1 << 127)).cast_signed());
@@ -77,7 +77,8 @@ pub(super) fn stored_of(column: &Numbers<'_>, key: u128) -> Option<Stored> {
     finite.contains(&key).then(|| bits.into())
 }
 
-/// The most frequent texts. Each row says where its run begins, so the set of these ranks has every run's length.
+/// The most frequent texts. Each row has the first rank of its run, so the sorted distinct ranks give the length of
+/// every run.
 pub(super) fn of_texts(column: &Texts<'_>) -> Option<Option<Vec<Frequent>>> {
     let Some(ranks) = column.ranks else { return Some(None) };
     let valid = column.valid_ranks();
@@ -94,7 +95,7 @@ pub(super) fn of_texts(column: &Texts<'_>) -> Option<Option<Vec<Frequent>>> {
             }
         }
     }
-    let mut longest = Longest::default();
+    let mut longest = MostFrequent::default();
     let mut begin = 0u32;
     for (number, word) in (0u32..).zip(&begins) {
         let mut word = *word;

@@ -1,4 +1,4 @@
-//! Bins of equal width between the smallest and the largest number, and summaries of numbers that come with a count.
+//! Histograms with bins of equal width, and summaries of numbers with counts.
 
 use super::{BINS_MAX, NumberSummary, QUANTILES, Stored, float_of, stored_float};
 
@@ -7,7 +7,7 @@ pub(super) fn edges(smallest: Stored, largest: Stored, float: bool, ceiling: Sto
     if float { float_edges(smallest, largest) } else { integer_edges(smallest, largest, ceiling) }
 }
 
-/// Whole steps, so that every bound is a number that the column could hold.
+/// Integer steps, so that every bound is a possible value of the column.
 fn integer_edges(smallest: Stored, largest: Stored, ceiling: Stored) -> Vec<Stored> {
     let range = largest.wrapping_sub(smallest).cast_unsigned();
     let step = range / BINS_MAX as u128 + 1;
@@ -18,7 +18,7 @@ fn integer_edges(smallest: Stored, largest: Stored, ceiling: Stored) -> Vec<Stor
     (0..=bins).map(edge).collect()
 }
 
-/// Weighted means of the extremes, because their difference may not be finite. Bounds that fall together are one.
+/// Weighted means of the extremes, because their difference may be infinite. Equal bounds are merged.
 fn float_edges(smallest: Stored, largest: Stored) -> Vec<Stored> {
     let (Some(low), Some(high)) = (float_of(smallest), float_of(largest)) else { return Vec::new() };
     let share = |bin: usize| bin as f64 / BINS_MAX as f64;
@@ -33,7 +33,7 @@ fn float_edges(smallest: Stored, largest: Stored) -> Vec<Stored> {
     edges.into_iter().map(|edge| stored_float(edge + 0.0)).collect()
 }
 
-/// The bin of a number: of the bounds between bins, how many are not above it.
+/// The bin of a number: the count of inner bounds that are not above it.
 pub(super) fn bin_of(edges: &[Stored], number: Stored, float: bool) -> usize {
     let inner = edges.get(1..edges.len().saturating_sub(1)).unwrap_or_default();
     if float {
@@ -49,10 +49,10 @@ pub(super) fn quantile_rank(count: u64, hundredths: u32) -> u64 {
     u64::try_from(scaled.div_ceil(100)).unwrap_or(u64::MAX).saturating_sub(1)
 }
 
-/// Collects the sum of stored numbers: exact for integers, compensated (Neumaier 1974) for doubles.
+/// Sums stored numbers: exact for integers, compensated (Neumaier 1974) for doubles.
 #[derive(Default)]
 pub(super) struct Sum {
-    /// The upper and the lower 64 bits are summed apart: 2^32 rows overflow neither, in whatever order they come.
+    /// The upper and the lower 64 bits are summed separately: 2^32 rows overflow neither sum, in any order.
     upper: i128,
     lower: u128,
     float: f64,
@@ -90,7 +90,7 @@ impl Sum {
     }
 }
 
-/// Numbers in ascending order, each with how often it occurs; `None` when there is none.
+/// Summarises numbers in ascending order, each with its count; `None` without numbers.
 pub(super) fn summarise(
     pairs: impl Iterator<Item = (Stored, u64)> + Clone,
     float: bool,
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_are_of_one_width_and_cover_everything() {
+    fn bins_have_one_width_and_cover_range() {
         let check = |smallest: i128, largest: i128, bins: usize| {
             let edges = integer_edges(smallest, largest, i64::MAX.into());
             assert_eq!(edges.len(), bins + 1, "{smallest} to {largest}");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_of_doubles_never_leave_their_range() {
+    fn float_bins_stay_in_range() {
         for (low, high) in [(-f64::MAX, f64::MAX), (0.0, 5e-324), (1.0, 1.0), (-3.5, 2.0), (-0.0, 0.0)] {
             let edges: Vec<f64> = float_edges(stored_float(low), stored_float(high))
                 .into_iter()
@@ -155,21 +155,21 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_the_smallest_number_with_enough_below() {
+    fn quantile_is_smallest_number_of_its_rank() {
         assert_eq!([quantile_rank(1, 5), quantile_rank(1, 95)], [0, 0]);
         assert_eq!([quantile_rank(20, 5), quantile_rank(21, 5)], [0, 1]);
         assert_eq!([quantile_rank(100, 50), quantile_rank(101, 50)], [49, 50]);
     }
 
     #[test]
-    fn sums_of_doubles_do_not_lose_small_ones() {
+    fn float_sums_keep_small_terms() {
         let mut sum = Sum::default();
         [1e100, 1.0, -1e100].into_iter().for_each(|value| sum.add_float(value));
         assert_eq!(sum.finish(true).and_then(float_of), Some(1.0));
     }
 
     #[test]
-    fn sums_of_integers_are_exact_or_nothing() {
+    fn integer_sums_are_exact_or_none() {
         let sum_of = |parts: &[(i128, u64)]| {
             let mut sum = Sum::default();
             parts.iter().for_each(|(number, count)| sum.add_integer(*number, *count));

@@ -1,6 +1,6 @@
-//! Invariants of dictionary columns.
+//! Verifies the invariants of dictionary columns.
 
-use super::{expect_equal, fault};
+use super::{expect_equal, violation};
 use crate::column::{Dictionary, RowOrder, TextTable, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
@@ -16,20 +16,21 @@ pub(super) fn verify(
     column: u32,
     rows: u32,
 ) -> Result<(), FormatError> {
-    let fault = |kind, what, expected: u64, found: u64| Err(fault(kind, column, what, expected, found));
+    let violated =
+        |kind, what, expected: u64, found: u64| Err(violation(kind, column, what, expected, found));
     let mut counts = vec![0u32; data.entries as usize + 1];
     let mut codes = Vec::with_capacity(ZONE_ROWS);
     for (zone, start) in (0..rows as usize).step_by(ZONE_ROWS).enumerate() {
         codes.clear();
         let count = ZONE_ROWS.min(rows as usize - start);
         if !data.codes.copy_range(start, count, &mut codes) {
-            return fault(SectionKind::Codes, "length", rows.into(), start as u64);
+            return violated(SectionKind::Codes, "length", rows.into(), start as u64);
         }
         for code in &codes {
             match counts.get_mut(*code as usize) {
                 Some(count) => *count += 1,
                 None => {
-                    return fault(
+                    return violated(
                         SectionKind::Codes,
                         "code above the dictionary",
                         data.entries.into(),
@@ -39,7 +40,7 @@ pub(super) fn verify(
             }
         }
         if data.zones.get(zone) != Some(zone_of(data, &codes)) {
-            return fault(SectionKind::Zones, "zone does not fit its codes", 0, zone as u64);
+            return violated(SectionKind::Zones, "zone does not fit its codes", 0, zone as u64);
         }
     }
     verify_runs(data, column, &counts)?;
@@ -75,7 +76,7 @@ fn verify_runs(data: &Dictionary<'_>, column: u32, counts: &[u32]) -> Result<(),
     let mut rank = 0u32;
     for (code, count) in (0u32..).zip(counts) {
         if *count == 0 && code < data.entries {
-            return Err(fault(SectionKind::Codes, column, "rows of an entry", 1, 0));
+            return Err(violation(SectionKind::Codes, column, "rows of an entry", 1, 0));
         }
         let found = data.first_rank(code).unwrap_or(u32::MAX);
         expect_equal(SectionKind::RunOffsets, column, "first rank of a code", rank.into(), found.into())?;
@@ -85,7 +86,7 @@ fn verify_runs(data: &Dictionary<'_>, column: u32, counts: &[u32]) -> Result<(),
     expect_equal(SectionKind::RunOffsets, column, "end", rank.into(), end.into())
 }
 
-/// Rows of a run ascend and all have its code; with the run lengths checked, that makes a permutation.
+/// Verifies that rows of a run ascend and have its code. With verified run lengths, this proves a permutation.
 fn verify_order(data: &Dictionary<'_>, column: u32, rows: u32) -> Result<(), FormatError> {
     match data.order {
         RowOrder::Unknown => Ok(()),
@@ -102,7 +103,7 @@ fn verify_order(data: &Dictionary<'_>, column: u32, rows: u32) -> Result<(), For
                 let ascending = run.is_sorted_by(|a, b| a < b);
                 let coded = run.iter().all(|row| data.codes.get(*row as usize) == Some(code));
                 if !(inside && ascending && coded) {
-                    return Err(fault(SectionKind::Permutation, column, "run of a code", code.into(), 0));
+                    return Err(violation(SectionKind::Permutation, column, "run of a code", code.into(), 0));
                 }
             }
             Ok(())
@@ -123,7 +124,7 @@ fn verify_entries(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
         meta.distinct.unwrap_or(0),
     )?;
     if data.json.get(data.entries) != Some(b"null") {
-        return Err(fault(SectionKind::JsonBytes, column, "text of null", 0, 1));
+        return Err(violation(SectionKind::JsonBytes, column, "text of null", 0, 1));
     }
     if meta.kind == ColumnKind::Text {
         verify_strings(data, meta, column)
@@ -142,7 +143,7 @@ fn verify_table(
     for entry in 0..=entries {
         let (start, end) = table.span(entry).unwrap_or((u32::MAX, 0));
         if start != at || end < start {
-            return Err(fault(kind, column, "start of an entry", at.into(), start.into()));
+            return Err(violation(kind, column, "start of an entry", at.into(), start.into()));
         }
         at = end;
     }
@@ -155,9 +156,9 @@ fn verify_strings(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
     for code in 0..data.entries {
         let json = data.json.get(code).unwrap_or_default();
         let text = json_text(json)
-            .ok_or_else(|| fault(SectionKind::JsonBytes, column, "JSON string", 1, code.into()))?;
+            .ok_or_else(|| violation(SectionKind::JsonBytes, column, "JSON string", 1, code.into()))?;
         if last.as_deref().is_some_and(|last| last >= text.as_ref()) {
-            return Err(fault(SectionKind::JsonBytes, column, "order of entries", 0, code.into()));
+            return Err(violation(SectionKind::JsonBytes, column, "order of entries", 0, code.into()));
         }
         expected_csv.clear();
         push_csv_field(&mut expected_csv, &text);
@@ -166,7 +167,7 @@ fn verify_strings(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
             None => json.get(1..json.len().saturating_sub(1)),
         };
         if csv != Some(&expected_csv) {
-            return Err(fault(SectionKind::CsvBytes, column, "CSV text of an entry", 0, code.into()));
+            return Err(violation(SectionKind::CsvBytes, column, "CSV text of an entry", 0, code.into()));
         }
         last = Some(text.into_owned());
     }
@@ -179,7 +180,7 @@ fn verify_numbers(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
     for code in 0..data.entries {
         let key = data.number_key(code);
         if key.is_none() || last >= key {
-            return Err(fault(SectionKind::DictionaryValues, column, "order of entries", 0, code.into()));
+            return Err(violation(SectionKind::DictionaryValues, column, "order of entries", 0, code.into()));
         }
         last = key;
         text.clear();
@@ -189,13 +190,13 @@ fn verify_numbers(data: &Dictionary<'_>, meta: &ColumnMeta, column: u32) -> Resu
         };
         push_json_number(&mut text, meta.kind, stored.unwrap_or(0));
         if data.json.get(code) != Some(&text) {
-            return Err(fault(SectionKind::JsonBytes, column, "printed number", 0, code.into()));
+            return Err(violation(SectionKind::JsonBytes, column, "printed number", 0, code.into()));
         }
         if let Some(csv) = &data.csv {
             text.clear();
-            crate::print::push_float_csv(&mut text, data.float(code).unwrap_or(0.0));
+            crate::encode::push_float_csv(&mut text, data.float(code).unwrap_or(0.0));
             if csv.get(code) != Some(&text) {
-                return Err(fault(SectionKind::CsvBytes, column, "printed number", 0, code.into()));
+                return Err(violation(SectionKind::CsvBytes, column, "printed number", 0, code.into()));
             }
         }
     }

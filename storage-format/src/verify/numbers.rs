@@ -1,14 +1,14 @@
-//! Invariants of packed number columns.
+//! Verifies the invariants of packed number columns.
 
-use super::{expect_equal, fault};
+use super::{expect_equal, violation};
 use crate::column::{FENCE_RANKS, Numbers, RowOrder, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
-use crate::numbers::CHUNK_ROWS;
 use crate::order::NAN_KEY;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 
-/// Ranks looked at together.
+/// Ranks of one batch.
 const BLOCK_RANKS: u32 = 512;
 
 pub(super) fn verify(
@@ -24,7 +24,13 @@ pub(super) fn verify(
         nulls += u64::from(zone.null_count);
         nans += u64::from(zone.nan_count);
         if data.zones.get(number) != Some(zone) {
-            return Err(fault(SectionKind::Zones, column, "zone does not fit its values", 0, number as u64));
+            return Err(violation(
+                SectionKind::Zones,
+                column,
+                "zone does not fit its values",
+                0,
+                number as u64,
+            ));
         }
     }
     expect_equal(SectionKind::Validity, column, "nulls", meta.null_count, nulls)?;
@@ -33,7 +39,7 @@ pub(super) fn verify(
         && !rows.is_multiple_of(8)
         && bits.last().is_some_and(|last| last >> (rows % 8) != 0)
     {
-        return Err(fault(SectionKind::Validity, column, "bits beyond the last row", 0, 1));
+        return Err(violation(SectionKind::Validity, column, "bits beyond the last row", 0, 1));
     }
     if data.order.is_known() { verify_order(data, meta, column, rows) } else { Ok(()) }
 }
@@ -42,8 +48,10 @@ fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), Forma
     let mut at = 0u64;
     for start in (0..rows as usize).step_by(CHUNK_ROWS) {
         let count = CHUNK_ROWS.min(rows as usize - start);
-        let chunk =
-            data.values.chunk(start).ok_or_else(|| fault(SectionKind::Chunks, column, "width", 16, 17))?;
+        let chunk = data
+            .values
+            .chunk(start)
+            .ok_or_else(|| violation(SectionKind::Chunks, column, "width", 16, 17))?;
         expect_equal(SectionKind::Chunks, column, "offset of a chunk", at, chunk.offset)?;
         expect_equal(
             SectionKind::Chunks,
@@ -54,19 +62,19 @@ fn verify_chunks(data: &Numbers<'_>, column: u32, rows: u32) -> Result<(), Forma
         )?;
         let float_width = !data.is_float() || (chunk.width == 8 && chunk.base == 0);
         if !float_width || (data.width == 8 && chunk.width > 8) {
-            return Err(fault(SectionKind::Chunks, column, "width of a chunk", 8, chunk.width.into()));
+            return Err(violation(SectionKind::Chunks, column, "width of a chunk", 8, chunk.width.into()));
         }
         at += count as u64 * u64::from(chunk.width);
         let last = data.values.deltas(start, count);
         if last.is_none() {
-            return Err(fault(SectionKind::Values, column, "length", at, 0));
+            return Err(violation(SectionKind::Values, column, "length", at, 0));
         }
     }
     expect_equal(SectionKind::Values, column, "length", at, data.values.packed_bytes())
 }
 
 fn key_of(data: &Numbers<'_>, column: u32, row: u32) -> Result<u128, FormatError> {
-    data.wide_order_key(row).ok_or_else(|| fault(SectionKind::Values, column, "length", row.into(), 0))
+    data.wide_order_key(row).ok_or_else(|| violation(SectionKind::Values, column, "length", row.into(), 0))
 }
 
 fn zone_of(data: &Numbers<'_>, column: u32, start: u32, end: u32) -> Result<Zone, FormatError> {
@@ -84,7 +92,7 @@ fn zone_of(data: &Numbers<'_>, column: u32, start: u32, end: u32) -> Result<Zone
     Ok(zone)
 }
 
-/// (key, row) ascends strictly over the ranks with a value, then rows without one ascend: no row can occur twice.
+/// Verifies that (key, row) ascends strictly over values, and rows ascend over nulls. So no row occurs twice.
 fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> Result<(), FormatError> {
     let kind = if matches!(data.order, RowOrder::FileOrder { .. }) {
         SectionKind::Values
@@ -100,26 +108,32 @@ fn verify_order(data: &Numbers<'_>, meta: &ColumnMeta, column: u32, rows: u32) -
         block.clear();
         keys.clear();
         let inside = data.order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
-        // Keys are fetched for a block at a time, so that the cache misses of rows far apart overlap.
+        // Keys are fetched in batches, so that their cache misses overlap.
         keys.extend(block.iter().map_while(|row| data.wide_order_key(*row)));
         if !inside || keys.len() != block.len() {
-            return Err(fault(kind, column, "row of a rank", rows.into(), start.into()));
+            return Err(violation(kind, column, "row of a rank", rows.into(), start.into()));
         }
         for ((rank, row), key) in (start..).zip(block.iter().copied()).zip(keys.iter().copied()) {
             if data.is_valid(row) != (rank < valid) {
-                return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
+                return Err(violation(
+                    kind,
+                    column,
+                    "rows without a value come last",
+                    valid.into(),
+                    rank.into(),
+                ));
             }
             let key = if rank < valid { key } else { 0 };
             if rank == valid {
                 last = None;
             }
             if last.is_some_and(|last| last >= (key, row)) {
-                return Err(fault(kind, column, "order of rows", 0, rank.into()));
+                return Err(violation(kind, column, "order of rows", 0, rank.into()));
             }
             if rank < valid {
                 distinct += u64::from(last.is_none_or(|(before, _)| before != key));
                 if rank % FENCE_RANKS == 0 && data.fence(rank / FENCE_RANKS) != Some(key) {
-                    return Err(fault(SectionKind::Fences, column, "fence key", 0, rank.into()));
+                    return Err(violation(SectionKind::Fences, column, "fence key", 0, rank.into()));
                 }
             }
             last = Some((key, row));

@@ -1,18 +1,18 @@
-//! Invariants of text columns.
+//! Verifies the invariants of text columns.
 
 use std::borrow::Cow;
 
-use super::{expect_equal, fault};
+use super::{expect_equal, violation};
 use crate::column::{RowOrder, Texts, ZONE_ROWS, Zone};
 use crate::column_record::ColumnMeta;
 use crate::error::FormatError;
 use crate::section::SectionKind;
 use crate::text::{any_byte, csv_needs_quotes, json_string_text, push_json_string};
 
-/// Ranks looked at together.
+/// Ranks of one batch.
 const BLOCK_RANKS: u32 = 512;
 
-/// The text of a JSON string, if it is UTF-8 and escaped exactly as the format asks.
+/// The text of a JSON string, if it is valid UTF-8 with the escapes of the format.
 pub(super) fn json_text(json: &[u8]) -> Option<Cow<'_, [u8]>> {
     let text = json_string_text(json)?;
     std::str::from_utf8(&text).ok()?;
@@ -34,7 +34,7 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
     for row in 0..rows {
         let (start, end) = data.span(row).unwrap_or((u64::MAX, 0));
         if start != at || end < start {
-            return Err(fault(SectionKind::TextOffsets, column, "start of a text", at, start));
+            return Err(violation(SectionKind::TextOffsets, column, "start of a text", at, start));
         }
         at = end;
         let json = data.json(row).unwrap_or_default();
@@ -43,7 +43,7 @@ pub(super) fn verify(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32
             continue;
         }
         let text = json_text(json)
-            .ok_or_else(|| fault(SectionKind::TextBytes, column, "JSON string", 1, row.into()))?;
+            .ok_or_else(|| violation(SectionKind::TextBytes, column, "JSON string", 1, row.into()))?;
         csv_plain &= matches!(text, Cow::Borrowed(_)) && !csv_needs_quotes(&text);
     }
     expect_equal(SectionKind::TextBytes, column, "length", at, data.bytes().len() as u64)?;
@@ -69,13 +69,19 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
         block.clear();
         let inside = data.order.copy_rows(start..rows.min(start.saturating_add(BLOCK_RANKS)), &mut block);
         if !inside || block.iter().any(|row| *row >= rows) {
-            return Err(fault(kind, column, "row of a rank", rows.into(), start.into()));
+            return Err(violation(kind, column, "row of a rank", rows.into(), start.into()));
         }
         fetch(data, &block);
         for (rank, row) in (start..).zip(block.iter().copied()) {
             let text = json_string_text(data.json(row).unwrap_or_default());
             if text.is_some() != (rank < valid) {
-                return Err(fault(kind, column, "rows without a value come last", valid.into(), rank.into()));
+                return Err(violation(
+                    kind,
+                    column,
+                    "rows without a value come last",
+                    valid.into(),
+                    rank.into(),
+                ));
             }
             let text = text.unwrap_or_default();
             if rank == valid {
@@ -83,7 +89,7 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
             }
             let differs = before.as_ref().is_none_or(|(last, _)| *last != text);
             if before.as_ref().is_some_and(|(last, last_row)| (last, last_row) >= (&text, &row)) {
-                return Err(fault(kind, column, "order of rows", 0, rank.into()));
+                return Err(violation(kind, column, "order of rows", 0, rank.into()));
             }
             if differs && rank < valid {
                 (run, distinct) = (rank, distinct + 1);
@@ -96,7 +102,7 @@ fn verify_order(data: &Texts<'_>, meta: &ColumnMeta, column: u32, rows: u32) -> 
     expect_equal(SectionKind::Columns, column, "distinct values", distinct, meta.distinct.unwrap_or(0))
 }
 
-/// Touches the texts of rows that lie far apart, so that their cache misses overlap instead of coming one by one.
+/// Prefetches the texts of distant rows, so that their cache misses overlap.
 fn fetch(data: &Texts<'_>, rows: &[u32]) {
     let mut spans = Vec::with_capacity(rows.len());
     spans.extend(rows.iter().filter_map(|row| data.span(*row)));
@@ -119,7 +125,13 @@ fn verify_zones(data: &Texts<'_>, column: u32, rows: u32) -> Result<(), FormatEr
             }
         }
         if data.zones.get(number) != Some(zone) {
-            return Err(fault(SectionKind::Zones, column, "zone does not fit its texts", 0, number as u64));
+            return Err(violation(
+                SectionKind::Zones,
+                column,
+                "zone does not fit its texts",
+                0,
+                number as u64,
+            ));
         }
     }
     Ok(())

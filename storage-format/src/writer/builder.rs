@@ -1,4 +1,4 @@
-//! Takes the values of one column and turns them into finished sections inside a memory budget.
+//! Builds the sections of a column from its values, inside a memory budget.
 
 use std::path::PathBuf;
 
@@ -13,19 +13,19 @@ use crate::writer::text_column;
 use crate::writer::text_source::TextSource;
 use crate::writer::validity::Validity;
 
-/// How a column is built.
+/// The options of a column build.
 #[derive(Debug, Clone)]
 pub struct BuildOptions {
-    /// Bytes of memory that this column may use, about; at least 1 MiB is taken.
+    /// Approximate memory budget of the column, bytes; at least 1 MiB.
     pub memory_budget_bytes: u64,
-    /// Where what does not fit is kept meanwhile.
+    /// The folder for spilled data.
     pub spill_directory: PathBuf,
-    /// Whether the column can be sorted by.
+    /// Whether to build a sort index.
     pub sort_index: bool,
 }
 
 impl BuildOptions {
-    /// The least memory of a column.
+    /// Smallest memory budget of a column.
     pub const MEMORY_MIN_BYTES: u64 = 1 << 20;
 
     fn share(&self, part: u64) -> u64 {
@@ -45,7 +45,7 @@ enum Values {
     Texts(TextSource),
 }
 
-/// Numbers as they come in.
+/// The numbers of a column, in row order.
 struct NumberValues {
     spool: Spool,
     width: usize,
@@ -254,7 +254,7 @@ impl NumberValues {
         }
     }
 
-    /// Rewrites what came so far with 16 bytes a number.
+    /// Rewrites the spooled numbers with 16 bytes each.
     fn widen(&mut self, options: &BuildOptions) -> Result<(), FormatError> {
         let mut wide = Spool::new(options.share(3), &options.spill_directory);
         self.spool.read(8, &mut |piece| {

@@ -1,4 +1,4 @@
-//! Dictionary columns: codes, printed forms, run offsets, and the permutation by a counting sort over the codes.
+//! Writes dictionary columns: codes, encoded entries, run offsets, and the permutation by a counting sort of the codes.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::writer::segment::{SectionSet, TakeUint, UintWriter, ZoneBuilder, read
 use crate::writer::sort::Passes;
 use crate::writer::spool::Spool;
 
-/// Rows up to which codes are written also where all are 0: they fit the 64 bytes at which sections begin.
+/// Up to this many rows, codes are written even if all are 0, because they fit the section alignment of 64 bytes.
 const CONSTANT_ROWS_MIN: u64 = 64;
 
-/// The printed forms of all entries, in code order.
+/// The encoded texts of all entries, in code order.
 #[derive(Default)]
 pub(crate) struct EntryTexts {
     offsets: Vec<u8>,
@@ -44,11 +44,11 @@ impl EntryTexts {
     }
 }
 
-/// What the numbers and the text side hand over.
+/// The input of the dictionary writer, from number or text columns.
 pub(crate) struct DictionaryParts {
     /// JSON texts of the entries, without the one for null.
     pub(crate) json: EntryTexts,
-    /// CSV texts, where they cannot be derived.
+    /// CSV texts, if they cannot be derived from the JSON texts.
     pub(crate) csv: Option<EntryTexts>,
     /// Entries as numbers, empty for texts.
     pub(crate) values: Vec<u8>,
@@ -56,11 +56,11 @@ pub(crate) struct DictionaryParts {
     pub(crate) entries: u32,
     /// The code of NaN, if it occurs.
     pub(crate) nan_code: Option<u32>,
-    /// The rows are in order already.
+    /// Whether the rows are sorted in file order.
     pub(crate) in_file_order: bool,
 }
 
-/// Writes codes and everything that follows from them. `codes` calls back with the code of every row; null is `entries`.
+/// Writes codes, runs and permutation. `codes` calls its argument with the code of every row; null is `entries`.
 pub(crate) fn write(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -135,8 +135,8 @@ fn run_starts(counts: &[u32]) -> Vec<u32> {
     starts
 }
 
-/// A counting sort that makes the permutation window by window: each pass over the codes places the rows whose rank
-/// falls into the window, so that memory is bounded whatever the row count.
+/// Builds the permutation by a counting sort in windows: each pass over the codes places the rows whose rank is in the
+/// window, so memory is bounded for any row count.
 fn permute(
     codes: &Spool,
     width: u16,
@@ -179,7 +179,7 @@ fn place_window(
     Ok(placed)
 }
 
-/// CSV texts for JSON texts of strings, or `None` when the JSON text without its quotes is the CSV text of every entry.
+/// CSV texts of JSON strings; `None` when the JSON text without quotes is the CSV text of every entry.
 pub(crate) fn csv_of_strings<'a>(json: impl Iterator<Item = &'a [u8]> + Clone) -> Option<EntryTexts> {
     let plain = |text: &[u8]| {
         json_string_text(text)
@@ -197,7 +197,7 @@ pub(crate) fn csv_of_strings<'a>(json: impl Iterator<Item = &'a [u8]> + Clone) -
 }
 
 impl EntryTexts {
-    /// The texts so far, in order.
+    /// The texts, in code order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let starts = self.offsets.as_chunks::<4>().0;
         (0..starts.len()).map(move |entry| {

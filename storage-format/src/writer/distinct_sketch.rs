@@ -1,9 +1,9 @@
-//! About how many distinct texts there are, in little memory: of the hashes of `n` distinct texts, the k-th smallest lies
-//! about k/n of the way up. Knows no text.
+//! A KMV sketch that estimates the number of distinct texts: of the hashes of `n` distinct texts, the k-th smallest is
+//! about k/n of the range. Knows no text.
 
 use std::collections::BTreeSet;
 
-/// Hashes that are kept. The estimate is off by about one part in the square root of it: 1.6 %.
+/// Number of kept hashes. The relative error is about one over its square root: 1.6 %.
 const KEPT: usize = 4_096;
 
 /// The smallest hashes seen so far.
@@ -39,7 +39,7 @@ mod tests {
     use crate::checksum::checksum;
 
     #[test]
-    fn the_estimate_is_within_a_tenth_whatever_repeats() {
+    fn estimate_is_within_ten_percent() {
         for distinct in [0u64, 1, 4_095, 4_096, 5_000, 60_000, 1_000_000] {
             let mut sketch = DistinctSketch::default();
             for round in 0..2 {

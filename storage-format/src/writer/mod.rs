@@ -1,5 +1,5 @@
-//! Writing a store file: one [`ColumnBuilder`] a column, then one [`TableWriter`] that puts the finished segments
-//! into a file, verifies it through the reader and gives it its name.
+//! Writes a store file: one [`ColumnBuilder`] for each column, and one [`TableWriter`] that writes the segments,
+//! verifies the file through the reader and renames it into place.
 
 mod builder;
 mod dictionary;
@@ -10,10 +10,10 @@ mod small_table;
 mod sort;
 mod spool;
 mod table_writer;
+mod temporary_file;
 mod text_column;
 mod text_sort;
 mod text_source;
-mod unfinished;
 mod validity;
 
 pub(crate) use number_column::push_json_number;

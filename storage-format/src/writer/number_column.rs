@@ -1,16 +1,17 @@
-//! Columns of numbers: a dictionary when few values repeat, else frame of reference with fences and a permutation.
+//! Writes columns of numbers: a dictionary for few distinct values, or else frame of reference with fences and a
+//! permutation.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::column::FENCE_RANKS;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
-use crate::error::FormatError;
-use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
-use crate::numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
-use crate::order::{float_key, integer_key, wide_key};
-use crate::print::{
+use crate::encode::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
 };
+use crate::error::FormatError;
+use crate::limits::NUMBER_DICTIONARY_ENTRIES_MAX;
+use crate::order::{float_key, integer_key, wide_key};
+use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts};
@@ -19,10 +20,10 @@ use crate::writer::sort::{KeyRange, OrderKey, visit_sorted};
 use crate::writer::spool::Spool;
 use crate::writer::validity::Validity;
 
-/// Integers whose range is below this find their code in a table instead of a hash map.
+/// Largest range of integers whose codes are looked up in a table instead of a hash map.
 const TABLE_RANGE_MAX: u128 = 1 << 22;
 
-/// Everything pushed into a number column.
+/// The input of a number column.
 pub(crate) struct NumberSource<'a> {
     pub(crate) kind: ColumnKind,
     pub(crate) spool: &'a Spool,
@@ -32,7 +33,7 @@ pub(crate) struct NumberSource<'a> {
     pub(crate) stats: NumberStats,
 }
 
-/// What was learnt while the numbers came in. Keys are order keys.
+/// Statistics of the input. Keys are order keys.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberStats {
     pub(crate) smallest: u128,
@@ -43,8 +44,8 @@ pub(crate) struct NumberStats {
 }
 
 impl NumberSource<'_> {
-    /// Calls back with every row in order: its stored number, or `None` for null. One loop a width, so that the
-    /// closure is compiled into it.
+    /// Calls `take` with the stored number of every row, `None` for null. Each width has its own loop, so that the
+    /// closure is inlined.
     fn read(&self, mut take: impl FnMut(Option<i128>) -> Result<(), FormatError>) -> Result<(), FormatError> {
         let mut row = 0u64;
         let all_valid = self.validity.null_count() == 0;
@@ -88,7 +89,7 @@ pub(crate) fn number_key(kind: ColumnKind, width: usize, stored: i128) -> u128 {
     }
 }
 
-/// Writes the column and says why it chose its encoding.
+/// Writes the column, and returns the reason for its encoding.
 pub(crate) fn write(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -118,10 +119,10 @@ pub(crate) fn write(
     }
 }
 
-/// The distinct stored numbers in order, or why there is no dictionary.
+/// The sorted distinct numbers, or the reason against a dictionary.
 fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'static str>, FormatError> {
     if source.stats.negative_zero {
-        return Ok(Err("negative zero and zero are equal but print differently"));
+        return Ok(Err("negative zero and zero are equal but are encoded differently"));
     }
     let valid = source.validity.rows() - source.validity.null_count();
     let always = source.kind == ColumnKind::Boolean;
@@ -130,7 +131,7 @@ fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'sta
     } else {
         usize::try_from(valid / 2).unwrap_or(usize::MAX)
     });
-    let mut seen = Seen::for_range(source);
+    let mut seen = NumberSet::for_range(source);
     let mut full = false;
     source.read(|value| {
         if let (Some(value), false) = (value, full) {
@@ -146,25 +147,25 @@ fn distinct_numbers(source: &NumberSource<'_>) -> Result<Result<Vec<i128>, &'sta
     Ok(Ok(entries))
 }
 
-/// A set of numbers: bits over a small range, else a hash set.
-enum Seen {
+/// A set of numbers: a bitmap for a small range, or else a hash set.
+enum NumberSet {
     Bits { bits: Vec<u64>, count: usize },
     Hash(HashSet<i128, foldhash::fast::FixedState>),
 }
 
-impl Seen {
-    fn for_range(source: &NumberSource<'_>) -> Seen {
+impl NumberSet {
+    fn for_range(source: &NumberSource<'_>) -> NumberSet {
         let range = source.stats.largest.saturating_sub(source.stats.smallest);
         if source.kind != ColumnKind::Float && range < (1 << 26) {
             let words = usize::try_from(range / 64 + 1).unwrap_or(1);
-            return Seen::Bits { bits: vec![0; words], count: 0 };
+            return NumberSet::Bits { bits: vec![0; words], count: 0 };
         }
-        Seen::Hash(HashSet::default())
+        NumberSet::Hash(HashSet::default())
     }
 
     fn insert(&mut self, source: &NumberSource<'_>, value: i128) -> usize {
         match self {
-            Seen::Bits { bits, count } => {
+            NumberSet::Bits { bits, count } => {
                 let at = usize::try_from(source.key(value) - source.stats.smallest).unwrap_or(usize::MAX);
                 if let Some(word) = bits.get_mut(at / 64) {
                     *count += usize::from(*word >> (at % 64) & 1 == 0);
@@ -172,7 +173,7 @@ impl Seen {
                 }
                 *count
             }
-            Seen::Hash(seen) => {
+            NumberSet::Hash(seen) => {
                 seen.insert(canonical(source.kind, value));
                 seen.len()
             }
@@ -181,8 +182,8 @@ impl Seen {
 
     fn into_values(self, source: &NumberSource<'_>) -> Vec<i128> {
         match self {
-            Seen::Hash(seen) => seen.into_iter().collect(),
-            Seen::Bits { bits, count } => {
+            NumberSet::Hash(seen) => seen.into_iter().collect(),
+            NumberSet::Bits { bits, count } => {
                 let smallest = value_of_key(source.width, source.stats.smallest);
                 let mut values = Vec::with_capacity(count);
                 for (number, word) in (0i128..).zip(bits) {
@@ -204,7 +205,7 @@ fn value_of_key(width: usize, key: u128) -> i128 {
     }
 }
 
-/// All NaNs are one value.
+/// Maps all NaNs to one value.
 fn canonical(kind: ColumnKind, stored: i128) -> i128 {
     #[expect(clippy::cast_possible_truncation, reason = "doubles are spooled in 64 bits")]
     let is_nan = kind == ColumnKind::Float && f64::from_bits((stored as i64).cast_unsigned()).is_nan();
@@ -253,7 +254,7 @@ fn double(stored: i128) -> f64 {
     f64::from_bits((stored as i64).cast_unsigned())
 }
 
-/// From a number to its code.
+/// Maps numbers to codes.
 enum CodeFinder {
     Table(Vec<u32>),
     Hash(HashMap<i128, u32, foldhash::fast::FixedState>),
@@ -362,14 +363,14 @@ fn pack_chunk(
     chunks.extend_from_slice(&Chunk { base, offset: values.len(), width }.encode());
     let mut packed = Vec::with_capacity(pending.len() * usize::from(width));
     for value in pending {
-        // A row without a value gets the base: any number would do, and this one is small.
+        // Nulls get the base, because its delta is 0.
         let delta = value.unwrap_or(base).wrapping_sub(base).to_le_bytes();
         packed.extend_from_slice(delta.get(..usize::from(width)).unwrap_or_default());
     }
     values.push(&packed)
 }
 
-/// Writes the permutation (unless the file order will do) and the fences, and counts distinct values.
+/// Writes the permutation (unless the file order is sorted) and the fences, and counts distinct values.
 fn write_order(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -421,7 +422,7 @@ impl OrderWriter {
         OrderWriter { rows, fences: Vec::new(), key_width: source.width, rank: 0, last: None, distinct: 0 }
     }
 
-    /// Takes note of `count` ranks with one key.
+    /// Adds a run of `count` ranks with one key.
     fn run(&mut self, key: u128, count: usize) -> Result<(), FormatError> {
         self.distinct += u64::from(self.last != Some(key));
         self.last = Some(key);

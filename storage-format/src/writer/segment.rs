@@ -1,4 +1,4 @@
-//! The finished sections of one column, and what is told about them.
+//! The finished sections of a column, and its report.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::error::FormatError;
 use crate::section::SectionKind;
 use crate::writer::spool::Spool;
 
-/// What was decided for a column, and why.
+/// The report of a column: its encoding and the reason.
 #[derive(Debug, Clone)]
 pub struct ColumnReport {
     /// Name of the column.
@@ -18,11 +18,11 @@ pub struct ColumnReport {
     pub kind: &'static str,
     /// `dictionary`, `numbers` or `texts`.
     pub encoding: &'static str,
-    /// Why this encoding.
+    /// Reason for the encoding.
     pub reason: String,
     /// `none`, `file order` or `permutation`.
     pub sort_index: &'static str,
-    /// Distinct values, where known.
+    /// Distinct values, if known.
     pub distinct: Option<u64>,
     /// Rows without a value.
     pub null_count: u64,
@@ -30,11 +30,11 @@ pub struct ColumnReport {
     pub nan_count: u64,
     /// Bytes of values.
     pub data_bytes: u64,
-    /// Bytes that only make sorting and filtering faster.
+    /// Bytes of indexes.
     pub index_bytes: u64,
 }
 
-/// One section before it has a place in a file.
+/// A section without a position in a file.
 pub(crate) struct SectionData {
     pub(crate) kind: SectionKind,
     pub(crate) width: u16,
@@ -63,7 +63,7 @@ impl ColumnSegment {
         self.sections.iter().map(|section| section.bytes.memory_bytes()).sum()
     }
 
-    /// Moves everything to temporary files, for a segment that has to wait for its turn.
+    /// Spills the segment to temporary files while it waits.
     ///
     /// # Errors
     /// [`FormatError::Io`] when the disk is full.
@@ -72,7 +72,7 @@ impl ColumnSegment {
     }
 }
 
-/// Makes the sections of a column, each within its share of the memory budget.
+/// Creates the sections of a column, each within its share of the memory budget.
 pub(crate) struct SectionSet<'a> {
     pub(crate) sections: Vec<SectionData>,
     memory_max: u64,
@@ -84,13 +84,13 @@ impl<'a> SectionSet<'a> {
         SectionSet { sections: Vec::new(), memory_max, directory }
     }
 
-    /// Room for a section, with the memory that the sections so far leave.
+    /// A spool for a section, with the remaining memory.
     pub(crate) fn spool(&self) -> Spool {
         let used: u64 = self.sections.iter().map(|section| section.bytes.memory_bytes()).sum();
         Spool::new(self.memory_max.saturating_sub(used), self.directory)
     }
 
-    /// Adds a section of items of one width (0: of no fixed width).
+    /// Adds a section of items of `width` bytes (0: no fixed width).
     pub(crate) fn add(&mut self, kind: SectionKind, width: u16, items: u64, mut bytes: Spool) {
         bytes.shrink();
         self.sections.push(SectionData { kind, width, items, bytes });
@@ -125,7 +125,7 @@ impl<'a> SectionSet<'a> {
     }
 }
 
-/// Collects unsigned integers of one width.
+/// Writes unsigned integers of one width.
 pub(crate) struct UintWriter {
     pub(crate) spool: Spool,
     pub(crate) width: u8,
@@ -133,7 +133,7 @@ pub(crate) struct UintWriter {
     items: u64,
 }
 
-/// Bytes buffered before they go to the spool.
+/// Size of the buffer in front of the spool, bytes.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 impl UintWriter {
@@ -167,10 +167,10 @@ impl UintWriter {
     }
 }
 
-/// Takes one number after the other.
+/// Receives each number.
 pub(crate) type TakeUint<'a> = dyn FnMut(u32) -> Result<(), FormatError> + 'a;
 
-/// Reads back what a [`UintWriter`] wrote. One loop a width, so that the closure is compiled into it.
+/// Reads the integers of a [`UintWriter`]. Each width has its own loop, so that the closure is inlined.
 pub(crate) fn read_uints(
     spool: &Spool,
     width: u16,

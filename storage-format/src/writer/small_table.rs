@@ -1,4 +1,4 @@
-//! Writing a table whose values lie in memory, in one call.
+//! Writes a table from values in memory, in one call.
 
 use std::path::Path;
 
@@ -25,11 +25,11 @@ pub enum ColumnValues {
 /// A column and its values.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// What the column is.
+    /// The specification of the column.
     pub spec: ColumnSpec,
     /// Its values.
     pub values: ColumnValues,
-    /// Whether it can be sorted by.
+    /// Whether to build a sort index.
     pub sort_index: bool,
 }
 
@@ -42,21 +42,21 @@ impl Column {
     }
 }
 
-/// Memory that one column of a small table may use.
+/// Memory budget of a column of a small table.
 const SMALL_BUDGET_BYTES: u64 = 64 << 20;
 
-/// Writes a table whose values lie in memory.
+/// Writes a table from values in memory.
 ///
 /// # Errors
-/// What [`ColumnBuilder`] and [`TableWriter`] say.
+/// The errors of [`ColumnBuilder`] and [`TableWriter`].
 pub fn write_table(target: &Path, columns: &[Column]) -> Result<TableSummary, FormatError> {
     write_table_and(target, columns, |_| Ok(()))
 }
 
-/// As [`write_table`], with something more to append before the file is complete.
+/// Like [`write_table`]; `derive` appends further sections before the commit.
 ///
 /// # Errors
-/// As [`write_table`], and what `derive` says.
+/// As [`write_table`], and the errors of `derive`.
 pub fn write_table_and(
     target: &Path,
     columns: &[Column],
@@ -84,7 +84,7 @@ pub fn write_table_and(
     writer.commit(&|_| ())
 }
 
-/// Writes a table into a temporary folder and opens it; the file lives on as long as the table is open.
+/// Writes a table into a temporary folder and opens it. The file exists while the table is open.
 ///
 /// # Errors
 /// As [`write_table`] and [`Table::open`].

@@ -1,13 +1,13 @@
-//! Puts rows in order of their keys inside a memory budget: the key range is cut at sampled splitters until each
-//! part fits, then each part is collected in one pass over the source and sorted in memory (a sample sort,
-//! W. D. Frazer and A. C. McKellar, 1970). Small keys are packed with their row and sorted by radix.
+//! Sorts rows by key inside a memory budget with a sample sort (W. D. Frazer and A. C. McKellar, 1970): sampled
+//! splitters divide the key range until each part fits; one pass over the source collects each part, which is sorted in
+//! memory. Small keys are packed with their row and radix-sorted.
 
 use crate::error::FormatError;
 use crate::limits::SORT_PASSES_MAX;
 
-/// Keys looked at to choose splitters.
+/// Size of the sample of keys.
 const SAMPLE_KEYS: u64 = 65_536;
-/// Splitters of one cut.
+/// Splitters of one split.
 const SPLITTERS: usize = 256;
 /// Bits of a radix digit.
 const DIGIT_BITS: u32 = 11;
@@ -45,10 +45,10 @@ macro_rules! order_key {
 order_key!(u64);
 order_key!(u128);
 
-/// Calls back with every (row, key, weight in bytes) in row order; may be called again and again.
+/// Calls its argument with every (row, key, weight in bytes) in row order. Repeatable.
 pub(crate) type Scan<'a, K> = dyn Fn(&mut dyn FnMut(u32, K, u64)) -> Result<(), FormatError> + 'a;
 
-/// Takes rows of one key, in row order.
+/// Receives rows of one key, in row order.
 pub(crate) type Emit<'a, K> = dyn FnMut(K, &[u32]) -> Result<(), FormatError> + 'a;
 
 /// A closed range of keys and the weight of the rows inside.
@@ -59,7 +59,7 @@ pub(crate) struct KeyRange<K> {
     pub(crate) weight: u64,
 }
 
-/// Counts passes, so that a hopeless budget ends in an error.
+/// Counts passes, so that a budget that is too small is an error.
 pub(crate) struct Passes {
     pub(crate) left: usize,
 }
@@ -80,7 +80,8 @@ impl Passes {
     }
 }
 
-/// Cuts a range into smaller ones in key order, each at most `capacity` heavy or holding a single key where possible.
+/// Splits a range into smaller ones in key order, each with a weight of at most `capacity` or with a single key, if
+/// possible.
 pub(crate) fn split<K: OrderKey>(
     scan: &Scan<'_, K>,
     range: KeyRange<K>,
@@ -127,7 +128,7 @@ fn sample<K: OrderKey>(scan: &Scan<'_, K>, range: KeyRange<K>) -> Result<Vec<K>,
         }
         inside += 1;
         if keys.len() as u64 >= 2 * SAMPLE_KEYS {
-            // Every second key stays, so the sample remains evenly spread without knowing the count beforehand.
+            // Every second key is kept, so the sample stays uniform for an unknown count.
             let mut number = 0usize;
             keys.retain(|_| {
                 number += 1;
@@ -157,7 +158,7 @@ fn merge<K: OrderKey>(parts: Vec<KeyRange<K>>, capacity: u64) -> Vec<KeyRange<K>
     merged
 }
 
-/// Visits all rows in (key, row) order; each call of `emit` brings rows of one key, in row order.
+/// Visits all rows in (key, row) order. Each call of `emit` passes rows of one key, in row order.
 pub(crate) fn visit_sorted<K: OrderKey>(
     scan: &Scan<'_, K>,
     range: KeyRange<K>,
@@ -182,7 +183,7 @@ pub(crate) fn visit_sorted<K: OrderKey>(
     Ok(())
 }
 
-/// Rows of one key come in order by themselves, however many there are.
+/// Streams the rows of one key, which already arrive in order.
 fn stream_one_key<K: OrderKey>(
     scan: &Scan<'_, K>,
     only: K,
@@ -323,7 +324,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_budget_gives_the_order_of_a_plain_sort(
+        fn matches_plain_sort_with_any_budget(
             keys in prop::collection::vec(prop_oneof![0u64..9, any::<u64>(), 1_000u64..5_000], 0..400),
             capacity in 16u64..4_000,
         ) {
@@ -333,7 +334,7 @@ mod tests {
         }
 
         #[test]
-        fn packed_keys_sort_as_plain_ones(keys in prop::collection::vec(0u64..6_000_000_000, 0..2_000)) {
+        fn packed_keys_match_plain_sort(keys in prop::collection::vec(0u64..6_000_000_000, 0..2_000)) {
             let mut expected: Vec<(u64, u32)> = keys.iter().copied().zip(0u32..).collect();
             expected.sort_unstable();
             prop_assert_eq!(sorted(&keys, u64::MAX), expected);
@@ -341,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn one_heavy_key_needs_no_memory() {
+    fn streams_single_key_beyond_budget() {
         let keys = vec![5u64; 200_000];
         assert!(sorted(&keys, 64).iter().map(|(_, row)| *row).eq(0..200_000));
     }

@@ -1,4 +1,4 @@
-//! A sequence of bytes that lives in memory while it is small and moves to an unnamed temporary file when it grows.
+//! A spool of bytes: in memory while it is small, and in an unnamed temporary file when it grows.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::FormatError;
 
-/// Bytes collected before they are written to the file, and read back at a time.
+/// Size of writes to the file and of reads from it, bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Bytes written once, then read from the start as often as needed.
+/// A buffer that is written once and read from the start any number of times.
 pub(crate) struct Spool {
     memory: Vec<u8>,
     file: Option<File>,
@@ -52,12 +52,12 @@ impl Spool {
         Ok(())
     }
 
-    /// Gives back the room that growing left over.
+    /// Releases unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.memory.shrink_to_fit();
     }
 
-    /// Moves what is in memory to the file.
+    /// Moves the bytes in memory to the file.
     pub(crate) fn spill(&mut self) -> Result<(), FormatError> {
         if self.memory.is_empty() {
             return Ok(());
@@ -77,7 +77,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Hands out all bytes in order, in pieces whose length is a multiple of `unit` while at least that much remains.
+    /// Reads all bytes in order, in pieces whose length is a multiple of `unit`, except the last.
     pub(crate) fn read(
         &self,
         unit: usize,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spool_gives_back_its_bytes_from_memory_and_from_disk() {
+    fn reads_back_bytes_from_memory_and_disk() {
         let directory = tempfile::tempdir().unwrap();
         for memory_max in [u64::MAX, 1 << 20] {
             let mut spool = Spool::new(memory_max, directory.path());

@@ -1,4 +1,4 @@
-//! Puts finished columns into a file: sections, directory, trailer, header; then sync, verify, rename.
+//! Writes finished columns into a file: sections, directory, trailer, header; then syncs, verifies and renames it.
 
 use std::collections::HashSet;
 use std::fs::{File, Permissions};
@@ -22,9 +22,9 @@ use crate::statistics::ColumnStatistics;
 use crate::verify::VerifyProgress;
 use crate::writer::segment::{ColumnSegment, SectionData};
 use crate::writer::spool::Spool;
-use crate::writer::unfinished;
+use crate::writer::temporary_file;
 
-/// What the file says of its source.
+/// The metadata of the source.
 #[derive(Debug, Clone, Default)]
 pub struct TableMetadata {
     /// The schema of the source as text, at most 16 MiB.
@@ -33,7 +33,7 @@ pub struct TableMetadata {
     pub created_by: String,
 }
 
-/// What was written.
+/// The summary of a written file.
 #[derive(Debug, Clone)]
 pub struct TableSummary {
     /// Bytes of the file.
@@ -59,13 +59,13 @@ pub struct TableWriter {
 }
 
 impl TableWriter {
-    /// Begins a file beside `target`, under another name, and removes there what killed writers left.
+    /// Creates a temporary file beside `target`, and removes abandoned temporary files there.
     ///
     /// # Errors
     /// [`FormatError::Io`] when the folder cannot be written to, [`FormatError::LimitExceeded`] for a too long schema.
     pub fn create(target: &Path, metadata: TableMetadata) -> Result<TableWriter, FormatError> {
         limit("bytes of the source schema", metadata.source_schema.len(), SOURCE_SCHEMA_BYTES_MAX)?;
-        let mut file = unfinished::create(target).map_err(FormatError::io("create the file"))?;
+        let mut file = temporary_file::create(target).map_err(FormatError::io("create the file"))?;
         file.write_all(&[0; HEADER_SIZE]).map_err(FormatError::io("write the header"))?;
         Ok(TableWriter {
             target: target.to_path_buf(),
@@ -81,13 +81,13 @@ impl TableWriter {
         })
     }
 
-    /// Where the file is until [`TableWriter::commit`] gives it its name.
+    /// The temporary path of the file before [`TableWriter::commit`].
     #[must_use]
-    pub fn unfinished_path(&self) -> &Path {
+    pub fn temporary_path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Makes [`TableWriter::commit`] fail when something has the target's name by then, instead of replacing it.
+    /// Makes [`TableWriter::commit`] fail instead of replacing an existing target.
     #[must_use]
     pub fn without_replacing(self) -> TableWriter {
         TableWriter { replaces: false, ..self }
@@ -118,10 +118,10 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Reads the columns so far through the reader, so that what follows from them can be appended after them.
+    /// Opens the appended columns with the reader, so that sections derived from them can be appended.
     ///
     /// # Errors
-    /// [`FormatError::Io`], or what `read` says.
+    /// [`FormatError::Io`], or the error of `read`.
     pub fn read_back<T>(
         &mut self,
         read: impl FnOnce(&Table) -> Result<T, FormatError>,
@@ -129,7 +129,7 @@ impl TableWriter {
         let (position, records, blocks) = (self.position, self.records.len(), self.blocks.len());
         self.complete()?;
         let outcome = read(&Table::open(self.file.path())?)?;
-        // The table is closed again, so nothing maps what the next section overwrites.
+        // The table is closed, so no map covers the bytes that the next section overwrites.
         self.records.truncate(records);
         self.blocks.truncate(blocks);
         self.position = position;
@@ -139,7 +139,7 @@ impl TableWriter {
         Ok(outcome)
     }
 
-    /// Counts and adds the statistics of all columns, after all columns. Columns run in parallel.
+    /// Computes and appends the statistics of all columns. Call it after the last column. Columns run in parallel.
     ///
     /// # Errors
     /// [`FormatError::Io`].
@@ -155,10 +155,10 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Adds the lengths of the table in its export formats, after all columns.
+    /// Appends the lengths of the table in its export formats. Call it after the last column.
     ///
     /// # Errors
-    /// [`FormatError::RowCountMismatch`] when they are those of another table, [`FormatError::Io`].
+    /// [`FormatError::RowCountMismatch`] for lengths of another table, [`FormatError::Io`].
     pub fn append_rendered_lengths(&mut self, lengths: &[RenderedLengths<'_>; 3]) -> Result<(), FormatError> {
         let expected = self.rows.unwrap_or(0);
         if let Some(other) = lengths.iter().find(|lengths| u64::from(lengths.row_count()) != expected) {
@@ -169,10 +169,10 @@ impl TableWriter {
         self.write_bytes(SectionKind::RenderedLengths, NO_COLUMN, 0, 3, &bytes)
     }
 
-    /// Completes the file, syncs it, verifies all of it through the reader, and gives it its name.
+    /// Completes and syncs the file, verifies it through the reader, and renames it into place.
     ///
     /// # Errors
-    /// [`FormatError::Io`], or what [`Table::verify`] finds; the target is then untouched.
+    /// [`FormatError::Io`], or the errors of [`Table::verify`]. The target is then unchanged.
     pub fn commit(mut self, progress: &(dyn Fn(VerifyProgress) + Sync)) -> Result<TableSummary, FormatError> {
         let header = self.complete()?;
         let file = self.file.as_file_mut();
@@ -195,7 +195,7 @@ impl TableWriter {
         })
     }
 
-    /// Writes all that stands after the columns, and the header.
+    /// Writes the sections after the columns, directory, trailer and header.
     fn complete(&mut self) -> Result<Header, FormatError> {
         self.write_file_sections()?;
         let header = self.write_directory()?;

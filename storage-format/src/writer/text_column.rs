@@ -1,9 +1,9 @@
-//! Columns of texts: a dictionary when texts repeat, else the texts themselves with ranks and a permutation.
+//! Writes columns of texts: a dictionary if texts repeat, or else the texts with ranks and a permutation.
 
 use crate::array::width_for;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::error::FormatError;
-use crate::numbers::CHUNK_ROWS;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::section::SectionKind;
 use crate::text::{csv_needs_quotes, push_json_string};
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts, csv_of_strings};
@@ -14,7 +14,7 @@ use crate::writer::text_sort;
 use crate::writer::text_source::TextSource;
 use crate::writer::validity::Validity;
 
-/// Writes the column and says why it chose its encoding.
+/// Writes the column, and returns the reason for its encoding.
 pub(crate) fn write(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -22,7 +22,7 @@ pub(crate) fn write(
     sort_index: bool,
     sort_memory: u64,
 ) -> Result<String, FormatError> {
-    source.reconsider()?;
+    source.retry_interning()?;
     match source.interned() {
         Some(distinct) if source.repeats(distinct as u64) => {
             meta.storage = Storage::Dictionary;
@@ -115,7 +115,7 @@ fn write_texts(
     Ok(())
 }
 
-/// The largest offset inside a chunk, which decides the width of offsets.
+/// The largest offset in a chunk, which determines the width of offsets.
 fn longest_chunk(source: &TextSource) -> Result<u32, FormatError> {
     u32::try_from(source.chunk_bytes_max).map_err(|_| FormatError::LimitExceeded {
         what: format!("bytes of text in {CHUNK_ROWS} rows"),
@@ -125,7 +125,7 @@ fn longest_chunk(source: &TextSource) -> Result<u32, FormatError> {
     })
 }
 
-/// Writes ranks, the permutation (unless the file order will do) and zones.
+/// Writes ranks, the permutation (unless the file order is sorted) and zones.
 fn write_order(
     set: &mut SectionSet<'_>,
     meta: &mut ColumnMeta,
@@ -184,7 +184,7 @@ struct Order<'a> {
     valid: u32,
 }
 
-/// Inverts the permutation window by window, so that memory is bounded whatever the row count.
+/// Inverts the permutation in windows, so that memory is bounded for any row count.
 fn write_ranks(
     set: &mut SectionSet<'_>,
     order: &Order<'_>,
@@ -232,7 +232,7 @@ fn ranks_of_window(order: &Order<'_>, start: u32, end: u32) -> Result<Vec<u32>, 
     Ok(window)
 }
 
-/// Without ranks there are no keys: every zone tells its nulls and an open range.
+/// Zones of a column without ranks: null counts and an open key range.
 fn zones_without_ranks(source: &TextSource) -> Result<Vec<crate::column::Zone>, FormatError> {
     let mut zones = ZoneBuilder::new();
     source.read_texts(&mut |text| {

@@ -1,5 +1,5 @@
-//! Puts texts in order: the first seven bytes and their number make a 64-bit key, equal keys are told apart by the
-//! next seven bytes, and so on (multikey sorting; J. Bentley and R. Sedgewick, 1997, with keys cached per level).
+//! Sorts texts with a multikey sort (J. Bentley and R. Sedgewick, 1997) and cached keys: seven bytes and their count
+//! make a 64-bit key; equal keys are compared by the next seven bytes, and so on.
 
 use crate::error::FormatError;
 use crate::writer::sort::{KeyRange, Passes, split};
@@ -7,17 +7,17 @@ use crate::writer::text_source::TextSource;
 
 /// Bytes of text in one key.
 const KEY_BYTES: usize = 7;
-/// The low byte of a key whose text goes on.
+/// The low byte of a key whose text continues.
 const GOES_ON: u64 = 8;
 /// Levels sorted by keys; deeper ties are compared byte by byte.
 const KEY_LEVELS_MAX: usize = 8;
-/// Memory that a text needs beside its own bytes while it is sorted.
+/// Memory of a text in the sort, without its bytes.
 const ENTRY_BYTES: u64 = 40;
-/// Bytes of text sorted at once, so that positions fit 32 bits.
+/// Largest sorted batch of texts, bytes, so that positions fit 32 bits.
 const PARTITION_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// The key of a text from byte `depth` on: seven bytes, then how many there were (8: there are more).
-/// Keys compare as the texts do; equal keys that do not go on are equal texts.
+/// The key of a text from byte `depth`: seven bytes, then their count (8: the text continues). Keys compare like texts;
+/// equal keys without continuation mean equal texts.
 fn key_at(text: &[u8], depth: usize) -> u64 {
     let rest = text.get(depth..).unwrap_or_default();
     let mut bytes = [0u8; 8];
@@ -27,7 +27,7 @@ fn key_at(text: &[u8], depth: usize) -> u64 {
     u64::from_be_bytes(bytes) | count
 }
 
-/// A part of the texts: those that begin with `path` (one key a level) and whose next key lies in `range`.
+/// A partition of the texts: those with the prefix `path` (one key a level) and the next key in `range`.
 struct Part {
     path: Vec<u64>,
     range: KeyRange<u64>,
@@ -42,7 +42,7 @@ impl Part {
     }
 }
 
-/// Visits all rows with a text in (text, row) order; the flag says whether the text differs from the one before.
+/// Visits all rows with a text in (text, row) order. The flag tells whether the text differs from the previous one.
 pub(crate) fn visit_sorted(
     source: &TextSource,
     memory: u64,
@@ -88,7 +88,7 @@ fn scan_part(
     })
 }
 
-/// Equal texts come in row order by themselves.
+/// Streams equal texts, which already arrive in row order.
 fn stream_equal(
     source: &TextSource,
     part: &Part,
@@ -106,14 +106,14 @@ fn stream_equal(
     })
 }
 
-/// Texts that are sorted in memory.
+/// A batch of texts that is sorted in memory.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
     /// Position of each text, and of the end.
     starts: Vec<u32>,
     rows: Vec<u32>,
-    /// (key, number of the text); after sorting the key is 1 where the text differs from the one before.
+    /// (key, number of the text). After the sort, the key is 1 if the text differs from the previous one, or else 0.
     entries: Vec<(u64, u32)>,
 }
 
@@ -143,7 +143,7 @@ impl Batch {
         let mut entries = bucketed(std::mem::take(&mut self.entries));
         let texts = BatchTexts { bytes: &self.bytes, starts: &self.starts };
         let mut rest = entries.as_mut_slice();
-        // Equal leading bytes stand together after the bucket pass, so each bucket is sorted by itself.
+        // After the bucket pass, equal leading bytes are contiguous, so each bucket is sorted separately.
         while let Some((first, _)) = rest.first().copied() {
             let end = rest.iter().position(|(key, _)| key >> 48 != first >> 48).unwrap_or(rest.len());
             let (bucket, tail) = rest.split_at_mut(end);
@@ -163,7 +163,7 @@ impl Batch {
     }
 }
 
-/// One counting pass over the two leading bytes, so that what follows sorts small buckets.
+/// One counting pass over the two leading bytes, so that the sort works on small buckets.
 fn bucketed(entries: Vec<(u64, u32)>) -> Vec<(u64, u32)> {
     let bucket = |key: u64| (key >> 48) as usize;
     let mut starts = vec![0usize; 1 << 16];
@@ -201,7 +201,7 @@ impl BatchTexts<'_> {
     }
 }
 
-/// Sorts entries whose texts agree before `level`, and marks where texts differ.
+/// Sorts entries whose texts are equal before `level`, and marks where texts differ.
 fn sort_level(texts: &BatchTexts<'_>, entries: &mut [(u64, u32)], level: usize) {
     if level == KEY_LEVELS_MAX {
         return sort_bytes(texts, entries, level * KEY_BYTES);
@@ -229,7 +229,7 @@ fn sort_bytes(texts: &BatchTexts<'_>, entries: &mut [(u64, u32)], depth: usize) 
     mark(entries, |before, now| texts.from(before, depth) == texts.from(now, depth));
 }
 
-/// Writes 1 into the key of every entry that differs from the one before, 0 into the others.
+/// Sets the key to 1 for every entry that differs from the previous one, and to 0 for the others.
 fn mark(entries: &mut [(u64, u32)], equal: impl Fn(u32, u32) -> bool) {
     let mut before = None;
     for (key, number) in entries {
@@ -246,7 +246,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_budget_gives_the_order_of_a_plain_sort(
+        fn matches_plain_sort_with_any_budget(
             texts in prop::collection::vec(
                 prop::option::of(prop_oneof!["[ab]{0,30}", "(same prefix for all ){2,5}[a-c]{0,2}", ".{0,9}", Just("\0\0".to_string())]),
                 0..200,

@@ -1,4 +1,4 @@
-//! Everything pushed into a text column: interned while texts repeat, spooled as they come when they do not.
+//! The input of a text column: interned while texts repeat, or else spooled unchanged.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,37 +6,37 @@ use std::path::Path;
 use crate::checksum::checksum;
 use crate::error::FormatError;
 use crate::limits::TEXT_DICTIONARY_BYTES_MAX;
-use crate::numbers::CHUNK_ROWS;
+use crate::packed_numbers::CHUNK_ROWS;
 use crate::text::json_string_len;
 use crate::writer::distinct_sketch::DistinctSketch;
 use crate::writer::segment::read_uints;
 use crate::writer::spool::Spool;
 
-/// Rows after which a column whose texts hardly repeat so far is no longer interned, and its distinct texts are estimated.
+/// Rows of the trial. If texts hardly repeat within it, interning stops and the distinct texts are estimated.
 const INTERN_TRIAL_ROWS: u64 = 65_536;
-/// Hundredths of the rows with a value up to which an estimate of distinct texts asks for an exact count: half of them make
-/// a dictionary, and the estimate may be too high by a few parts in a hundred.
+/// Up to this percentage of distinct texts, by estimate, an exact count follows. A dictionary needs at most half, and
+/// the estimate may be a few percent too high.
 const RECOUNT_PERCENT_MAX: u64 = 60;
-/// The length that stands for null in the spool.
+/// The length that represents null in the spool.
 const NULL_LENGTH: u32 = u32::MAX;
 /// The provisional code of null.
 const NULL_CODE: u32 = u32::MAX;
 
-/// Takes one text after the other, `None` for null.
+/// Receives each text, `None` for null.
 pub(crate) type TakeText<'a> = dyn FnMut(Option<&[u8]>) -> Result<(), FormatError> + 'a;
 
 /// The texts of a column.
 pub(crate) struct TextSource {
     spool: Spool,
     interner: Option<Interner>,
-    /// Counts in the place of the interner when the trial ended it.
+    /// Estimates the distinct texts after interning has stopped.
     sketch: Option<DistinctSketch>,
     memory_max: u64,
     directory: std::path::PathBuf,
     pub(crate) rows: u64,
     pub(crate) null_count: u64,
     pub(crate) text_bytes: u64,
-    /// Bytes of the JSON forms of the chunk with the most, and of the present one.
+    /// JSON bytes of the largest chunk, and of the current one.
     pub(crate) chunk_bytes_max: u64,
     chunk_bytes: u64,
     pub(crate) in_file_order: bool,
@@ -71,7 +71,7 @@ impl TextSource {
     }
 
     pub(crate) fn push(&mut self, text: Option<&[u8]>) -> Result<(), FormatError> {
-        self.note_order(text);
+        self.track_order(text);
         if self.rows.is_multiple_of(CHUNK_ROWS as u64) {
             self.chunk_bytes = 0;
         }
@@ -102,7 +102,7 @@ impl TextSource {
         }
     }
 
-    fn note_order(&mut self, text: Option<&[u8]>) {
+    fn track_order(&mut self, text: Option<&[u8]>) {
         if !self.in_file_order {
             return;
         }
@@ -135,13 +135,13 @@ impl TextSource {
         TEXT_DICTIONARY_BYTES_MAX.min(self.memory_max)
     }
 
-    /// Whether so many distinct texts repeat enough for a dictionary.
+    /// Whether this number of distinct texts justifies a dictionary.
     pub(crate) fn repeats(&self, distinct: u64) -> bool {
         distinct.saturating_mul(2) <= self.rows - self.null_count
     }
 
-    /// Interns all texts when the whole column repeats, though its beginning did not.
-    pub(crate) fn reconsider(&mut self) -> Result<(), FormatError> {
+    /// Interns all texts if the whole column repeats although its beginning does not.
+    pub(crate) fn retry_interning(&mut self) -> Result<(), FormatError> {
         let Some(sketch) = self.sketch.take() else { return Ok(()) };
         let valid = self.rows - self.null_count;
         if sketch.estimate().saturating_mul(100) > valid.saturating_mul(RECOUNT_PERCENT_MAX) {
@@ -163,7 +163,7 @@ impl TextSource {
         Ok(())
     }
 
-    /// The number of distinct texts, while it is known.
+    /// The number of distinct texts, if known.
     pub(crate) fn interned(&self) -> Option<usize> {
         self.interner.as_ref().map(|interner| interner.codes.len())
     }
@@ -173,7 +173,7 @@ impl TextSource {
         self.interner.take().map(Interner::into_texts).unwrap_or_default()
     }
 
-    /// Calls back with the provisional code of every row, `None` for null.
+    /// Calls `take` with the provisional code of every row, `None` for null.
     pub(crate) fn read_codes(
         &self,
         take: &mut dyn FnMut(Option<u32>) -> Result<(), FormatError>,
@@ -181,7 +181,7 @@ impl TextSource {
         read_uints(&self.spool, 4, |code| take((code != NULL_CODE).then_some(code)))
     }
 
-    /// Calls back with the text of every row, `None` for null. Only after interning has stopped.
+    /// Calls `take` with the text of every row, `None` for null. Valid only after interning has stopped.
     pub(crate) fn read_texts(&self, take: &mut TakeText<'_>) -> Result<(), FormatError> {
         let mut carried: Vec<u8> = Vec::new();
         self.spool.read(1, &mut |piece| {
@@ -208,7 +208,7 @@ impl TextSource {
     }
 }
 
-/// Bytes of the record that begins here, once its length can be read.
+/// Length of the record at the start of `bytes`, if it is readable.
 fn record_length(bytes: &[u8]) -> Option<usize> {
     let length = u32::from_le_bytes(crate::layout::take(bytes, 0)?);
     Some(if length == NULL_LENGTH { 4 } else { 4 + length as usize })
@@ -263,7 +263,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn texts_come_back_whether_interned_spooled_or_spilled(
+        fn reads_back_interned_spooled_and_spilled_texts(
             texts in prop::collection::vec(prop::option::of("[a-c]{0,3}|.{0,40}"), 0..60),
             long in 0usize..3_000_000,
         ) {

@@ -1,4 +1,4 @@
-//! Which rows have a value, one bit a row.
+//! The validity bitmap: one bit a row, 1 for a value.
 
 use crate::error::FormatError;
 

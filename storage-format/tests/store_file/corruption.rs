@@ -1,4 +1,4 @@
-//! Damage anywhere in a file ends in an error or an answer, never in a panic, and verification finds all of it.
+//! Damaged files: every read gives a value or an error, never a panic, and verification detects all damage.
 
 use mercato_format::writer::{Column, ColumnValues, TableWriter, write_table_and};
 use mercato_format::{ColumnData, ColumnKind, ExportFormat, FormatError, RenderedLengths, Table, TimeUnit};
@@ -8,7 +8,7 @@ pub fn small_file() -> Vec<u8> {
     file_with(|_| Ok(()))
 }
 
-/// The same with everything that version 1.1 adds.
+/// A small file with the sections of version 1.1.
 pub fn full_file() -> Vec<u8> {
     let lengths = |start, end, total| RenderedLengths::new(1, 1_024, 5, &[start, end], total).unwrap();
     file_with(|writer| {
@@ -17,7 +17,7 @@ pub fn full_file() -> Vec<u8> {
     })
 }
 
-/// Columns in which all rows are alike, which version 1.2 writes without codes.
+/// A file with constant columns, which version 1.2 writes without codes.
 pub fn constant_file() -> Vec<u8> {
     let columns = [
         Column::new("text", ColumnKind::Text, ColumnValues::Texts(vec![Some("a,b".into()); 65])),
@@ -82,7 +82,7 @@ fn small_columns() -> [Column; 7] {
     ]
 }
 
-/// Touches every value, every rank and every zone.
+/// Reads every value, every rank and every zone.
 pub fn read_everything(table: &Table) -> usize {
     let rows = table.row_count();
     let mut touched = 0;
@@ -123,7 +123,7 @@ pub fn read_everything(table: &Table) -> usize {
 }
 
 #[test]
-fn the_undamaged_file_verifies() {
+fn verifies_sound_files() {
     for (bytes, minor) in [(small_file(), 0), (full_file(), 1), (constant_file(), 2)] {
         assert_eq!(bytes[10..12], [minor, 0]);
         let table = Table::from_bytes(bytes).unwrap();
@@ -134,7 +134,7 @@ fn the_undamaged_file_verifies() {
 }
 
 #[test]
-fn every_flipped_byte_is_found_and_none_panics() {
+fn detects_every_flipped_byte() {
     let bytes = full_file();
     for at in 0..bytes.len() {
         for pattern in [0xFFu8, 0x01] {
@@ -150,7 +150,7 @@ fn every_flipped_byte_is_found_and_none_panics() {
 }
 
 #[test]
-fn every_truncation_and_every_extension_is_refused_at_open() {
+fn rejects_truncated_and_extended_files() {
     let bytes = full_file();
     for length in 0..bytes.len() {
         assert!(Table::from_bytes(bytes[..length].to_vec()).is_err(), "cut at {length}");
@@ -160,7 +160,7 @@ fn every_truncation_and_every_extension_is_refused_at_open() {
     assert!(matches!(Table::from_bytes(longer), Err(FormatError::WrongLength { .. })));
 }
 
-/// Recomputes all checksums after damage, so that only bounds and invariants are left to find it.
+/// Recomputes all checksums after damage, so that only bounds and invariants can detect it.
 fn reseal(bytes: &mut [u8]) {
     use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};
     let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
@@ -201,18 +201,18 @@ fn reseal(bytes: &mut [u8]) {
 }
 
 #[test]
-fn resealing_an_undamaged_file_changes_nothing() {
+fn resealing_sound_file_changes_nothing() {
     let mut bytes = full_file();
     reseal(&mut bytes);
     assert_eq!(bytes, full_file());
 }
 
 #[test]
-fn lies_under_correct_checksums_never_panic() {
+fn survives_damage_under_valid_checksums() {
     let bytes = full_file();
     let sections: Vec<_> = Table::from_bytes(bytes.clone()).unwrap().sections().collect();
     let mut accepted = std::collections::BTreeMap::new();
-    // The block checksums are made anew by resealing, so a lie among them does not last.
+    // Resealing recomputes the block checksums, so damage to them disappears.
     for section in sections.iter().filter(|section| section.kind != "block_checksums") {
         for at in section.offset as usize..(section.offset + section.len) as usize {
             for value in [0xFFu8, 0x80, bytes[at].wrapping_add(1), 0] {
@@ -227,7 +227,7 @@ fn lies_under_correct_checksums_never_panic() {
             }
         }
     }
-    // Names and values may be anything; what is derived from them may not.
+    // Names and values are arbitrary; derived data are not.
     let free = [
         "strings",
         "columns",
@@ -237,7 +237,7 @@ fn lies_under_correct_checksums_never_panic() {
         "chunks",
         "dictionary_values",
         "source_schema",
-        // How rows are printed is not the format's business.
+        // The format does not know how rows are rendered.
         "rendered_lengths",
     ];
     assert!(accepted.keys().all(|kind| free.contains(kind)), "{accepted:?}");
@@ -245,7 +245,7 @@ fn lies_under_correct_checksums_never_panic() {
 }
 
 #[test]
-fn a_lie_about_statistics_is_found_when_they_are_read_or_verified() {
+fn detects_damaged_statistics() {
     let bytes = full_file();
     let sections: Vec<_> = Table::from_bytes(bytes.clone()).unwrap().sections().collect();
     let (mut read, mut verified) = (0, 0);
@@ -266,7 +266,7 @@ fn a_lie_about_statistics_is_found_when_they_are_read_or_verified() {
 }
 
 #[test]
-fn a_second_section_of_lengths_is_refused() {
+fn rejects_duplicate_rendered_lengths() {
     let bytes = full_file();
     let directory = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
     let count = u32::from_le_bytes(bytes[36..40].try_into().unwrap()) as usize;

@@ -1,4 +1,4 @@
-//! One file of each format version, made once, opened for ever.
+//! Golden files: one file of each format version, which every later version must open.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn golden(name: &str) -> std::path::PathBuf {
 }
 
 #[test]
-fn the_file_of_version_1_opens_and_verifies() {
+fn opens_and_verifies_version_1() {
     let table = Table::open(&golden("v1.mcol")).unwrap();
     table.verify(&|_| ()).unwrap();
     assert_eq!(table.row_count(), 5);
@@ -20,12 +20,12 @@ fn the_file_of_version_1_opens_and_verifies() {
 }
 
 #[test]
-fn todays_writer_still_makes_the_bytes_of_version_1() {
+fn writer_reproduces_version_1_bytes() {
     assert_eq!(std::fs::read(golden("v1.mcol")).unwrap(), small_file());
 }
 
 #[test]
-fn the_file_of_version_1_1_opens_and_tells_what_it_adds() {
+fn opens_version_1_1_with_statistics_and_lengths() {
     let table = Table::open(&golden("v1_1.mcol")).unwrap();
     table.verify(&|_| ()).unwrap();
     assert!(read_everything(&table) > 50);
@@ -40,7 +40,7 @@ fn the_file_of_version_1_1_opens_and_tells_what_it_adds() {
 }
 
 #[test]
-fn the_file_of_version_1_2_opens_without_codes() {
+fn opens_version_1_2_with_constant_codes() {
     let path = golden("v1_2.mcol");
     let table = Table::open(&path).unwrap();
     table.verify(&|_| ()).unwrap();

@@ -1,10 +1,10 @@
-//! Random columns of every kind, with nulls, NaN, ties and awkward texts.
+//! Random columns of every kind, with nulls, NaN, ties and edge-case texts.
 
 use mercato_format::writer::{Column, ColumnValues};
 use mercato_format::{ColumnKind, TimeUnit};
 use proptest::prelude::*;
 
-/// Texts that are easy to get wrong.
+/// Edge-case texts.
 const AWKWARD: [&str; 14] = [
     "",
     "a",
@@ -77,7 +77,7 @@ pub fn column(count: usize) -> impl Strategy<Value = Column> {
     })
 }
 
-/// The same values ascending with nulls last, so that the file order is the order.
+/// The values in ascending order with nulls last, so that the file order is sorted.
 fn in_order(values: ColumnValues) -> ColumnValues {
     fn sorted<T: Clone>(
         mut values: Vec<Option<T>>,

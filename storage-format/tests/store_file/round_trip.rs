@@ -1,8 +1,8 @@
-//! What is written is what is read, in value, in print and in order.
+//! Round trips: values, encoded texts and sort order.
 
 use std::cmp::Ordering;
 
-use mercato_format::print::{push_date, push_decimal, push_finite, push_timestamp};
+use mercato_format::encode::{push_date, push_decimal, push_finite, push_timestamp};
 use mercato_format::text::push_json_string;
 use mercato_format::writer::{Column, ColumnValues, temporary_table, write_table};
 use mercato_format::{ColumnData, ColumnKind, Table, TimeUnit};
@@ -127,13 +127,13 @@ fn check(columns: &[Column]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn a_random_table_reads_back_equal_and_in_order(columns in random_table::table()) {
+    fn round_trips_random_tables_in_order(columns in random_table::table()) {
         check(&columns);
     }
 }
 
 #[test]
-fn chunks_zones_and_fences_hold_beyond_their_first() {
+fn round_trips_many_chunks_zones_and_fences() {
     let count = 150_000i64;
     let null = |row: i64| row % 1_000 == 7;
     let integers = (0..count).map(|row| (!null(row)).then_some(row * 7_919 % 1_000_003 - 500_000)).collect();
@@ -156,7 +156,7 @@ fn chunks_zones_and_fences_hold_beyond_their_first() {
 }
 
 #[test]
-fn the_same_values_give_the_same_file_under_any_memory_budget() {
+fn file_does_not_depend_on_memory_budget() {
     use mercato_format::{BuildOptions, ColumnBuilder, TableMetadata, TableWriter};
     let folder = tempfile::tempdir().unwrap();
     let write = |budget: u64, name: &str| {
@@ -191,7 +191,7 @@ fn the_same_values_give_the_same_file_under_any_memory_budget() {
     assert_eq!(write(1 << 20, "small"), write(1 << 30, "large"));
 }
 
-/// One column of each kind in which all rows are alike, then columns without any value.
+/// A constant column of each kind, and columns of nulls only.
 fn columns_of_one_value(rows: usize) -> Vec<Column> {
     let integers = |value: Option<i64>| ColumnValues::Integers(vec![value; rows]);
     let texts = |value: Option<&str>| ColumnValues::Texts(vec![value.map(str::to_owned); rows]);
@@ -216,7 +216,7 @@ fn columns_of_one_value(rows: usize) -> Vec<Column> {
 }
 
 #[test]
-fn a_column_of_one_value_or_of_none_costs_no_byte_a_row() {
+fn constant_columns_need_no_codes() {
     for rows in [1, 64, 65, 20_000] {
         let columns = columns_of_one_value(rows);
         check(&columns);
@@ -229,7 +229,7 @@ fn a_column_of_one_value_or_of_none_costs_no_byte_a_row() {
 }
 
 #[test]
-fn the_whole_column_decides_whether_texts_get_a_dictionary() {
+fn chooses_text_dictionary_by_whole_column() {
     let encoding = |row_text: &dyn Fn(u64) -> Option<u64>, rows: u64| {
         let texts = (0..rows).map(|row| row_text(row).map(|text| format!("text {text}"))).collect();
         let columns = [Column::new("t", ColumnKind::Text, ColumnValues::Texts(texts))];
@@ -240,7 +240,7 @@ fn the_whole_column_decides_whether_texts_get_a_dictionary() {
         table.verify(&|_| ()).unwrap();
         matches!(table.column(0).unwrap(), ColumnData::Dictionary(_))
     };
-    // The first 65,536 rows all differ; what follows repeats them, or does not.
+    // The first 65,536 rows are distinct; the following rows repeat them or not.
     assert!(encoding(&|row| Some(row % 70_000), 150_000));
     assert!(encoding(&|row| (row % 3 > 0).then_some(row % 70_000), 290_000));
     assert!(!encoding(&|row| Some(row % 70_000), 139_999));
@@ -250,14 +250,14 @@ fn the_whole_column_decides_whether_texts_get_a_dictionary() {
 }
 
 #[test]
-fn a_table_without_rows_and_one_without_values_are_tables() {
+fn round_trips_empty_tables() {
     check(&[Column::new("c", ColumnKind::Text, ColumnValues::Texts(vec![]))]);
     check(&[Column::new("c", ColumnKind::Float, ColumnValues::Floats(vec![None, None, None]))]);
     check(&[Column::new("c", ColumnKind::Text, ColumnValues::Texts(vec![None]))]);
 }
 
 #[test]
-fn a_column_name_may_occur_once_and_columns_are_of_one_length() {
+fn rejects_duplicate_names_and_unequal_lengths() {
     let folder = tempfile::tempdir().unwrap();
     let column = |name: &str, rows: usize| {
         Column::new(name, ColumnKind::Integer, ColumnValues::Integers(vec![Some(1); rows]))

@@ -1,4 +1,4 @@
-//! Statistics of random columns are those that a few obvious lines find, and damage to them is found.
+//! Statistics of random columns match a naive computation, and damage to them is detected.
 
 use mercato_format::statistics::{BINS_MAX, FREQUENT_MAX, QUANTILES, float_of};
 use mercato_format::text::json_string_text;
@@ -16,7 +16,7 @@ pub fn with_statistics(columns: &[Column]) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The values of a column as numbers that sort as they should, texts as texts.
+/// The values of a column: sortable numbers, or texts.
 enum Plain {
     Integers(Vec<i128>),
     Floats(Vec<f64>),
@@ -37,7 +37,7 @@ fn plain(values: &ColumnValues) -> Plain {
     }
 }
 
-/// The value at the place that has `hundredths` of all values up to it.
+/// The quantile of sorted values.
 fn quantile<T: Copy>(sorted: &[T], hundredths: u32) -> T {
     let wanted = sorted.len() as u64 * u64::from(hundredths);
     let rank = (1..=sorted.len() as u64).find(|rank| rank * 100 >= wanted).unwrap();
@@ -59,7 +59,7 @@ fn frequent<T: Clone + PartialEq>(sorted: &[T]) -> Vec<(T, u64)> {
     runs
 }
 
-/// The sum in halves, so that no partial sum overflows.
+/// The sum in two halves, so that no partial sum overflows.
 fn exact_sum(values: &[i128]) -> Option<i128> {
     let (halves, rests): (Vec<i128>, Vec<i128>) =
         values.iter().map(|value| (value.div_euclid(1 << 40), value.rem_euclid(1 << 40))).unzip();
@@ -118,7 +118,7 @@ fn check_floats(found: &ColumnStatistics, values: &[f64]) {
     }
 }
 
-/// The text that a reference leads to.
+/// The text of a reference.
 fn text_of(table: &Table, column: usize, reference: u32) -> String {
     let json = match table.column(column).unwrap() {
         ColumnData::Dictionary(data) => data.json.get(reference).unwrap(),
@@ -144,7 +144,7 @@ fn check_texts(table: &Table, column: usize, found: &ColumnStatistics, mut value
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(700))]
     #[test]
-    fn statistics_are_those_that_plain_lines_find(columns in random_table::table()) {
+    fn statistics_match_naive_counts(columns in random_table::table()) {
         let table = Table::from_bytes(with_statistics(&columns)).unwrap();
         table.verify(&|_| ()).unwrap();
         for (number, column) in columns.iter().enumerate() {
@@ -171,7 +171,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_without_statistics_says_so() {
+fn file_without_statistics_has_none() {
     let table = Table::from_bytes(crate::corruption::small_file()).unwrap();
     assert!((0..7).all(|column| table.statistics(column).unwrap().is_none()));
     assert!(table.statistics(7).unwrap().is_none());

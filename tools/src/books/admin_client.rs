@@ -1,7 +1,7 @@
-//! Hands an order to the admin listener of a running server: one request on one connection, over TCP or a Unix
-//! socket, with the token from the data directory.
+//! The client of the admin API: sends a command to a running server in one request, over TCP or a Unix socket, with the
+//! token of the data directory.
 //!
-//! Knows just enough HTTP for that: an answer with a length or up to the end of the connection.
+//! Knows a minimum of HTTP: responses with a length, in chunks, or up to the end of the connection.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,13 +15,13 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-const ORDERS_PATH: &str = "/admin/v1/orders";
+const COMMANDS_PATH: &str = "/admin/v1/orders";
 const RELOAD_PATH: &str = "/admin/v1/catalog/reload";
-const CONNECT_WAIT: Duration = Duration::from_secs(5);
-const RELOAD_WAIT: Duration = Duration::from_secs(30);
-/// A backup or a verification of large books takes its time.
-const ANSWER_WAIT: Duration = Duration::from_secs(900);
-const ANSWER_BYTES_MAX: u64 = 64 << 20;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// A backup or a verification of large books may take minutes.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(900);
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 const TOKEN_BYTES_MAX: u64 = 4096;
 
 /// The admin listener of a running server.
@@ -36,7 +36,7 @@ enum Address {
 }
 
 impl AdminClient {
-    /// The listener at this address, with the token of the file.
+    /// A client for this address, with the token in the file.
     pub(super) fn new(address: &str, token_file: &Path) -> Result<AdminClient, Failure> {
         let address = match address.strip_prefix("unix:") {
             Some(path) => Address::Unix(PathBuf::from(path)),
@@ -51,28 +51,28 @@ impl AdminClient {
         Ok(AdminClient { address, token: token.trim().to_owned() })
     }
 
-    /// The `data` of the answer, or what the server says against the order.
-    pub(super) fn execute(&self, command: &OperatorCommand) -> Result<Value, Failure> {
-        let body =
-            serde_json::to_vec(command).map_err(|error| self.failed("write the order", error.to_string()))?;
-        let answer = self.exchange(ORDERS_PATH, &body, ANSWER_WAIT).map_err(|error| {
+    /// Executes a command and returns the `data` of the response.
+    pub(super) fn execute(&self, request: &OperatorCommand) -> Result<Value, Failure> {
+        let body = serde_json::to_vec(request)
+            .map_err(|error| self.failed("encode the command", error.to_string()))?;
+        let response = self.exchange(COMMANDS_PATH, &body, RESPONSE_TIMEOUT).map_err(|error| {
             let remedy = "is the server running? name its admin listener with --admin";
             self.failed("reach the admin listener", format!("{error}; {remedy}"))
         })?;
-        let body = body_of(&answer)
-            .ok_or_else(|| self.failed("read the answer", "it is not complete".to_owned()))?;
+        let body = body_of(&response)
+            .ok_or_else(|| self.failed("read the response", "it is not complete".to_owned()))?;
         let mut envelope: Value = serde_json::from_slice(&body)
-            .map_err(|error| self.failed("read the answer", format!("it is not JSON: {error}")))?;
+            .map_err(|error| self.failed("read the response", format!("it is not JSON: {error}")))?;
         if envelope.get("success").and_then(Value::as_bool) == Some(true) {
             return Ok(envelope.get_mut("data").map(Value::take).unwrap_or_default());
         }
         let message = envelope.pointer("/error/message").and_then(Value::as_str).unwrap_or("no reason given");
-        Err(self.failed("carry out the order", message.to_owned()))
+        Err(self.failed("execute the command", message.to_owned()))
     }
 
-    /// Has the server look at the folders of the catalog, and waits until it has.
+    /// Requests a reload of the catalog and waits for it.
     pub(super) fn reload_catalog(&self) -> io::Result<()> {
-        self.exchange(RELOAD_PATH, b"", RELOAD_WAIT).map(drop)
+        self.exchange(RELOAD_PATH, b"", RELOAD_TIMEOUT).map(drop)
     }
 
     fn exchange(&self, path: &str, body: &[u8], wait: Duration) -> io::Result<Vec<u8>> {
@@ -85,12 +85,12 @@ impl AdminClient {
         );
         connection.write_all(&[head.as_bytes(), body].concat())?;
         connection.flush()?;
-        let mut answer = Vec::new();
-        let ended = connection.take(ANSWER_BYTES_MAX).read_to_end(&mut answer);
-        // A server that closes at once may reset the connection behind a whole answer.
+        let mut response = Vec::new();
+        let ended = connection.take(RESPONSE_BYTES_MAX).read_to_end(&mut response);
+        // A server that closes at once may reset the connection after a complete response.
         match ended {
-            Err(error) if body_of(&answer).is_none() => Err(error),
-            _ => Ok(answer),
+            Err(error) if body_of(&response).is_none() => Err(error),
+            _ => Ok(response),
         }
     }
 
@@ -104,7 +104,7 @@ impl AdminClient {
             Address::Tcp(address) => {
                 let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
                 for address in address.to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_WAIT) {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
                         Ok(stream) => {
                             stream.set_read_timeout(Some(wait))?;
                             return Ok(Box::new(stream));
@@ -129,10 +129,10 @@ impl AdminClient {
 trait Connection: Read + Write {}
 impl<C: Read + Write> Connection for C {}
 
-/// The body of a whole answer; nothing when the answer is cut short.
-fn body_of(answer: &[u8]) -> Option<Vec<u8>> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let (head, rest) = answer.split_at_checked(end)?;
+/// The body of a complete response; `None` for a truncated one.
+fn body_of(response: &[u8]) -> Option<Vec<u8>> {
+    let end = response.windows(4).position(|window| window == b"\r\n\r\n")?;
+    let (head, rest) = response.split_at_checked(end)?;
     let body = rest.get(4..)?;
     let head = std::str::from_utf8(head).ok()?.to_ascii_lowercase();
     let header = |name: &str| {
@@ -167,14 +167,14 @@ mod tests {
     use super::body_of;
 
     #[test]
-    fn a_body_is_taken_by_its_length_or_by_its_chunks() {
+    fn reads_body_by_length_or_chunks() {
         assert_eq!(body_of(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").as_deref(), Some(&b"{}"[..]));
         let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n";
         assert_eq!(body_of(chunked).as_deref(), Some(&b"{}"[..]));
     }
 
     #[test]
-    fn an_answer_that_is_cut_short_has_no_body() {
+    fn truncated_response_has_no_body() {
         let whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n";
         for length in 0..whole.len() {
             assert_eq!(body_of(&whole[..length]), None, "{length}");

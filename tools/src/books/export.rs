@@ -1,6 +1,6 @@
-//! All entries for accounting, as CSV (RFC 4180) or NDJSON, page by page.
+//! Exports all entries for accounting, as CSV (RFC 4180) or NDJSON, page by page.
 //!
-//! Knows the columns; knows nothing of where the entries come from.
+//! Knows the columns. Knows no storage.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::backend::Backend;
 use crate::destination::Destination;
 use crate::failure::Failure;
 
@@ -32,7 +32,7 @@ const COLUMNS: [&str; 15] = [
     "key",
 ];
 
-/// How entries are written.
+/// The format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// A header row and one row an entry.
@@ -43,7 +43,7 @@ pub enum ExportFormat {
 
 /// Writes all entries, or those of one account.
 pub(super) fn run(
-    desk: &Desk,
+    backend: &Backend,
     format: ExportFormat,
     account: Option<&str>,
     output: Option<&Path>,
@@ -53,19 +53,19 @@ pub(super) fn run(
     match output {
         None => {
             let mut out = BufWriter::new(io::stdout().lock());
-            write_entries(desk, format, account, name, &mut out)?;
+            write_entries(backend, format, account, name, &mut out)?;
             out.flush().map_err(Failure::io(name, "write"))
         }
         Some(path) => {
             let mut out = Destination::check(path, force)?.create()?;
-            write_entries(desk, format, account, name, &mut out)?;
+            write_entries(backend, format, account, name, &mut out)?;
             out.finish()
         }
     }
 }
 
 fn write_entries(
-    desk: &Desk,
+    backend: &Backend,
     format: ExportFormat,
     account: Option<&str>,
     name: &Path,
@@ -77,7 +77,7 @@ fn write_entries(
     let mut first = 1;
     loop {
         let account = account.map(ToOwned::to_owned);
-        let page = desk.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
+        let page = backend.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
         for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
             write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
         }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_a_row_that_reads_back() {
+    fn entry_round_trips_as_csv() {
         let entry = serde_json::json!({
             "sequence": 3, "at": "2026-11-21T12:00:00.000Z", "account": "acc_1", "kind": "purchase", "amount": 1000,
             "balance": 1000, "rows": 0, "cents": 500, "currency": "EUR", "vatIncluded": false, "related": 0,

@@ -1,7 +1,8 @@
-//! `key create`, `limit`, `list`, `revoke` and `rotate`: who may ask, for how many credits, of which datasets, until when.
+//! The commands `key create`, `limit`, `list`, `revoke` and `rotate`: API keys and their limits on credits, datasets
+//! and time.
 //!
-//! Knows the command line; the order goes the same way as every other. Warns of a dataset that is not there, because a typing
-//! error would make a key that reads nothing.
+//! Knows the command line only. Warns of an unknown dataset, because a typing error would create a key that reads
+//! nothing.
 
 use clap::{ArgGroup, Args, Subcommand};
 use mercato::catalog::Slug;
@@ -9,33 +10,33 @@ use mercato::ledger::Change;
 use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
-use super::desk::Desk;
+use super::backend::Backend;
 use super::relation::absent;
-use super::{Place, execute, print, show};
+use super::{BooksLocation, execute, show, text_output};
 use crate::failure::Failure;
 
-/// What can be done with keys.
+/// The commands for keys.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Create a key. It is shown once.
+    /// Create a key. It is printed only once.
     #[command(after_help = "Example:
   mercato-tools key create --account acc_2 --label notebook --credits-per-day 1000 --dataset sales \\
     --expires 2026-12-31 --data /srv/mercato")]
     Create {
-        /// Whose it will be.
+        /// The account of the key.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// What its owner calls it.
+        /// A label for its owner.
         #[arg(long, default_value = "")]
         label: String,
-        /// What it may spend and read.
+        /// The limits of the key.
         #[command(flatten)]
         limits: LimitArguments,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Change what a key may spend and read, and when it ends. What is not given stays; what it has spent counts.
+    /// Change the limits and the expiry of a key. Other limits stay, and spent credits count.
     #[command(
         after_help = "Examples:
   mercato-tools key limit key_5 --credits-per-day 2000 --no-expires --data /srv/mercato
@@ -49,70 +50,70 @@ pub enum KeyCommand {
         /// The key's id, like `key_5`.
         #[arg(value_name = "KEY_ID")]
         key: String,
-        /// What it may spend and read from now on.
+        /// The new limits.
         #[command(flatten)]
         limits: LimitArguments,
-        /// What is lifted.
+        /// The limits to lift.
         #[command(flatten)]
         lifted: LiftArguments,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// List the keys of an account, with their limits and what they have spent.
+    /// List the keys of an account, with their limits and spent credits.
     List {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// End a key at once.
+    /// Revoke a key at once.
     Revoke {
         /// The key's id, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
         key: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Put a new key with the same limits in the place of another. The new one is shown once, and has spent nothing.
+    /// Replace a key by a new one with the same limits. The new key is printed only once, and has no spent credits.
     Rotate {
         /// The old key's id, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
         key: String,
-        /// How long the old key stays valid.
+        /// Time for which the old key stays valid.
         #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
         grace_seconds: u64,
-        /// What its owner calls it; the old label when absent.
+        /// A label for its owner. Default: the old label.
         #[arg(long, default_value = "")]
         label: String,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
-/// What a key may spend and read.
+/// The limits of a key.
 #[derive(Debug, Args)]
 pub struct LimitArguments {
-    /// Credits that it may spend in a UTC day.
+    /// Credits a UTC day.
     #[arg(long, value_name = "N")]
     credits_per_day: Option<u64>,
-    /// Credits that it may spend in a UTC calendar month.
+    /// Credits a UTC calendar month.
     #[arg(long, value_name = "N")]
     credits_per_month: Option<u64>,
-    /// A dataset that it reads, and no other one; may be given several times.
+    /// Restrict the key to this dataset. May be repeated.
     #[arg(long = "dataset", value_name = "SLUG", value_parser = parse_slug)]
     datasets: Vec<String>,
-    /// The moment up to which it works: RFC 3339 like `2026-12-31T18:00:00Z`, or a day like `2026-12-31`, which means the
-    /// UTC midnight at the end of that day.
+    /// Expiry: RFC 3339 like `2026-12-31T18:00:00Z`, or a day like `2026-12-31`, which means the UTC midnight at the
+    /// end of that day.
     #[arg(long, value_name = "DATE")]
     expires: Option<String>,
 }
 
-/// Limits that a key had.
+/// Limits to lift from a key.
 #[derive(Debug, Args)]
 pub struct LiftArguments {
     /// Lift the cap on credits a day.
@@ -121,10 +122,10 @@ pub struct LiftArguments {
     /// Lift the cap on credits a month.
     #[arg(long, conflicts_with = "credits_per_month")]
     no_credits_per_month: bool,
-    /// Let it read all datasets.
+    /// Allow all datasets.
     #[arg(long, conflicts_with = "datasets")]
     no_dataset: bool,
-    /// Let it work without end.
+    /// Remove the expiry.
     #[arg(long, conflicts_with = "expires")]
     no_expires: bool,
 }
@@ -135,8 +136,8 @@ fn parse_slug(text: &str) -> Result<String, String> {
 
 pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
     match command {
-        KeyCommand::Create { account, label, limits, place } => {
-            let command = OperatorCommand::CreateKey {
+        KeyCommand::Create { account, label, limits, location } => {
+            let request = OperatorCommand::CreateKey {
                 account: account.clone(),
                 label: label.clone(),
                 credits_per_day: limits.credits_per_day,
@@ -144,29 +145,29 @@ pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
                 datasets: limits.datasets.clone(),
                 expires_at: limits.expires.clone(),
             };
-            show(&limited(place, &command, limits, json)?, json, print::created_key)
+            show(&limited(location, &request, limits, json)?, json, text_output::created_key)
         }
-        KeyCommand::Limit { key, limits, lifted, place } => {
+        KeyCommand::Limit { key, limits, lifted, location } => {
             let datasets = Some(limits.datasets.clone()).filter(|datasets| !datasets.is_empty());
-            let command = OperatorCommand::LimitKey {
+            let request = OperatorCommand::LimitKey {
                 key: key.clone(),
                 credits_per_day: change(limits.credits_per_day, lifted.no_credits_per_day),
                 credits_per_month: change(limits.credits_per_month, lifted.no_credits_per_month),
                 datasets: change(datasets, lifted.no_dataset),
                 expires_at: change(limits.expires.clone(), lifted.no_expires),
             };
-            show(&limited(place, &command, limits, json)?, json, print::key)
+            show(&limited(location, &request, limits, json)?, json, text_output::key)
         }
-        KeyCommand::List { account, place } => {
-            execute(place, &OperatorCommand::ListKeys { account: account.clone() }, json, print::keys)
+        KeyCommand::List { account, location } => {
+            execute(location, &OperatorCommand::ListKeys { account: account.clone() }, json, text_output::keys)
         }
-        KeyCommand::Revoke { key, place } => {
-            execute(place, &OperatorCommand::RevokeKey { key: key.clone() }, json, print::revoked_key)
+        KeyCommand::Revoke { key, location } => {
+            execute(location, &OperatorCommand::RevokeKey { key: key.clone() }, json, text_output::revoked_key)
         }
-        KeyCommand::Rotate { key, grace_seconds, label, place } => {
+        KeyCommand::Rotate { key, grace_seconds, label, location } => {
             let (key, label) = (key.clone(), label.clone());
-            let command = OperatorCommand::RotateKey { key, grace_seconds: *grace_seconds, label };
-            execute(place, &command, json, print::created_key)
+            let request = OperatorCommand::RotateKey { key, grace_seconds: *grace_seconds, label };
+            execute(location, &request, json, text_output::created_key)
         }
     }
 }
@@ -179,15 +180,15 @@ fn change<T>(typed: Option<T>, is_lifted: bool) -> Change<T> {
     }
 }
 
-/// Carries the order out; the answer says too which of the datasets are not there.
+/// Executes a command, and adds the unknown datasets to the response.
 fn limited(
-    place: &Place,
-    command: &OperatorCommand,
+    location: &BooksLocation,
+    request: &OperatorCommand,
     limits: &LimitArguments,
     json: bool,
 ) -> Result<Value, Failure> {
-    let mut answer = Desk::find(place)?.execute(command)?;
-    let absent = absent(place, limits.datasets.iter());
+    let mut response = Backend::open_existing(location)?.execute(request)?;
+    let absent = absent(location, limits.datasets.iter());
     if !json {
         for slug in &absent {
             eprintln!(
@@ -195,8 +196,8 @@ fn limited(
             );
         }
     }
-    if let Value::Object(fields) = &mut answer {
+    if let Value::Object(fields) = &mut response {
         fields.insert("absent".to_owned(), Value::from(absent));
     }
-    Ok(answer)
+    Ok(response)
 }

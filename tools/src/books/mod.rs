@@ -1,14 +1,14 @@
-//! Accounts, credits, keys, relations, usage, backups and the entries: what an operator does with the books.
+//! The commands on the books: accounts, credits, keys, relations, usage, backups and entries.
 //!
-//! While a server has the books open, an order goes to its admin listener; otherwise the books are opened here. Both
-//! give the same answer. Knows no HTTP route of the public API.
+//! If a server has the books open, a command goes to its admin API; otherwise this process opens the books. Both return
+//! the same response. Knows no route of the public API.
 
 mod admin_client;
-mod desk;
+mod backend;
 mod export;
 mod key;
-mod print;
 mod relation;
+mod text_output;
 
 use std::path::{Path, PathBuf};
 
@@ -20,23 +20,23 @@ use serde_json::Value;
 
 use crate::commands::print_json;
 use crate::failure::Failure;
-use desk::Desk;
+use backend::Backend;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
 pub use relation::RelationCommand;
 
-/// Where the books are.
+/// The location of the books.
 #[derive(Debug, Clone, Args)]
-pub struct Place {
+pub struct BooksLocation {
     /// The server's data directory.
     #[arg(long, value_name = "DIR")]
     pub data: PathBuf,
-    /// The admin listener of a running server. Default: where the server that has the books open says it is.
+    /// Address of the admin API of a running server. Default: the address that the server recorded.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH")]
     pub admin: Option<String>,
 }
 
-/// What can be done with the books.
+/// The commands on the books.
 #[derive(Debug, Subcommand)]
 pub enum BooksCommand {
     /// Create, list and show accounts.
@@ -51,50 +51,50 @@ pub enum BooksCommand {
     /// Add, remove and list relations between datasets.
     #[command(subcommand)]
     Relation(RelationCommand),
-    /// Show what an account read, by day and dataset.
+    /// Show the usage of an account, by day and dataset.
     #[command(after_help = "Example:
   mercato-tools usage --account acc_2 --days 7 --by-key --data /srv/mercato")]
     Usage {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// UTC days, today included.
+        /// UTC days, including today.
         #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=90))]
         days: u32,
-        /// Tell the keys apart.
+        /// Group by key.
         #[arg(long)]
         by_key: bool,
-        /// Only what was read with this key, like `key_5`.
+        /// Only the usage of this key, like `key_5`.
         #[arg(long, value_name = "KEY_ID")]
         key: Option<String>,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Write a consistent copy of the books, while they are in use.
+    /// Write a consistent backup of the books, also while they are in use.
     Backup {
-        /// The folder that receives the file.
+        /// The folder for the backup file.
         #[arg(value_name = "FOLDER")]
         folder: PathBuf,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Make the books of a data directory, which must hold none, from a backup.
+    /// Restore books from a backup into a data directory without books.
     Restore {
-        /// The file, or the folder whose newest backup is taken.
+        /// The backup file, or a folder, whose newest backup is restored.
         #[arg(value_name = "FOLDER|FILE")]
         backup: PathBuf,
         /// The data directory; no server may run on it.
         #[arg(long, value_name = "DIR")]
         data: PathBuf,
     },
-    /// Check and export the entries, and move old ones away.
+    /// Verify, export and archive the entries.
     #[command(subcommand)]
     Ledger(LedgerCommand),
 }
 
-/// What can be done with accounts.
+/// The commands for accounts.
 #[derive(Debug, Subcommand)]
 pub enum AccountCommand {
     /// Create an account without credits.
@@ -102,45 +102,45 @@ pub enum AccountCommand {
         /// Its name.
         #[arg(long)]
         name: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// List all accounts.
     List {
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Show one account with its keys.
     Show {
         /// The account.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
-/// What can be done with credits.
+/// The commands for credits.
 #[derive(Debug, Subcommand)]
 pub enum CreditsCommand {
-    /// Enter a purchase: 5 EUR per 1,000 credits, VAT excluded. The account is a prepaid one from then on.
+    /// Record a purchase: 5 EUR per 1,000 credits, VAT excluded. The account becomes a prepaid one.
     Buy {
-        /// Who bought them.
+        /// The account of the buyer.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// How many.
+        /// Number of credits.
         #[arg(long)]
         credits: u64,
-        /// What was paid in cents of a euro, VAT excluded, if not the list price.
+        /// The paid amount in euro cents, VAT excluded. Default: the list price.
         #[arg(long)]
         cents: Option<u64>,
-        /// Number of the invoice or payment: the same purchase under it is entered once.
+        /// Number of the invoice or payment. A purchase with the same number is recorded only once.
         #[arg(long, default_value = "")]
         reference: String,
-        /// Who took the payment: the same number of another provider is another payment. Default: `operator`.
+        /// Provider of the payment. Numbers are unique for each provider. Default: `operator`.
         #[arg(
             long,
             value_name = "NAME",
@@ -149,52 +149,52 @@ pub enum CreditsCommand {
             requires = "reference"
         )]
         provider: String,
-        /// A remark.
+        /// A note.
         #[arg(long, default_value = "")]
         note: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Give credits. The plan of the account stays as it is.
+    /// Grant credits. The plan of the account does not change.
     Grant {
-        /// Who receives them.
+        /// The account that receives the credits.
         #[arg(long, value_name = "ID")]
         account: String,
-        /// How many.
+        /// Number of credits.
         #[arg(long)]
         credits: u64,
-        /// A remark.
+        /// A note.
         #[arg(long, default_value = "")]
         note: String,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
-/// What can be done with entries.
+/// The commands for entries.
 #[derive(Debug, Subcommand)]
 pub enum LedgerCommand {
-    /// Add up every entry again and compare the sums with the balances.
+    /// Recompute all balances from the entries and compare them.
     Verify {
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Move the oldest segments of the log into another folder, also of a running server. Balances, keys and usage stay;
-    /// `export` and `verify` see only the entries that are left.
+    /// Move the oldest log segments into another folder, also while a server runs. Balances, keys and usage stay;
+    /// `export` and `verify` read only the remaining entries.
     #[command(after_help = "Example:
   mercato-tools ledger archive --to /mnt/archive/mercato --data /srv/mercato")]
     Archive {
-        /// The folder that receives them; it is created when it does not exist.
+        /// The target folder, which is created if missing.
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
-    /// Write all entries for accounting: amounts in cents of a euro, VAT excluded.
+    /// Export all entries for accounting: amounts in euro cents, VAT excluded.
     Export {
         /// The format.
         #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
@@ -202,28 +202,28 @@ pub enum LedgerCommand {
         /// Only the entries of this account.
         #[arg(long, value_name = "ID")]
         account: Option<String>,
-        /// The file; standard output when absent. A symbolic link is followed; a device or pipe is written to.
+        /// The output file; by default, standard output. A symbolic link is followed; a device or pipe is written to.
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
-        /// Replace the file when it exists.
+        /// Replace an existing file.
         #[arg(long, requires = "output")]
         force: bool,
-        /// Where the books are.
+        /// The location of the books.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
-/// Asks the server of a data directory, if one runs, to look at the catalog now. A server that hears nothing finds the
-/// change by itself, so that nobody needs to know whether this succeeded.
-pub fn tell_server(data: &DataDirectory) {
-    desk::tell_server(data);
+/// Asks the server of a data directory, if one runs, to reload its catalog now. A failure is ignored, because the
+/// server also finds changes by itself.
+pub fn notify_server(data: &DataDirectory) {
+    backend::notify_server(data);
 }
 
 /// Runs a command.
 ///
 /// # Errors
-/// When the books cannot be reached or refuse.
+/// When the books cannot be opened or refuse the command.
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
         BooksCommand::Account(command) => run_account(command, json),
@@ -231,19 +231,19 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
         BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
         BooksCommand::Relation(command) => relation::run(command, json),
-        BooksCommand::Usage { account, days, by_key, key, place } => {
+        BooksCommand::Usage { account, days, by_key, key, location } => {
             let (account, key) = (account.clone(), key.clone());
             execute(
-                place,
+                location,
                 &OperatorCommand::Usage { account, days: *days, by_key: *by_key, key },
                 json,
-                print::usage,
+                text_output::usage,
             )
         }
-        BooksCommand::Backup { folder, place } => {
-            // The server may run in another folder.
+        BooksCommand::Backup { folder, location } => {
+            // The server may have another working directory.
             let directory = std::path::absolute(folder).map_err(Failure::io(folder, "find"))?;
-            execute(place, &OperatorCommand::Backup { directory }, json, print::backup)
+            execute(location, &OperatorCommand::Backup { directory }, json, text_output::backup)
         }
         BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
     }
@@ -251,25 +251,25 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
 
 fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     match command {
-        AccountCommand::Create { name, place } => {
-            let answer =
-                Desk::create(place)?.execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
-            show(&answer, json, print::created_account)
+        AccountCommand::Create { name, location } => {
+            let response =
+                Backend::open_or_create(location)?.execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
+            show(&response, json, text_output::created_account)
         }
-        AccountCommand::List { place } => show(&list_accounts(place)?, json, print::accounts),
-        AccountCommand::Show { account, place } => {
-            execute(place, &OperatorCommand::ShowAccount { account: account.clone() }, json, print::account)
+        AccountCommand::List { location } => show(&list_accounts(location)?, json, text_output::accounts),
+        AccountCommand::Show { account, location } => {
+            execute(location, &OperatorCommand::ShowAccount { account: account.clone() }, json, text_output::account)
         }
     }
 }
 
-/// All pages in one document.
-fn list_accounts(place: &Place) -> Result<Value, Failure> {
-    let desk = Desk::find(place)?;
+/// Collects all pages into one document.
+fn list_accounts(location: &BooksLocation) -> Result<Value, Failure> {
+    let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();
     let mut after = None;
     loop {
-        let mut page = desk.execute(&OperatorCommand::ListAccounts { after, limit: None })?;
+        let mut page = backend.execute(&OperatorCommand::ListAccounts { after, limit: None })?;
         if let Some(Value::Array(accounts)) = page.get_mut("accounts") {
             all.append(accounts);
         }
@@ -281,42 +281,46 @@ fn list_accounts(place: &Place) -> Result<Value, Failure> {
 }
 
 fn run_credits(command: &CreditsCommand, json: bool) -> Result<(), Failure> {
-    let (place, command) = match command {
-        CreditsCommand::Buy { account, credits, cents, reference, provider, note, place } => {
+    let (location, request) = match command {
+        CreditsCommand::Buy { account, credits, cents, reference, provider, note, location } => {
             let [account, reference, provider, note] = [account, reference, provider, note].map(Clone::clone);
             let (credits, cents) = (*credits, *cents);
-            (place, OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note })
+            (location, OperatorCommand::BuyCredits { account, credits, cents, reference, provider, note })
         }
-        CreditsCommand::Grant { account, credits, note, place } => {
+        CreditsCommand::Grant { account, credits, note, location } => {
             let (account, note) = (account.clone(), note.clone());
-            (place, OperatorCommand::GrantCredits { account, credits: *credits, note })
+            (location, OperatorCommand::GrantCredits { account, credits: *credits, note })
         }
     };
-    execute(place, &command, json, print::balance)
+    execute(location, &request, json, text_output::balance)
 }
 
 fn run_ledger(command: &LedgerCommand, json: bool) -> Result<(), Failure> {
     match command {
-        LedgerCommand::Verify { place } => {
-            let report = Desk::verify(place)?;
-            show(&report, json, print::verification)?;
+        LedgerCommand::Verify { location } => {
+            let report = Backend::verify(location)?;
+            show(&report, json, text_output::verification)?;
             match report.get("balanced").and_then(Value::as_bool) {
                 Some(true) => Ok(()),
-                _ => Err(desk::books_failure(
-                    &place.data,
+                _ => Err(backend::books_failure(
+                    &location.data,
                     "balance them",
-                    print::first_difference(&report).to_owned(),
+                    text_output::first_difference(&report).to_owned(),
                 )),
             }
         }
-        LedgerCommand::Archive { to, place } => {
-            // The server may run in another folder.
+        LedgerCommand::Archive { to, location } => {
+            // The server may have another working directory.
             let directory = std::path::absolute(to).map_err(Failure::io(to, "find"))?;
-            execute(place, &OperatorCommand::Archive { directory }, json, print::archived)
+            execute(location, &OperatorCommand::Archive { directory }, json, text_output::archived)
         }
-        LedgerCommand::Export { format, account, output, force, place } => {
-            export::run(&Desk::find(place)?, *format, account.as_deref(), output.as_deref(), *force)
-        }
+        LedgerCommand::Export { format, account, output, force, location } => export::run(
+            &Backend::open_existing(location)?,
+            *format,
+            account.as_deref(),
+            output.as_deref(),
+            *force,
+        ),
     }
 }
 
@@ -324,11 +328,11 @@ fn run_restore(backup: &Path, data: &Path, json: bool) -> Result<(), Failure> {
     let file = if backup.is_dir() { newest_backup(backup)? } else { backup.to_owned() };
     let folder = DataDirectory::new(data).ledger();
     let summary = restore(&file, &folder)
-        .map_err(|error| desk::books_failure(data, "restore them", error.to_string()))?;
-    show(&desk::to_value(data, &Backup::of(&summary))?, json, print::backup)
+        .map_err(|error| backend::books_failure(data, "restore them", error.to_string()))?;
+    show(&backend::to_value(data, &Backup::of(&summary))?, json, text_output::backup)
 }
 
-/// Names carry the time, so the newest is the last.
+/// File names contain the time, so the newest one sorts last.
 fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
     let mut newest: Option<PathBuf> = None;
     for entry in std::fs::read_dir(folder).map_err(Failure::io(folder, "list"))? {
@@ -349,14 +353,14 @@ fn newest_backup(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn execute(
-    place: &Place,
-    command: &OperatorCommand,
+    location: &BooksLocation,
+    request: &OperatorCommand,
     json: bool,
     print: fn(&Value) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    show(&Desk::find(place)?.execute(command)?, json, print)
+    show(&Backend::open_existing(location)?.execute(request)?, json, print)
 }
 
-fn show(answer: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
-    if json { print_json(answer) } else { print(answer) }
+fn show(response: &Value, json: bool, print: fn(&Value) -> Result<(), Failure>) -> Result<(), Failure> {
+    if json { print_json(response) } else { print(response) }
 }

@@ -1,7 +1,6 @@
-//! `relation add`, `remove` and `list`: which datasets belong together.
+//! The commands `relation add`, `remove` and `list`: relations between datasets.
 //!
-//! Knows the command line; the order goes the same way as every other. Warns of a dataset that is not there, because
-//! a relation with it is shown nowhere until it is published.
+//! Knows the command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
 
 use clap::Subcommand;
 use mercato::catalog::{DataDirectory, Slug};
@@ -9,60 +8,60 @@ use mercato::limits::ledger::RELATION_WEIGHT_MAX;
 use mercato::operator::OperatorCommand;
 use serde_json::Value;
 
-use super::desk::Desk;
-use super::{Place, print, show};
+use super::backend::Backend;
+use super::{BooksLocation, show, text_output};
 use crate::failure::Failure;
 
-/// What can be done with relations.
+/// The commands for relations.
 #[derive(Debug, Subcommand)]
 pub enum RelationCommand {
-    /// Enter a relation from one dataset to another, in the place of one of the same type.
+    /// Add a relation from one dataset to another. It replaces a relation of the same type.
     #[command(after_help = "Example:
   mercato-tools relation add orders customers --type foreign-key --description \"o_custkey\" --weight 0.9 \\
     --data /srv/mercato")]
     Add {
-        /// The dataset that it begins at.
+        /// The source dataset.
         #[arg(value_name = "FROM")]
         from: String,
-        /// The dataset that it leads to.
+        /// The target dataset.
         #[arg(value_name = "TO")]
         to: String,
-        /// What kind of relation it is, like `foreign-key` or `same-source`.
+        /// The type of relation, like `foreign-key` or `same-source`.
         #[arg(long = "type", value_name = "TYPE")]
         relation_type: String,
-        /// A sentence about it.
+        /// A description in one sentence.
         #[arg(long, default_value = "")]
         description: String,
-        /// How strong it is, 0 to 1,000,000; stronger ones come first. Default: 1.
+        /// The weight, 0 to 1,000,000. Relations with a higher weight are listed first. Default: 1.
         #[arg(long, value_name = "WEIGHT", allow_hyphen_values = true, value_parser = parse_weight)]
         weight: Option<f64>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// Remove the relations from one dataset to another.
     Remove {
-        /// The dataset that they begin at.
+        /// The source dataset.
         #[arg(value_name = "FROM")]
         from: String,
-        /// The dataset that they lead to.
+        /// The target dataset.
         #[arg(value_name = "TO")]
         to: String,
-        /// Only the one of this type.
+        /// Only the relation of this type.
         #[arg(long = "type", value_name = "TYPE")]
         relation_type: Option<String>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
     /// List relations.
     List {
-        /// Only those of this dataset, in both directions.
+        /// Only relations of this dataset, in both directions.
         #[arg(value_name = "SLUG")]
         dataset: Option<String>,
         /// Where the books are.
         #[command(flatten)]
-        place: Place,
+        location: BooksLocation,
     },
 }
 
@@ -73,17 +72,17 @@ fn parse_weight(text: &str) -> Result<f64, String> {
 
 pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> {
     match command {
-        RelationCommand::Add { from, to, relation_type, description, weight, place } => {
-            let command = OperatorCommand::AddRelation {
+        RelationCommand::Add { from, to, relation_type, description, weight, location } => {
+            let request = OperatorCommand::AddRelation {
                 from: from.clone(),
                 to: to.clone(),
                 relation_type: relation_type.clone(),
                 description: description.clone(),
                 weight: *weight,
             };
-            let mut answer = Desk::create(place)?.execute(&command)?;
-            let absent = absent(place, [from, to].into_iter());
-            if let Value::Object(fields) = &mut answer {
+            let mut response = Backend::open_or_create(location)?.execute(&request)?;
+            let absent = absent(location, [from, to].into_iter());
+            if let Value::Object(fields) = &mut response {
                 fields.insert("absent".to_owned(), Value::from(absent.clone()));
             }
             if !json {
@@ -93,31 +92,33 @@ pub(super) fn run(command: &RelationCommand, json: bool) -> Result<(), Failure> 
                     );
                 }
             }
-            show(&answer, json, print::added_relation)
+            show(&response, json, text_output::added_relation)
         }
-        RelationCommand::Remove { from, to, relation_type, place } => {
+        RelationCommand::Remove { from, to, relation_type, location } => {
             let (from, to, relation_type) = (from.clone(), to.clone(), relation_type.clone());
-            let command = OperatorCommand::RemoveRelation { from, to, relation_type };
-            show(&Desk::find(place)?.execute(&command)?, json, print::removed_relations)
+            let request = OperatorCommand::RemoveRelation { from, to, relation_type };
+            show(&Backend::open_existing(location)?.execute(&request)?, json, text_output::removed_relations)
         }
-        RelationCommand::List { dataset, place } => {
-            show(&list(place, dataset.as_deref())?, json, print::relations)
+        RelationCommand::List { dataset, location } => {
+            show(&list(location, dataset.as_deref())?, json, text_output::relations)
         }
     }
 }
 
-/// All pages in one document.
-fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
-    if place.admin.is_none() && place.data.is_dir() && !DataDirectory::new(&place.data).ledger().is_dir() {
+/// Collects all pages into one document.
+fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failure> {
+    if location.admin.is_none()
+        && location.data.is_dir()
+        && !DataDirectory::new(&location.data).ledger().is_dir()
+    {
         return Ok(serde_json::json!({ "total": 0, "relations": [] }));
     }
-    let desk = Desk::find(place)?;
+    let backend = Backend::open_existing(location)?;
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
-        let command =
-            OperatorCommand::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
-        let mut page = desk.execute(&command)?;
+        let request = OperatorCommand::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
+        let mut page = backend.execute(&request)?;
         if let Some(Value::Array(relations)) = page.get_mut("relations") {
             all.append(relations);
         }
@@ -129,9 +130,9 @@ fn list(place: &Place, dataset: Option<&str>) -> Result<Value, Failure> {
     }
 }
 
-/// Those of the datasets that have no folder here.
-pub(super) fn absent<'s>(place: &Place, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
-    let data = DataDirectory::new(&place.data);
+/// The datasets without a folder in this data directory.
+pub(super) fn absent<'s>(location: &BooksLocation, slugs: impl Iterator<Item = &'s String>) -> Vec<String> {
+    let data = DataDirectory::new(&location.data);
     let is_here = |slug: &str| Slug::parse(slug).is_ok_and(|slug| data.dataset(&slug).path().is_dir());
     slugs.filter(|slug| !is_here(slug)).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! `convert IN.parquet`. Knows how options are written; what they mean is the converter's.
+//! The command `convert IN.parquet`. Parses its options and runs the converter.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use super::{print_json, print_text};
 use crate::convert::{Conversion, Report, SortIndex, convert};
 use crate::failure::Failure;
 
-/// Make a store file of a Parquet file.
+/// Convert a Parquet file into a store file.
 ///
-/// Reads one column at a time, so that memory stays inside --memory-limit whatever the size of the file. Structs
-/// become dotted columns; lists and maps become JSON text; bytes become Base64 text. What cannot be carried is
-/// refused with the column named. On any error no output is left.
+/// Reads one column at a time, so that memory stays inside --memory-limit for files of any size. Fields of structs
+/// become columns with dotted names; lists and maps become JSON text; bytes become Base64 text. An unsupported type is
+/// an error that names its column. An error leaves no output.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools convert sales.parquet
@@ -31,27 +31,27 @@ pub struct ConvertArguments {
     /// Replace the output when it exists.
     #[arg(long)]
     pub force: bool,
-    /// How to convert.
+    /// The conversion options.
     #[command(flatten)]
     pub options: ConversionOptions,
 }
 
-/// Options of every command that converts.
+/// The options of all commands that convert.
 #[derive(Debug, Args)]
 pub struct ConversionOptions {
-    /// Columns that get a sort index: `all`, `none`, or names separated by commas. Default: all; `publish` takes what
-    /// the version before was made with.
+    /// Columns that get a sort index: `all`, `none`, or names separated by commas. Default: all; `publish` inherits the
+    /// value of the previous version.
     #[arg(long, value_name = "all|none|COL,..", value_parser = parse_sort_index)]
     pub sort_index: Option<SortIndex>,
-    /// Memory to stay inside, at least 64MiB; what does not fit is spilled beside the output. Counted is what is
-    /// allocated, not the files that are mapped.
+    /// Memory limit, at least 64MiB. Data beyond it is spilled to disk beside the output. The limit counts allocated
+    /// memory, not mapped files.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = parse_bytes)]
     pub memory_limit: u64,
-    /// Leave out a column, or a struct with all its columns. May be given several times. `publish` takes what the
-    /// version before was made without, unless something is said here.
+    /// Drop a column, or a struct with all its columns. May be repeated. `publish` inherits the value of the previous
+    /// version by default.
     #[arg(long, value_name = "COL")]
     pub drop: Vec<String>,
-    /// Unit of INT96 timestamps. Default: for each column the finest that holds all its values.
+    /// Unit of INT96 timestamps. Default: the finest unit that holds all values of a column.
     #[arg(long, value_enum, value_name = "ns|us|ms")]
     pub timestamp_unit: Option<TimestampUnit>,
     /// Threads that build columns. Default: one for each core.
@@ -59,7 +59,7 @@ pub struct ConversionOptions {
     pub threads: Option<u16>,
 }
 
-/// A unit in which INT96 timestamps are kept.
+/// The unit of INT96 timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TimestampUnit {
     /// Nanoseconds: the years 1677 to 2262.
@@ -81,10 +81,10 @@ impl From<TimestampUnit> for TimeUnit {
 }
 
 impl ConversionOptions {
-    /// A conversion by these options, which SIGINT and SIGTERM end without leaving anything behind.
+    /// A conversion with these options. SIGINT and SIGTERM end it without output.
     ///
     /// # Errors
-    /// When the signals cannot be waited for.
+    /// When the signal handlers cannot be installed.
     pub fn conversion(&self, input: &Path, output: &Path) -> Result<Conversion, Failure> {
         let defaults = Conversion::new(input, output);
         let watched = defaults.interruption.on_signals();
@@ -112,7 +112,7 @@ pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
     if json { print_json(&report) } else { print_text(&report.to_string()) }
 }
 
-/// Prints what the operator should know of a conversion on standard error.
+/// Prints the warnings of a conversion on standard error.
 pub fn tell_warnings(report: &Report) {
     for warning in &report.warnings {
         let line: String = warning.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -129,10 +129,10 @@ fn parse_sort_index(text: &str) -> Result<SortIndex, String> {
     }
 }
 
-/// Reads `2GiB`, `512MB`, `1048576`.
+/// Parses a size like `2GiB`, `512MB` or `1048576`.
 ///
 /// # Errors
-/// What a size looks like.
+/// When the text is not a size.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match text.get(digits.len()..).unwrap_or_default() {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_with_their_units() {
+    fn parses_sizes_with_units() {
         assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
         assert_eq!(parse_bytes("512MB"), Ok(512_000_000));
         assert_eq!(parse_bytes("77"), Ok(77));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn sort_indexes_are_all_none_or_names() {
+    fn parses_sort_indexes() {
         assert_eq!(parse_sort_index("all"), Ok(SortIndex::All));
         assert_eq!(parse_sort_index("a,b c"), Ok(SortIndex::Only(vec!["a".into(), "b c".into()])));
         assert!(parse_sort_index("a,,b").is_err());

@@ -1,4 +1,4 @@
-//! `datasets list` and `datasets show`: what a data directory offers, as a server would find it.
+//! The commands `datasets list` and `datasets show`: the catalog of a data directory, as a server loads it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::publish::slug;
 use super::{print_json, print_text};
 use crate::failure::Failure;
 
-/// Show what a data directory offers.
+/// Show the datasets of a data directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools datasets list --data /srv/mercato
@@ -45,9 +45,9 @@ pub enum DatasetsCommand {
 #[serde(rename_all = "camelCase")]
 struct Listing {
     datasets: Vec<Summary>,
-    quarantined: Vec<Fault>,
-    /// Of datasets that are served with a fault, for instance by an older version than they should be.
-    warnings: Vec<Fault>,
+    quarantined: Vec<Problem>,
+    /// Datasets with a problem, for example one that is served in an older version.
+    warnings: Vec<Problem>,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,7 +64,7 @@ struct Summary {
 }
 
 #[derive(Debug, Serialize)]
-struct Fault {
+struct Problem {
     slug: String,
     reason: String,
 }
@@ -75,7 +75,7 @@ struct Details {
     summary: Summary,
     path: String,
     fingerprint: String,
-    damaged: Vec<Fault>,
+    damaged: Vec<Problem>,
     columns: Vec<ColumnLine>,
 }
 
@@ -109,17 +109,17 @@ fn open(data: &Path) -> Result<Catalog, Failure> {
 
 fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
     let snapshot = catalog.snapshot();
-    let faults = snapshot.quarantined();
+    let problems = snapshot.quarantined();
     let listing = Listing {
         datasets: snapshot.datasets().iter().map(|dataset| summary(dataset)).collect(),
-        quarantined: faults
+        quarantined: problems
             .into_iter()
-            .map(|(slug, reason)| Fault { slug: slug.to_string(), reason: reason.to_owned() })
+            .map(|(slug, reason)| Problem { slug: slug.to_string(), reason: reason.to_owned() })
             .collect(),
         warnings: snapshot
             .warnings()
             .into_iter()
-            .map(|warning| Fault { slug: warning.slug, reason: warning.reason })
+            .map(|warning| Problem { slug: warning.slug, reason: warning.reason })
             .collect(),
     };
     if json {
@@ -132,8 +132,10 @@ fn list(catalog: &Catalog, json: bool) -> Result<(), Failure> {
             dataset.slug, dataset.current_version, dataset.rows, dataset.bytes
         ))?;
     }
-    let told = |faults: &[Fault], word: &str| {
-        faults.iter().try_for_each(|fault| print_text(&format!("{:32} {word}: {}", fault.slug, fault.reason)))
+    let told = |problems: &[Problem], word: &str| {
+        problems
+            .iter()
+            .try_for_each(|problem| print_text(&format!("{:32} {word}: {}", problem.slug, problem.reason)))
     };
     told(&listing.warnings, "WARNING")?;
     told(&listing.quarantined, "DAMAGED")
@@ -201,7 +203,7 @@ fn details(dataset: &Dataset) -> Details {
         path: dataset.current.path.display().to_string(),
         fingerprint: dataset.current.table.fingerprint().to_string(),
         damaged: damaged
-            .map(|(version, why)| Fault { slug: version.to_string(), reason: why.clone() })
+            .map(|(version, why)| Problem { slug: version.to_string(), reason: why.clone() })
             .collect(),
         columns: columns.collect(),
     }

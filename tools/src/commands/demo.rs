@@ -1,4 +1,4 @@
-//! `demo`: from nothing to a server with data, and commands to paste. Knows no table.
+//! The command `demo`: generates data, publishes it, serves it and prints commands to paste. Knows no table.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,35 +9,35 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::{print_json, print_text};
-use crate::demo::{Customer, Offered, prepare, start};
+use crate::demo::{DemoAccount, DemoDataset, prepare, start};
 use crate::failure::Failure;
 
-/// How long requests that run may take to finish after SIGINT.
+/// Time limit for running requests after SIGINT.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Generate the TPC-H tables and some small made-up ones as Parquet, publish them, create an account and a key, and serve.
 ///
-/// Prints curl commands that work as pasted, and serves until Ctrl-C. A second run on the same directory uses
-/// what is there.
+/// Prints curl commands that work as pasted, and serves until Ctrl-C. A second run on the same directory reuses its
+/// data.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools demo
   mercato-tools demo --data /tmp/demo --scale 1 --listen 0.0.0.0:9000
   mercato-tools demo --data /tmp/demo --no-serve --json")]
 pub struct DemoArguments {
-    /// Where everything is kept.
+    /// The data directory of the demo.
     #[arg(long, value_name = "DIR", default_value = "mercato-demo")]
     pub data: PathBuf,
     /// Scale factor of TPC-H: 1 is six million order lines, 860 MB of tables before compression.
     #[arg(long, value_name = "FACTOR", default_value = "0.1", value_parser = parse_scale)]
     pub scale: f64,
-    /// Where the public API listens.
+    /// Address of the public API.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
-    /// Where the operator's side listens, `ADDR:PORT` or `unix:PATH`.
+    /// Address of the admin API, `ADDR:PORT` or `unix:PATH`.
     #[arg(long, value_name = "ADDR:PORT|unix:PATH", default_value = "127.0.0.1:8081")]
     pub admin: String,
-    /// Prepare everything and end; `mercato serve --data DIR` serves it.
+    /// Prepare everything and exit; `mercato serve --data DIR` serves it.
     #[arg(long)]
     pub no_serve: bool,
 }
@@ -64,8 +64,8 @@ pub fn run(arguments: &DemoArguments, json: bool) -> Result<(), Failure> {
 fn announce(
     arguments: &DemoArguments,
     address: SocketAddr,
-    offered: &[Offered],
-    customer: &Customer,
+    offered: &[DemoDataset],
+    customer: &DemoAccount,
     json: bool,
 ) -> Result<(), Failure> {
     let url = format!("http://{}", reachable(address));
@@ -153,13 +153,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_commands_name_an_address_that_can_be_reached() {
+    fn commands_use_reachable_address() {
         assert_eq!(reachable(SocketAddr::from(([0, 0, 0, 0], 80))).to_string(), "127.0.0.1:80");
         assert_eq!(reachable(SocketAddr::from(([10, 0, 0, 1], 80))).to_string(), "10.0.0.1:80");
     }
 
     #[test]
-    fn a_scale_outside_its_bounds_is_refused() {
+    fn rejects_scale_out_of_bounds() {
         assert_eq!(parse_scale("0.1"), Ok(0.1));
         for wrong in ["0", "-1", "1000", "x", "NaN"] {
             assert!(parse_scale(wrong).is_err(), "{wrong}");

@@ -1,5 +1,4 @@
-//! `export FILE.mcol`: every row as CSV, NDJSON or JSON, the same bytes that a download gives. Knows no digit of
-//! any format; the server's renderer prints.
+//! The command `export FILE.mcol`: writes every row as CSV, NDJSON or JSON, with the server's renderer.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -12,10 +11,10 @@ use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::progress;
 
-/// Rows that are printed at a time.
+/// Rows of one batch.
 const BATCH_ROWS: u32 = 8_192;
 
-/// Print every row of a store file, the same bytes that a download gives.
+/// Write every row of a store file. The output equals a download from a server.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools export sales.mcol --format csv --output sales.csv
@@ -24,18 +23,18 @@ pub struct ExportArguments {
     /// The store file.
     #[arg(value_name = "FILE.mcol")]
     pub file: PathBuf,
-    /// How rows are printed.
+    /// The format of rows.
     #[arg(long, value_enum)]
     pub format: ExportFormat,
-    /// Where to; standard output without it. A symbolic link is followed; a device or pipe is written to.
+    /// The output file; by default, standard output. A symbolic link is followed; a device or pipe is written to.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the output when it exists.
+    /// Replace an existing output file.
     #[arg(long, requires = "output")]
     pub force: bool,
 }
 
-/// How rows are printed.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// RFC 4180 with a header row.

@@ -1,4 +1,4 @@
-//! `inspect FILE.mcol`: what is in a store file, from its directory alone. Reads no value.
+//! The command `inspect FILE.mcol`: lists the columns and sections of a store file from its directory. Reads no value.
 
 use std::fmt::Write;
 use std::path::PathBuf;

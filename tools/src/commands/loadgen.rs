@@ -1,5 +1,4 @@
-//! `loadgen`: sends load to a server and prints what came back. Knows how options are written; what they mean is the
-//! load generator's.
+//! The command `loadgen`: parses its options, runs the load generator and prints the report.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -15,33 +14,33 @@ use signal_hook::flag;
 use super::{print_json, print_text};
 use crate::destination::Destination;
 use crate::failure::Failure;
-use crate::loadgen::mix::{self, Wish};
-use crate::loadgen::plot::{self, PlotError};
-use crate::loadgen::prepare::{Preparation, Prepared};
-use crate::loadgen::report::Report;
-use crate::loadgen::target::Target;
-use crate::loadgen::works::{self, DEPTH_COUNT_MAX, ENTRY_COUNT_MAX, WorkBook};
+use crate::loadgen::client::target::Target;
+use crate::loadgen::requests::mix::{self, MixItem};
+use crate::loadgen::requests::prepare::{PreparedWork, Preparer};
+use crate::loadgen::requests::work_file::{self, DEPTH_COUNT_MAX, ENTRY_COUNT_MAX, WorkFile};
+use crate::loadgen::results::plot::{self, PlotError};
+use crate::loadgen::results::report::Report;
 use crate::loadgen::{
     CONNECTION_COUNT_MAX, Load, Outcome, RATE_MAX, REQUEST_COUNT_MAX, SECONDS_MAX, THREAD_COUNT_MAX,
     run as run_load,
 };
 
-/// Holds the key when `--key` does not.
+/// The environment variable for the default of `--key`.
 const KEY_VARIABLE: &str = "MERCATO_API_KEY";
 const KEY_LENGTH_MAX: usize = 256;
-/// Seconds of a run that says neither how long nor how many.
+/// Default duration of a run, seconds.
 const SECONDS_DEFAULT: u64 = 10;
-/// What is run for a plot of depths when --work says nothing.
+/// The default of --work for a plot by depth.
 const DEPTH_MIX: &str = "w2k,w2o";
 
 /// Send load to a server over keep-alive connections, and print rates and latencies.
 ///
-/// Without --rate the loop is closed: each connection sends its next request as soon as it has an answer. With --rate
-/// it is open: requests are due at fixed moments, whatever the answers do, and latencies count from those moments, so
-/// that a stall shows in all requests that it delayed. Service times, which begin when a request is really sent, are
-/// told beside them. What is asked for are works: requests by name, from a small file. The built-in ones are over the
-/// TPC-H order lines that `mercato-tools demo` publishes. Start the server with --requests-per-minute 0
-/// --requests-per-day 0, or its limits are what is measured; every row costs the key's account a credit.
+/// Without --rate, the loop is closed: each connection sends its next request when a response is complete. With --rate,
+/// the loop is open: requests have fixed start times, and latency counts from those times, so a stall counts for every
+/// request that it delays. Service time counts from the actual start of a request. A work is a named request in a work
+/// file. The built-in works query the TPC-H order lines that `mercato-tools demo` publishes. Start the server with
+/// --requests-per-minute 0 --requests-per-day 0 to measure it without its rate limits. Every row costs the account one
+/// credit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   export MERCATO_API_KEY=mk_…
@@ -55,7 +54,7 @@ pub struct LoadgenArguments {
     /// The server.
     #[arg(long, value_name = "http://HOST:PORT", required_unless_present = "print_works")]
     pub url: Option<String>,
-    /// The API key. Default: what the variable MERCATO_API_KEY holds, which no list of processes shows.
+    /// The API key. Default: the environment variable MERCATO_API_KEY, which process lists do not show.
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
     /// The dataset: the same as --set dataset=SLUG.
@@ -64,16 +63,16 @@ pub struct LoadgenArguments {
     /// Works and weights: NAME, NAME=WEIGHT, or NAME@DEPTH=WEIGHT for one depth. Default: the mix of the work file.
     #[arg(long, value_name = "NAME=WEIGHT,..")]
     pub work: Option<String>,
-    /// A file of works, instead of the built-in ones.
+    /// A work file instead of the built-in one.
     #[arg(long, value_name = "FILE")]
     pub works: Option<PathBuf>,
-    /// Print the file of works and end.
+    /// Print the work file and exit.
     #[arg(long)]
     pub print_works: bool,
-    /// Give a parameter of the work file another value. May be given several times.
+    /// Set a parameter of the work file. May be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub set: Vec<(String, String)>,
-    /// Where works with a depth are measured: rows before the page. Default: those of the work file.
+    /// Depths of works that have them: rows before the page. Default: the depths of the work file.
     #[arg(long, value_name = "ROWS,..", value_delimiter = ',')]
     pub depths: Vec<u64>,
     /// Keep-alive connections.
@@ -82,34 +81,34 @@ pub struct LoadgenArguments {
     /// Threads that share the connections. One is enough for most servers on the same machine.
     #[arg(long, short, value_name = "N", default_value_t = 1, value_parser = within(1, THREAD_COUNT_MAX as u64))]
     pub threads: u64,
-    /// Requests a second, at fixed moments (open loop). Without it the loop is closed.
+    /// Requests a second of an open loop. Default: a closed loop.
     #[arg(long, short, value_name = "PER_SECOND", value_parser = parse_rate)]
     pub rate: Option<f64>,
-    /// Seconds during which requests are sent and not counted.
+    /// Seconds of warm-up, whose requests are not counted.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
     pub warm_up: Duration,
-    /// Seconds during which requests that count are begun. Default: 10, or no end when --requests is given.
+    /// Seconds of measurement. Default: 10, or unlimited with --requests.
     #[arg(long, short, value_name = "SECONDS", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
-    /// Requests that count.
+    /// Number of counted requests.
     #[arg(long, short = 'n', value_name = "N", value_parser = within(1, REQUEST_COUNT_MAX))]
     pub requests: Option<u64>,
-    /// Seconds that one answer may take.
+    /// Timeout of a response, seconds.
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
     pub timeout: Duration,
-    /// What chance depends on: with the same seed the same requests are made in the same order.
+    /// Seed of the random choices. The same seed gives the same requests in the same order.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Also tell what this process of the server uses: processor time a request, memory.
+    /// Process of the server, to report its processor time a request and its memory.
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
-    /// Draw latency by percentile, one line a work.
+    /// Plot latency by percentile, one curve a work.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Draw latency by depth; without --work the works are w2k and w2o.
+    /// Plot latency by depth. Without --work, the works are w2k and w2o.
     #[arg(long, value_name = "FILE.svg")]
     pub plot_depth: Option<PathBuf>,
-    /// Replace the drawings when they exist.
+    /// Replace existing plots.
     #[arg(long)]
     pub force: bool,
 }
@@ -117,29 +116,29 @@ pub struct LoadgenArguments {
 /// Runs the command.
 ///
 /// # Errors
-/// When the run cannot be made, or a request of it failed; then the report was printed before.
+/// When the run cannot start, or a request failed. In the second case, the report is printed first.
 pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
-    let (source, text) = works::text(arguments.works.as_deref())?;
-    let mut book = works::read(&source, &text)?;
+    let (source, text) = work_file::text(arguments.works.as_deref())?;
+    let mut work_file = work_file::read(&source, &text)?;
     if arguments.print_works {
         return print_text(text.trim_end());
     }
-    // Before the load runs, which may take an hour.
+    // Checked first, because the run may take an hour.
     let drawings = drawings(arguments)?;
-    set_parameters(&mut book, arguments)?;
+    set_parameters(&mut work_file, arguments)?;
     let load = load(arguments)?;
-    let wishes = wishes(arguments, &book)?;
+    let items = items(arguments, &work_file)?;
     let key = key(arguments)?;
     let url = arguments.url.as_deref().unwrap_or_default();
     let target = Target::resolve(url).map_err(|reason| Failure::Usage(format!("--url: {reason}")))?;
-    let preparation = Preparation {
-        book: &book,
+    let preparation = Preparer {
+        work_file: &work_file,
         target: &target,
         key: key.as_deref(),
-        depths: if arguments.depths.is_empty() { &book.depths } else { &arguments.depths },
+        depths: if arguments.depths.is_empty() { &work_file.depths } else { &arguments.depths },
         timeout: arguments.timeout,
     };
-    let prepared = preparation.prepare(&wishes)?;
+    let prepared = preparation.prepare(&items)?;
     if arguments.plot_depth.is_some() && prepared.iter().all(|work| work.depth.is_none()) {
         return Err(Failure::Usage("--plot-depth: no work of --work has a depth; name w2k or w2o".into()));
     }
@@ -148,8 +147,8 @@ pub fn run(arguments: &LoadgenArguments, json: bool) -> Result<(), Failure> {
         .map_err(|error| Failure::io(Path::new("load generator"), "add up")(std::io::Error::other(error)))?;
     if json { print_json(&report) } else { print_text(&report.to_string()) }?;
     draw(arguments, drawings, &prepared, &outcome)?;
-    match report.complaint() {
-        Some(complaint) => Err(Failure::Load { url: url.to_owned(), complaint }),
+    match report.failure_summary() {
+        Some(failure_summary) => Err(Failure::Load { url: url.to_owned(), failure_summary }),
         None => Ok(()),
     }
 }
@@ -179,26 +178,26 @@ fn load(arguments: &LoadgenArguments) -> Result<Load, Failure> {
     })
 }
 
-fn wishes(arguments: &LoadgenArguments, book: &WorkBook) -> Result<Vec<Wish>, Failure> {
+fn items(arguments: &LoadgenArguments, work_file: &WorkFile) -> Result<Vec<MixItem>, Failure> {
     if arguments.depths.len() > DEPTH_COUNT_MAX {
         return Err(Failure::Usage(format!("--depths: at most {DEPTH_COUNT_MAX}")));
     }
     let typed = arguments.work.as_deref();
-    let typed = typed.or(arguments.plot_depth.as_ref().map(|_| DEPTH_MIX)).or(book.mix.as_deref());
-    let first = book.works.first().map_or("", |work| work.name.as_str());
+    let typed = typed.or(arguments.plot_depth.as_ref().map(|_| DEPTH_MIX)).or(work_file.mix.as_deref());
+    let first = work_file.works.first().map_or("", |work| work.name.as_str());
     mix::parse(typed.unwrap_or(first)).map_err(|reason| Failure::Usage(format!("--work: {reason}")))
 }
 
-fn set_parameters(book: &mut WorkBook, arguments: &LoadgenArguments) -> Result<(), Failure> {
+fn set_parameters(work_file: &mut WorkFile, arguments: &LoadgenArguments) -> Result<(), Failure> {
     let dataset = arguments.dataset.iter().map(|slug| ("dataset", slug.as_str()));
     let settings: BTreeMap<&str, &str> =
         arguments.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(dataset).collect();
     for (name, value) in settings {
-        match book.parameters.get_mut(name) {
+        match work_file.parameters.get_mut(name) {
             Some(parameter) => value.clone_into(parameter),
             None => {
-                let names: Vec<&str> = book.parameters.keys().map(String::as_str).collect();
-                let (source, names) = (&book.source, names.join(", "));
+                let names: Vec<&str> = work_file.parameters.keys().map(String::as_str).collect();
+                let (source, names) = (&work_file.source, names.join(", "));
                 return Err(Failure::Usage(format!(
                     "--set: no parameter `{name}` in {source}; there are {names}"
                 )));
@@ -231,7 +230,8 @@ fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-type Plotter = fn(&str, &[Prepared], &[crate::loadgen::tally::Tally]) -> Result<String, PlotError>;
+type Plotter =
+    fn(&str, &[PreparedWork], &[crate::loadgen::results::tally::Tally]) -> Result<String, PlotError>;
 
 /// What is to be drawn, and where.
 type Drawing = (Destination, Plotter);
@@ -246,7 +246,7 @@ fn drawings(arguments: &LoadgenArguments) -> Result<Vec<Drawing>, Failure> {
 fn draw(
     arguments: &LoadgenArguments,
     drawings: Vec<Drawing>,
-    works: &[Prepared],
+    works: &[PreparedWork],
     outcome: &Outcome,
 ) -> Result<(), Failure> {
     let kind = arguments.rate.map_or("closed loop".to_owned(), |rate| format!("{rate} requests/s"));
@@ -269,8 +269,8 @@ fn within(least: u64, most: u64) -> clap::builder::RangedU64ValueParser<u64> {
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    if value.len() > ENTRY_COUNT_MAX * works::NAME_LENGTH_MAX {
-        return Err(format!("a value of at most {} bytes", ENTRY_COUNT_MAX * works::NAME_LENGTH_MAX));
+    if value.len() > ENTRY_COUNT_MAX * work_file::NAME_LENGTH_MAX {
+        return Err(format!("a value of at most {} bytes", ENTRY_COUNT_MAX * work_file::NAME_LENGTH_MAX));
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_read_inside_their_bounds() {
+    fn parses_options_within_bounds() {
         assert_eq!(parse_seconds("0.25"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_rate("0.5"), Ok(0.5));
         assert_eq!(parse_setting("a=b=c"), Ok(("a".into(), "b=c".into())));

@@ -1,6 +1,5 @@
-//! One file for each command: its arguments, what it does, what it prints. Knows no exit code.
+//! The commands, one file each: arguments, work and output. Knows no exit code.
 
-mod chosen;
 pub mod convert;
 pub mod datasets;
 pub mod demo;
@@ -9,6 +8,7 @@ pub mod inspect;
 #[cfg(target_os = "linux")]
 pub mod loadgen;
 pub mod models;
+mod publication_options;
 pub mod publish;
 pub mod search;
 pub mod verify;

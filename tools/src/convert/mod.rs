@@ -1,36 +1,19 @@
-//! Makes a store file of a Parquet file: plan from the footer, build every column on its own inside one memory
-//! limit, append them in order, verify what was written. Knows no dataset and no server.
+//! Converts a Parquet file into a store file: plans from the footer, builds each column inside one memory limit,
+//! appends the columns in order and verifies the file. Knows no dataset and no server.
 
-mod bare;
-mod branch;
-mod chunk;
-mod columns;
-mod converted;
-mod counts;
-mod footer;
-mod hints;
-mod levels;
+pub mod footer;
+mod int96;
 pub mod limits;
-mod meter;
-mod nested;
-pub mod outline;
-mod packed;
 mod pages;
-mod placement;
 mod plan;
-mod range96;
 mod reader;
 mod report;
-mod scalars;
+mod resources;
 mod schedule;
-mod shapes;
+mod schema;
 mod source;
-mod space;
-mod survey;
-mod texts;
 mod thrift;
-mod variant;
-mod weight;
+mod values;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -47,16 +30,20 @@ use crate::destination::{Destination, folder_of};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 use crate::progress;
-use columns::OutputColumn;
-use limits::{
-    BATCH_ROWS, COLUMN_BUDGET_BYTES_MIN, MEMORY_LIMIT_BYTES_MIN, OUTPUT_RATIO_FREE_BYTES, OUTPUT_RATIO_MAX,
-};
+use limits::{BATCH_ROWS, COLUMN_BUDGET_BYTES_MIN, MEMORY_LIMIT_BYTES_MIN};
 use plan::Plan;
 pub use report::Report;
-use report::{Clocks, Phase};
-use scalars::{FeedError, Feeder};
-use schedule::{Bounds, Job, Waiting};
+use report::{Phase, PhaseTimer};
+use schedule::{Bounds, Job, MemoryUse};
+use schema::flatten::OutputColumn;
 use source::Source;
+use values::feeder::{FeedError, Feeder};
+
+/// Output of this size is accepted at any expansion ratio, bytes.
+const OUTPUT_RATIO_FREE_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Largest expansion ratio: bytes of store file for one byte of Parquet. It stops decompression bombs.
+const OUTPUT_RATIO_MAX: u64 = 1_000;
 
 /// Which columns get a sort index.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,28 +56,28 @@ pub enum SortIndex {
     Only(Vec<String>),
 }
 
-/// What to convert and how.
+/// The options of a conversion.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     /// The Parquet file.
     pub input: PathBuf,
     /// The store file.
     pub output: PathBuf,
-    /// Whether a file that is there already may be replaced.
+    /// Whether an existing file may be replaced.
     pub replace: bool,
     /// Which columns get a sort index.
     pub sort_index: SortIndex,
-    /// Columns and structs to leave out.
+    /// Columns and structs to drop.
     pub drop: Vec<String>,
-    /// Unit of INT96 timestamps; without it, for each column the finest that holds all its values.
+    /// Unit of INT96 timestamps. By default, each column gets the finest unit that holds its values.
     pub timestamp_unit: Option<TimeUnit>,
-    /// Memory to stay inside, bytes.
+    /// Memory limit, bytes.
     pub memory_limit: u64,
     /// Threads that build columns.
     pub threads: usize,
-    /// Whether a progress bar may be shown.
+    /// Whether to show a progress bar.
     pub progress: bool,
-    /// Ends the conversion before it is done.
+    /// Interrupts the conversion.
     pub interruption: Interruption,
 }
 
@@ -112,8 +99,8 @@ impl Conversion {
         }
     }
 
-    /// An error once an end is requested.
-    fn go_on(&self) -> Result<(), Failure> {
+    /// Fails after an interruption.
+    fn check_interrupted(&self) -> Result<(), Failure> {
         if self.interruption.is_requested() {
             return Err(Failure::Cancelled { file: self.output.display().to_string() });
         }
@@ -121,18 +108,18 @@ impl Conversion {
     }
 }
 
-/// Converts one file. On any error the output's place is left as it was.
+/// Converts one file. An error leaves the output path unchanged.
 ///
 /// # Errors
-/// A refusal of the input, a wrong option, or an error of the operating system.
+/// When the input is invalid, an option is wrong, or the operating system fails.
 pub fn convert(conversion: &Conversion) -> Result<Report, Failure> {
     convert_if(conversion, &|_| Ok(()))
 }
 
-/// Refuses columns before any value of them is read.
+/// A check of the columns, which runs before any value is read.
 pub type Accept<'a> = dyn Fn(&[&ColumnSpec]) -> Result<(), Failure> + 'a;
 
-/// The same, where `accept` does not refuse the columns.
+/// Converts one file if `accept` accepts its columns.
 ///
 /// # Errors
 /// Those of [`convert`] and of `accept`.
@@ -143,7 +130,7 @@ pub fn convert_if(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report
 }
 
 fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Result<Report, Failure> {
-    let clocks = Clocks::start();
+    let timer = PhaseTimer::start();
     if conversion.memory_limit < MEMORY_LIMIT_BYTES_MIN {
         return Err(Failure::Usage(format!(
             "--memory-limit: expected at least {} MiB, found {} bytes",
@@ -163,11 +150,11 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
     let plan = plan::plan(source, &conversion.drop, conversion.timestamp_unit, |plan| {
         sorted = sorted_columns(&conversion.input, &plan.columns, sort_index)?;
         accept(&plan.columns.iter().map(|column| &column.spec).collect::<Vec<_>>())?;
-        space::check_disk(plan, &directory, conversion.memory_limit)?;
-        reading = space::reading_bytes(plan, conversion.memory_limit)?;
+        resources::check_disk(plan, &directory, conversion.memory_limit)?;
+        reading = resources::reading_bytes(plan, conversion.memory_limit)?;
         Ok(())
     })?;
-    clocks.note(Phase::Plan, clocks.elapsed());
+    timer.record(Phase::Plan, timer.elapsed());
 
     let metadata = TableMetadata {
         source_schema: plan.source_schema.clone(),
@@ -175,21 +162,27 @@ fn convert_until_interrupted(conversion: &Conversion, accept: &Accept<'_>) -> Re
     };
     let writer = TableWriter::create(&target, metadata).map_err(Failure::store(&conversion.output))?;
     let writer = if conversion.replace { writer } else { writer.without_replacing() };
-    conversion.interruption.begin(writer.unfinished_path(), &conversion.output);
-    let clocks = &clocks;
-    let run =
-        Run { conversion, plan: &plan, sorted: &sorted, reading: &reading, directory: &directory, clocks };
+    conversion.interruption.begin(writer.temporary_path(), &conversion.output);
+    let timer = &timer;
+    let run = ConversionRun {
+        conversion,
+        plan: &plan,
+        sorted: &sorted,
+        reading: &reading,
+        directory: &directory,
+        timer,
+    };
     let (mut writer, reports) = run.build_all(writer)?;
-    conversion.go_on()?;
+    conversion.check_interrupted()?;
     let before = Instant::now();
     writer.append_statistics().map_err(Failure::store(&conversion.output))?;
     append_lengths(&mut writer).map_err(Failure::store(&conversion.output))?;
-    clocks.note(Phase::Derive, before.elapsed());
-    conversion.go_on()?;
+    timer.record(Phase::Derive, before.elapsed());
+    conversion.check_interrupted()?;
     let before = Instant::now();
     let summary = writer.commit(&|_| ()).map_err(Failure::store(&conversion.output))?;
-    clocks.note(Phase::Commit, before.elapsed());
-    Ok(Report::new(&plan, conversion, &summary, reports, clocks))
+    timer.record(Phase::Commit, before.elapsed());
+    Ok(Report::new(&plan, conversion, &summary, reports, timer))
 }
 
 /// Whether each column gets a sort index.
@@ -211,24 +204,24 @@ fn sorted_columns(
     Ok(columns.iter().map(|column| wanted.contains(&column.spec.name)).collect())
 }
 
-/// One conversion under way.
-struct Run<'a> {
+/// A running conversion.
+struct ConversionRun<'a> {
     conversion: &'a Conversion,
     plan: &'a Plan,
     sorted: &'a [bool],
-    /// Memory that the reader of each column takes, bytes.
+    /// Memory of the reader of each column, bytes.
     reading: &'a [u64],
     directory: &'a Path,
-    clocks: &'a Clocks,
+    timer: &'a PhaseTimer,
 }
 
-impl Waiting for ColumnSegment {
+impl MemoryUse for ColumnSegment {
     fn memory_bytes(&self) -> u64 {
         ColumnSegment::memory_bytes(self)
     }
 }
 
-impl Run<'_> {
+impl ConversionRun<'_> {
     fn build_all(&self, mut writer: TableWriter) -> Result<(TableWriter, Vec<ColumnReport>), Failure> {
         let columns = &self.plan.columns;
         let bar = if self.conversion.progress {
@@ -239,7 +232,7 @@ impl Run<'_> {
         let jobs =
             columns.iter().zip(self.reading).enumerate().map(|(column, (output, reading_bytes))| Job {
                 column,
-                wanted_bytes: space::wanted_bytes(self.plan, output),
+                wanted_bytes: resources::wanted_bytes(self.plan, output),
                 reading_bytes: *reading_bytes,
             });
         let mut reports = Vec::with_capacity(columns.len());
@@ -255,8 +248,8 @@ impl Run<'_> {
                 self.check_ratio(written)?;
                 reports.push(segment.report().clone());
                 let name = segment.report().name.clone();
-                writer.append(segment).map_err(|error| self.not_appended(name, error))?;
-                self.clocks.note(Phase::Append, before.elapsed());
+                writer.append(segment).map_err(|error| self.append_error(name, error))?;
+                self.timer.record(Phase::Append, before.elapsed());
                 Ok(())
             },
         )?;
@@ -264,12 +257,12 @@ impl Run<'_> {
         Ok((writer, reports))
     }
 
-    /// A tenth of the memory is left to finished columns that wait for their turn, a twentieth to all the rest.
+    /// Reserves a tenth of the memory for finished columns in the reorder buffer, and a twentieth for everything else.
     fn bounds(&self) -> Bounds {
         let limit = self.conversion.memory_limit;
         Bounds {
             threads: self.conversion.threads.clamp(1, self.plan.columns.len()),
-            building_bytes: space::building_bytes(limit),
+            building_bytes: resources::building_bytes(limit),
             waiting_bytes: limit / 10,
             budget_bytes_min: COLUMN_BUDGET_BYTES_MIN,
         }
@@ -287,32 +280,32 @@ impl Run<'_> {
         let mut builder = ColumnBuilder::new(column.spec.clone(), options);
         let mut feeder = Feeder::default();
         let (begun, mut feeding) = (Instant::now(), std::time::Duration::ZERO);
-        let batch_bytes = space::batch_bytes(self.plan, column, self.conversion.memory_limit);
+        let batch_bytes = resources::batch_bytes(self.plan, column, self.conversion.memory_limit);
         reader::read_column(self.plan, column, batch_bytes, |batch| {
-            self.conversion.go_on()?;
+            self.conversion.check_interrupted()?;
             let before = Instant::now();
             let fed = feeder.feed(&mut builder, column, &batch.array, batch.nulls.as_ref());
             feeding += before.elapsed();
             bar.inc(batch.array.len() as u64);
             fed.map_err(|error| self.refuse(column, batch.first_row, error))
         })?;
-        self.clocks.note(Phase::Read, begun.elapsed().saturating_sub(feeding));
+        self.timer.record(Phase::Read, begun.elapsed().saturating_sub(feeding));
         let before = Instant::now();
         let segment = builder.finish().map_err(|error| self.refuse(column, 0, FeedError::Build(error)))?;
-        self.clocks.note(Phase::Build, feeding + before.elapsed());
+        self.timer.record(Phase::Build, feeding + before.elapsed());
         Ok(segment)
     }
 
     fn refuse(&self, column: &OutputColumn, first_row: u64, error: FeedError) -> Failure {
         let name = &column.spec.name;
         let file = self.plan.source.path().display().to_string();
-        let remedy = format!("mend the value in the source, or leave the column out with --drop {name}");
+        let remedy = format!("correct the value in the source, or drop the column with --drop {name}");
         match error {
             FeedError::Build(source) => Failure::Column { file, column: name.clone(), source },
             FeedError::Value { row, found } => Failure::Refused {
                 file,
                 section: format!("column `{name}`, row {}", first_row + row as u64),
-                expected: format!("values that a column of kind {} carries", column.spec.kind.name()),
+                expected: format!("values that fit a column of kind {}", column.spec.kind.name()),
                 found,
                 remedy,
             },
@@ -326,8 +319,8 @@ impl Run<'_> {
         }
     }
 
-    /// What the disk refuses is the output's affair, what the format refuses the input's.
-    fn not_appended(&self, column: String, error: FormatError) -> Failure {
+    /// An I/O error names the output file, a format error the input file.
+    fn append_error(&self, column: String, error: FormatError) -> Failure {
         match error {
             FormatError::Io { .. } => Failure::store(&self.conversion.output)(error),
             source => Failure::Column { file: self.plan.source.path().display().to_string(), column, source },
@@ -345,7 +338,8 @@ impl Run<'_> {
             section: "output size".into(),
             expected: format!("at most {bound} bytes out of {bytes_in}"),
             found: format!("{written}"),
-            remedy: "the file unfolds like a bomb; if it is genuine, split it or drop columns".into(),
+            remedy: "the file expands like a decompression bomb; if it is genuine, split it or drop columns"
+                .into(),
         })
     }
 }

@@ -1,5 +1,5 @@
-//! Reads the footer of a Parquet file and decides what becomes of each leaf, before any value is read. Refuses
-//! here whatever the footer alone condemns. Knows no value.
+//! The plan of a conversion: decides from the footer how each leaf is converted, and refuses unsupported files before
+//! any value is read. Knows no value.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,19 +13,24 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::bare::{empty_groups, without_annotations};
-use super::branch::schema_of;
-use super::columns::{self, Flattened, OutputColumn};
-use super::hints::{Reading, adapt};
-use super::limits::COLUMNS_MAX;
-use super::outline::with_groups_above;
-use super::source::Source;
-use super::variant::first_variant;
-use super::{counts, footer, placement, range96};
+use crate::convert::footer;
+use crate::convert::footer::chunk_offsets;
+use crate::convert::footer::column_names::with_groups_above;
+use crate::convert::footer::counts;
+use crate::convert::int96;
+use crate::convert::schema::annotations::{empty_groups, without_annotations};
+use crate::convert::schema::arrow_types::{Reading, adapt};
+use crate::convert::schema::flatten::{self, Flattened, OutputColumn};
+use crate::convert::schema::projection::schema_of;
+use crate::convert::schema::variant::first_variant;
+use crate::convert::source::Source;
 use crate::failure::Failure;
-use crate::guard::guarded;
+use crate::panic_guard::catch_panic;
 
-/// What becomes of a Parquet file.
+/// Columns after flattening.
+const COLUMNS_MAX: usize = 16_384;
+
+/// The plan of a conversion.
 pub struct Plan {
     /// The file.
     pub source: Source,
@@ -35,31 +40,31 @@ pub struct Plan {
     pub source_schema: String,
     /// The columns of the store file, in order.
     pub columns: Vec<OutputColumn>,
-    /// What the operator should know of the outcome, a sentence each.
+    /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     plain: ArrowReaderMetadata,
     dictionary: ArrowReaderMetadata,
 }
 
 impl Plan {
-    /// Footer facts: row groups and their column chunks.
+    /// The footer: row groups and their column chunks.
     #[must_use]
     pub fn metadata(&self) -> &Arc<ParquetMetaData> {
         self.plain.metadata()
     }
 
-    /// What the Arrow reader needs to read texts plainly or as dictionary keys.
+    /// The metadata for the Arrow reader: texts as plain values or as dictionary keys.
     #[must_use]
     pub fn reading(&self, dictionary: bool) -> &ArrowReaderMetadata {
         if dictionary { &self.dictionary } else { &self.plain }
     }
 }
 
-/// Plans the conversion of a file without the columns and structs named in `drop`, with INT96 in `timestamp_unit`, else in
-/// the finest unit for each column. `check` may refuse the plan before any value is read.
+/// Plans the conversion of a file without the columns and structs in `drop`. INT96 timestamps get `timestamp_unit`, or
+/// else the finest unit that fits each column. `check` may refuse the plan before any value is read.
 ///
 /// # Errors
-/// A refusal that names the footer, the row group or the column at fault.
+/// When the file is invalid or unsupported; the error names the footer, the row group or the column.
 pub fn plan(
     source: Source,
     drop: &[String],
@@ -67,124 +72,129 @@ pub fn plan(
     check: impl FnOnce(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
-    let refuse = Refusal::of(&source);
+    let context = ErrorContext::of(&source);
     let dropped: HashSet<String> = drop.iter().cloned().collect();
-    let facts = refuse.decode("Parquet footer", || decode(&footer, None))?;
-    let row_count = counts::check(&facts, source.byte_length(), &refuse)?;
-    let original = facts.file_metadata().schema_descr_ptr();
-    refuse_variants(&original, &dropped, &refuse)?;
-    let source_schema = refuse.decode("Parquet schema", || {
+    let metadata = context.decode("Parquet footer", || decode(&footer, None))?;
+    let row_count = counts::check(&metadata, source.byte_length(), &context)?;
+    let original = metadata.file_metadata().schema_descr_ptr();
+    refuse_variants(&original, &dropped, &context)?;
+    let source_schema = context.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
-        Ok(columns::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
+        Ok(flatten::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
     })?;
     let empty = empty_groups(original.root_schema());
-    check_empty_groups(&empty, &dropped, &refuse)?;
-    let facts = Arc::new(bare_metadata(facts, &footer, &original, &dropped, &refuse)?);
-    let schema = facts.file_metadata().schema_descr_ptr();
-    let fields = arrow_fields(&facts, &schema, &refuse)?;
+    check_empty_groups(&empty, &dropped, &context)?;
+    let metadata = Arc::new(bare_metadata(metadata, &footer, &original, &dropped, &context)?);
+    let schema = metadata.file_metadata().schema_descr_ptr();
+    let fields = arrow_fields(&metadata, &schema, &context)?;
     let flattened = |reading: &ArrowReaderMetadata| {
-        let mut flattened = columns::flatten(reading.schema().fields(), &original, &dropped);
+        let mut flattened = flatten::flatten(reading.schema().fields(), &original, &dropped);
         flattened.dropped.extend(empty.iter().cloned());
         flattened
     };
-    // The units of INT96 take a pass over the values; whatever can be refused is refused before.
-    let outline = read_with(&facts, &fields, Reading::Plain, &HashMap::new(), &refuse)?;
-    let columns = check_columns(flattened(&outline), drop, &refuse)?;
+    // Choosing INT96 units reads all their values, so every other check runs first.
+    let outline = read_with(&metadata, &fields, Reading::Plain, &HashMap::new(), &context)?;
+    let columns = check_columns(flattened(&outline), drop, &context)?;
     let dictionary = outline.clone();
     let plan =
         Plan { source, row_count, source_schema, columns, warnings: Vec::new(), plain: outline, dictionary };
     check(&plan)?;
-    let int96 = range96::units(&plan.source, &facts, &fields, &dropped, timestamp_unit, &refuse)?;
-    let with = |reading| read_with(&facts, &fields, reading, &int96.by_leaf, &refuse);
+    let int96 = int96::units(&plan.source, &metadata, &fields, &dropped, timestamp_unit, &context)?;
+    let with = |reading| read_with(&metadata, &fields, reading, &int96.by_leaf, &context);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
-    let columns = check_columns(flattened(&plain), drop, &refuse)?;
+    let columns = check_columns(flattened(&plain), drop, &context)?;
     Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
-/// Refuses a column of VARIANT values, whose two binary parts tell nobody anything.
+/// Refuses VARIANT columns, because their two binary parts are of no use to readers.
 fn refuse_variants(
     schema: &SchemaDescriptor,
     drop: &HashSet<String>,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<(), Failure> {
     let Some(name) = first_variant(schema.root_schema(), drop) else { return Ok(()) };
     let remedy = format!(
         "turn it into JSON text in the source (in Spark: to_json({name})), or leave the column out with --drop {name}"
     );
     let (section, expected) = (format!("column `{name}`"), "a type that can be carried".to_owned());
-    Err(refuse.because(&section, expected, "VARIANT".to_owned(), &remedy))
+    Err(context.refusal(&section, expected, "VARIANT".to_owned(), &remedy))
 }
 
 fn decode(
     footer: &[u8],
     options: Option<&ParquetMetaDataOptions>,
 ) -> parquet::errors::Result<ParquetMetaData> {
-    placement::with_true_starts(ParquetMetaDataReader::decode_metadata_with_options(footer, options)?)
+    chunk_offsets::with_true_starts(ParquetMetaDataReader::decode_metadata_with_options(footer, options)?)
 }
 
-/// The two views of the fields: by Parquet alone, and with the Arrow schema that the writer embedded.
+/// The Arrow fields of a file, without and with the embedded Arrow schema.
 pub(super) struct FieldViews {
-    /// By Parquet alone.
+    /// From the Parquet schema only.
     pub(super) plain: Fields,
-    /// With the embedded Arrow schema, when there is one that fits.
+    /// With the embedded Arrow schema, if there is one that fits.
     pub(super) embedded: Option<Fields>,
 }
 
 fn arrow_fields(
-    facts: &ParquetMetaData,
+    metadata: &ParquetMetaData,
     schema: &SchemaDescriptor,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<FieldViews, Failure> {
-    let plain = refuse.decode("Parquet schema", || parquet_to_arrow_schema(schema, None))?.fields;
-    let embedded = guarded(|| parquet_to_arrow_schema(schema, facts.file_metadata().key_value_metadata()));
+    let plain = context.decode("Parquet schema", || parquet_to_arrow_schema(schema, None))?.fields;
+    let embedded =
+        catch_panic(|| parquet_to_arrow_schema(schema, metadata.file_metadata().key_value_metadata()));
     Ok(FieldViews { plain, embedded: embedded.ok().and_then(Result::ok).map(|schema| schema.fields) })
 }
 
-/// Reader metadata for one way of reading.
+/// The reader metadata for one way of reading texts.
 fn read_with(
-    facts: &Arc<ParquetMetaData>,
+    metadata: &Arc<ParquetMetaData>,
     fields: &FieldViews,
     reading: Reading,
     int96: &HashMap<usize, TimeUnit>,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<ArrowReaderMetadata, Failure> {
-    let schema = facts.file_metadata().schema_descr();
+    let schema = metadata.file_metadata().schema_descr();
     let adapted = adapt(&fields.plain, fields.embedded.as_ref(), schema, reading, int96);
     let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(adapted)));
-    refuse.decode("Parquet schema", || ArrowReaderMetadata::try_new(Arc::clone(facts), options))
+    context.decode("Parquet schema", || ArrowReaderMetadata::try_new(Arc::clone(metadata), options))
 }
 
-/// Footer facts with the annotations removed that Arrow cannot read: intervals, which it would cut to days and
-/// milliseconds, and whatever lies under a dropped name, so that a type that nothing reads can be dropped.
+/// The footer without the annotations that Arrow cannot read: intervals, which Arrow would truncate to days and
+/// milliseconds, and everything below a dropped name, so that an unsupported type can be dropped.
 fn bare_metadata(
-    facts: ParquetMetaData,
+    metadata: ParquetMetaData,
     footer: &[u8],
     original: &Arc<SchemaDescriptor>,
     drop: &HashSet<String>,
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<ParquetMetaData, Failure> {
-    let intervals = original.columns().iter().any(|leaf| columns::is_interval(leaf));
+    let intervals = original.columns().iter().any(|leaf| flatten::is_interval(leaf));
     if !intervals && drop.is_empty() {
-        check_roots(original, refuse)?;
-        return Ok(facts);
+        check_roots(original, context)?;
+        return Ok(metadata);
     }
-    let bare = refuse.decode("Parquet schema", || without_annotations(original.root_schema(), drop))?;
+    let bare = context.decode("Parquet schema", || without_annotations(original.root_schema(), drop))?;
     let bare = Arc::new(SchemaDescriptor::new(bare));
-    check_roots(&bare, refuse)?;
-    refuse.decode("Parquet schema", || {
+    check_roots(&bare, context)?;
+    context.decode("Parquet schema", || {
         let mut options = ParquetMetaDataOptions::new();
         options.set_schema(bare);
         decode(footer, Some(&options))
     })
 }
 
-/// Groups without fields carry nothing; whether that is meant is not for the converter to say.
-fn check_empty_groups(empty: &[String], drop: &HashSet<String>, refuse: &Refusal) -> Result<(), Failure> {
+/// Refuses groups without fields, which the operator has to drop explicitly.
+fn check_empty_groups(
+    empty: &[String],
+    drop: &HashSet<String>,
+    context: &ErrorContext,
+) -> Result<(), Failure> {
     let is_dropped = |name: &str| with_groups_above(name).any(|name| drop.contains(name));
     let Some(name) = empty.iter().find(|name| !is_dropped(name)) else { return Ok(()) };
     let remedy = format!("leave it out with --drop {name}");
-    Err(refuse.because(
+    Err(context.refusal(
         &format!("column `{name}`"),
         "a group with fields".into(),
         "one without".into(),
@@ -192,22 +202,22 @@ fn check_empty_groups(empty: &[String], drop: &HashSet<String>, refuse: &Refusal
     ))
 }
 
-/// Finds the column whose type the Arrow reader refuses, since its own message may not name it.
-fn check_roots(schema: &SchemaDescriptor, refuse: &Refusal) -> Result<(), Failure> {
-    if let Ok(Ok(_)) = guarded(|| parquet_to_arrow_schema(schema, None)) {
+/// Finds the column whose type the Arrow reader refuses, because the reader's message may not name it.
+fn check_roots(schema: &SchemaDescriptor, context: &ErrorContext) -> Result<(), Failure> {
+    if let Ok(Ok(_)) = catch_panic(|| parquet_to_arrow_schema(schema, None)) {
         return Ok(());
     }
     let message = schema.root_schema();
     for root in message.get_fields() {
         let read = || parquet_to_arrow_schema(&schema_of(message, Arc::clone(root))?, None);
-        let fault = match guarded(read) {
+        let reason = match catch_panic(read) {
             Ok(Ok(_)) => continue,
             Ok(Err(error)) => error.to_string(),
             Err(panic) => panic,
         };
         let section = format!("column `{}`", root.name());
         let remedy = format!("leave the column out with --drop {}", root.name());
-        return Err(refuse.because(&section, "a type that can be carried".into(), fault, &remedy));
+        return Err(context.refusal(&section, "a type that can be carried".into(), reason, &remedy));
     }
     Ok(())
 }
@@ -215,20 +225,20 @@ fn check_roots(schema: &SchemaDescriptor, refuse: &Refusal) -> Result<(), Failur
 fn check_columns(
     flattened: Flattened,
     drop: &[String],
-    refuse: &Refusal,
+    context: &ErrorContext,
 ) -> Result<Vec<OutputColumn>, Failure> {
     let Flattened { columns, dropped, impossible } = flattened;
     if let Some(unknown) = drop.iter().find(|name| !dropped.contains(*name)) {
         let names: Vec<_> = columns.iter().take(20).map(|column| column.spec.name.as_str()).collect();
         return Err(Failure::Usage(format!(
             "--drop {unknown}: {} has no such column; it has {}",
-            refuse.file,
+            context.file,
             names.join(", ")
         )));
     }
     if let Some((name, source_type)) = impossible.into_iter().next() {
         let remedy = format!("leave the column out with --drop {name}");
-        return Err(refuse.because(
+        return Err(context.refusal(
             &format!("column `{name}`"),
             "a type that can be carried".into(),
             source_type,
@@ -237,7 +247,7 @@ fn check_columns(
     }
     if columns.is_empty() || columns.len() > COLUMNS_MAX {
         let expected = format!("1 to {COLUMNS_MAX} columns");
-        return Err(refuse.because(
+        return Err(context.refusal(
             "Parquet schema",
             expected,
             format!("{}", columns.len()),
@@ -245,10 +255,15 @@ fn check_columns(
         ));
     }
     if let Some(long) = columns.iter().find(|column| column.spec.name.len() > NAME_BYTES_MAX) {
-        let (name, length) = (columns::cut(long.spec.name.clone(), 64), long.spec.name.len());
+        let (name, length) = (flatten::cut(long.spec.name.clone(), 64), long.spec.name.len());
         let expected = format!("a name of at most {NAME_BYTES_MAX} bytes");
         let remedy = "rename it in the source, or leave it out with --drop and its whole name";
-        return Err(refuse.because(&format!("column `{name}`"), expected, format!("{length} bytes"), remedy));
+        return Err(context.refusal(
+            &format!("column `{name}`"),
+            expected,
+            format!("{length} bytes"),
+            remedy,
+        ));
     }
     let mut seen = HashMap::with_capacity(columns.len());
     for column in &columns {
@@ -256,40 +271,40 @@ fn check_columns(
             let (section, name) = (format!("column `{}`", column.spec.name), &column.spec.name);
             let found = format!("two, of types {first} and {}", column.spec.source_type);
             let remedy = format!("rename one in the source, or leave both out with --drop {name}");
-            return Err(refuse.because(&section, "one column of this name".into(), found, &remedy));
+            return Err(context.refusal(&section, "one column of this name".into(), found, &remedy));
         }
     }
     Ok(columns)
 }
 
-/// Whether INT96 values are among the leaves.
+/// Whether the leaf has INT96 values.
 pub(super) fn is_int96(schema: &SchemaDescriptor, leaf: usize) -> bool {
     schema.column(leaf).physical_type() == PhysicalType::INT96
 }
 
 pub(super) const DAMAGED: &str = "the file is damaged: get it again from its source";
 
-/// Makes refusals that name the file.
+/// Adds the name of the file to errors.
 #[derive(Clone, Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorContext {
     pub(super) file: String,
     source: Source,
 }
 
-impl Refusal {
-    pub(super) fn of(source: &Source) -> Refusal {
-        Refusal { file: source.path().display().to_string(), source: source.clone() }
+impl ErrorContext {
+    pub(super) fn of(source: &Source) -> ErrorContext {
+        ErrorContext { file: source.path().display().to_string(), source: source.clone() }
     }
 
-    /// An error once an end is requested.
-    pub(super) fn go_on(&self) -> Result<(), Failure> {
+    /// Fails after an interruption.
+    pub(super) fn check_interrupted(&self) -> Result<(), Failure> {
         if self.source.is_cancelled() {
             return Err(Failure::Cancelled { file: self.file.clone() });
         }
         Ok(())
     }
 
-    pub(super) fn because(&self, section: &str, expected: String, found: String, remedy: &str) -> Failure {
+    pub(super) fn refusal(&self, section: &str, expected: String, found: String, remedy: &str) -> Failure {
         Failure::Refused {
             file: self.file.clone(),
             section: section.to_owned(),
@@ -299,19 +314,19 @@ impl Refusal {
         }
     }
 
-    /// Runs a decoder of the Parquet library; what it says, or panics with, becomes a refusal.
+    /// Runs a decoder of the Parquet library. Its error or panic becomes a `Failure`.
     pub(super) fn decode<T>(
         &self,
         section: &str,
         work: impl FnOnce() -> Result<T, ParquetError>,
     ) -> Result<T, Failure> {
-        let fault = match guarded(work) {
+        let reason = match catch_panic(work) {
             Ok(Ok(value)) => return Ok(value),
-            // What a decoder says of reads that a signal ended is of no interest.
+            // After an interruption, errors of the decoder do not matter.
             _ if self.source.is_cancelled() => return Err(Failure::Cancelled { file: self.file.clone() }),
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!("bytes that the decoder gave up on ({panic})"),
         };
-        Err(self.because(section, "valid Parquet".into(), fault, DAMAGED))
+        Err(self.refusal(section, "valid Parquet".into(), reason, DAMAGED))
     }
 }

@@ -1,6 +1,6 @@
-//! Reads one column of a Parquet file, batch by batch over all row groups, and nothing else of the file. A batch is
-//! bounded by what its rows take in memory: the pages are weighed, and where a batch would be too much, reading begins
-//! anew at its first row with shorter batches. Knows no column builder.
+//! Reads one column of a Parquet file in record batches, over all row groups. A batch is bounded by the decoded size of
+//! its rows: pages are measured first, and when a batch would be too large, the read restarts at its first row with
+//! fewer rows a batch. Knows no column builder.
 
 use std::sync::Arc;
 
@@ -13,21 +13,24 @@ use parquet::column::page::PageReader;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::schema::types::ColumnDescriptor;
 
-use super::branch::Branch;
-use super::columns::OutputColumn;
-use super::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE, TEXT_BATCH_BYTES};
-use super::meter::{LeafCost, Meter};
-use super::pages::CheckedGroup;
-use super::plan::{DAMAGED, Plan, Refusal};
+use crate::convert::limits::{BATCH_BYTES_MAX, BATCH_ROWS, BATCH_SHARE};
+use crate::convert::pages::CheckedGroup;
+use crate::convert::pages::batch_budget::{BatchBudget, LeafCost};
+use crate::convert::plan::{DAMAGED, ErrorContext, Plan};
+use crate::convert::schema::flatten::OutputColumn;
+use crate::convert::schema::projection::Projection;
 use crate::failure::Failure;
+
+/// Bytes of a batch of texts, where the memory limit allows them. The footer may understate the sizes of texts.
+const TEXT_BATCH_BYTES: u64 = 48 * 1024 * 1024;
 
 /// Rows of one column.
 pub struct Batch {
-    /// The values, out of the structs above them.
+    /// The values, without the structs above them.
     pub array: ArrayRef,
     /// Nulls of the values and of every struct above them.
     pub nulls: Option<NullBuffer>,
-    /// Row of the file at which the batch begins.
+    /// The first row of the batch, counted in the file.
     pub first_row: u64,
 }
 
@@ -41,17 +44,18 @@ pub fn read_column(
     batch_bytes: u64,
     mut visit: impl FnMut(&Batch) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let refuse = Refusal::of(&plan.source);
+    let context = ErrorContext::of(&plan.source);
     let mut first_row = 0;
     for (index, group) in plan.metadata().row_groups().iter().enumerate() {
         let section = format!("column `{}`, row group {index}", column.spec.name);
         let expected = group.num_rows().unsigned_abs();
-        let reading = GroupReading { plan, column, group, first_row, batch_bytes, section, refuse: &refuse };
+        let reading =
+            GroupReading { plan, column, group, first_row, batch_bytes, section, context: &context };
         let rows = reading.read(&mut visit)?;
         if rows != expected {
             let found =
                 if rows > expected { "more".to_owned() } else { format!("{} fewer", expected - rows) };
-            return Err(refuse.because(&reading.section, format!("{expected} rows"), found, DAMAGED));
+            return Err(context.refusal(&reading.section, format!("{expected} rows"), found, DAMAGED));
         }
         first_row += rows;
     }
@@ -66,19 +70,19 @@ struct GroupReading<'a> {
     first_row: u64,
     batch_bytes: u64,
     section: String,
-    refuse: &'a Refusal,
+    context: &'a ErrorContext,
 }
 
-/// How far reading came with batches of one length.
+/// How far the read got with one batch length.
 enum Progress {
-    /// To the end.
+    /// To the end of the row group.
     Whole,
-    /// Up to a batch that would take too much.
+    /// Up to a batch that would be too large.
     TooMuch,
 }
 
 impl GroupReading<'_> {
-    /// The number of rows read, one more than there should be at most.
+    /// Returns the number of rows read, at most one more than the footer announces.
     fn read(&self, visit: &mut impl FnMut(&Batch) -> Result<(), Failure>) -> Result<u64, Failure> {
         let (mut done, mut rows) = (0, self.first_batch_rows());
         loop {
@@ -96,21 +100,21 @@ impl GroupReading<'_> {
         rows: usize,
         visit: &mut impl FnMut(&Batch) -> Result<(), Failure>,
     ) -> Result<Progress, Failure> {
-        let meter = Meter::new(&self.costs(), self.batch_bytes, rows as u64, *done);
-        let mut reader = self.refuse.decode(&self.section, || self.open(rows, *done, &meter))?;
+        let budget = BatchBudget::new(&self.costs(), self.batch_bytes, rows as u64, *done);
+        let mut reader = self.context.decode(&self.section, || self.open(rows, *done, &budget))?;
         while *done <= self.group.num_rows().unsigned_abs() {
-            if !meter.begin() {
+            if !budget.begin() {
                 return Ok(Progress::TooMuch);
             }
-            let next = self.refuse.decode(&self.section, || reader.next().transpose().map_err(Into::into));
-            if meter.is_over() {
+            let next = self.context.decode(&self.section, || reader.next().transpose().map_err(Into::into));
+            if budget.is_over() {
                 return Ok(Progress::TooMuch);
             }
             let Some(batch) = next? else { break };
             let found =
                 batch.columns().first().and_then(|array| unwrap_structs(array, self.column.struct_depth()));
             let Some((array, nulls)) = found else {
-                return Err(self.refuse.because(&self.section, "values".into(), "none".into(), DAMAGED));
+                return Err(self.context.refusal(&self.section, "values".into(), "none".into(), DAMAGED));
             };
             let batch = Batch { array, nulls, first_row: self.first_row + *done };
             *done += batch.array.len() as u64;
@@ -125,16 +129,16 @@ impl GroupReading<'_> {
         &self,
         rows: usize,
         done: u64,
-        meter: &Meter,
+        budget: &BatchBudget,
     ) -> parquet::errors::Result<ParquetRecordBatchReader> {
-        let checked = self.checked(meter);
+        let checked = self.checked(budget);
         let reading = self.plan.reading(checked.as_keys);
         let root = reading.metadata().file_metadata().schema_descr().root_schema();
-        let branch = Branch::to(&self.column.path, root, reading.schema().fields())?;
+        let branch = Projection::of_path(&self.column.path, root, reading.schema().fields())?;
         let levels =
             parquet_to_arrow_field_levels(&branch.schema, ProjectionMask::all(), Some(&branch.fields))?;
         let selection = (done > 0).then(|| {
-            // One row more than there should be, so that rows too many are found.
+            // One row more than announced, so that surplus rows are found.
             let rest = (self.group.num_rows().unsigned_abs() - done).saturating_add(1);
             let count = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
             RowSelection::from(vec![RowSelector::skip(count(done)), RowSelector::select(count(rest))])
@@ -142,7 +146,7 @@ impl GroupReading<'_> {
         ParquetRecordBatchReader::try_new_with_row_groups(&levels, &checked, rows, selection)
     }
 
-    fn checked(&self, meter: &Meter) -> CheckedGroup<'_> {
+    fn checked(&self, budget: &BatchBudget) -> CheckedGroup<'_> {
         let as_keys = self.chunks().all(|(_, chunk)| {
             !self.column.nested && is_text(chunk.column_descr()) && is_all_dictionary(chunk)
         });
@@ -152,7 +156,7 @@ impl GroupReading<'_> {
             group: self.group,
             leaves: self.column.leaves(),
             as_keys,
-            meter: meter.clone(),
+            budget: budget.clone(),
         }
     }
 
@@ -164,7 +168,7 @@ impl GroupReading<'_> {
         self.chunks().map(|(_, chunk)| leaf_cost(chunk.column_descr())).collect()
     }
 
-    /// Rows that take half of a batch if all are alike.
+    /// The rows that fill half a batch if all are equal in size.
     fn first_batch_rows(&self) -> usize {
         let about = |chunk: &ColumnChunkMetaData| {
             let levels = chunk.num_values().unsigned_abs();
@@ -177,18 +181,18 @@ impl GroupReading<'_> {
         usize::try_from(fitting).unwrap_or(BATCH_ROWS).clamp(1, BATCH_ROWS)
     }
 
-    /// The refusal of a row that alone takes more than a batch may.
+    /// The error for a row that is larger than a batch may be.
     fn refuse_row(&self, row: u64) -> Result<Failure, Failure> {
-        let meter = Meter::new(&self.costs(), u64::MAX, 1, row);
-        let checked = self.checked(&meter);
+        let budget = BatchBudget::new(&self.costs(), u64::MAX, 1, row);
+        let checked = self.checked(&budget);
         for (number, (leaf, _)) in self.chunks().enumerate() {
-            self.refuse.decode(&self.section, || {
+            self.context.decode(&self.section, || {
                 let mut pages = checked.pages(leaf)?;
-                while !meter.is_complete(number) && pages.get_next_page()?.is_some() {}
+                while !budget.is_complete(number) && pages.get_next_page()?.is_some() {}
                 Ok(())
             })?;
         }
-        let (bytes, name) = (meter.used(), &self.column.spec.name);
+        let (bytes, name) = (budget.used(), &self.column.spec.name);
         let section = format!("column `{name}`, row {}", self.first_row + row);
         let bound = self.batch_bytes;
         let expected = format!("a value of at most {bound} bytes in memory under this --memory-limit");
@@ -199,11 +203,11 @@ impl GroupReading<'_> {
         } else {
             format!("no value may take more than {most}: leave the column out with --drop {name}")
         };
-        Ok(self.refuse.because(&section, expected, bytes.to_string(), &remedy))
+        Ok(self.context.refusal(&section, expected, bytes.to_string(), &remedy))
     }
 }
 
-/// Levels, the value as it is stored, and the value as Arrow has it.
+/// The cost of a level, of the encoded value and of the Arrow value.
 fn leaf_cost(leaf: &ColumnDescriptor) -> LeafCost {
     const LEVEL_BYTES: u64 = 5;
     let width = match leaf.physical_type() {
@@ -213,12 +217,12 @@ fn leaf_cost(leaf: &ColumnDescriptor) -> LeafCost {
         PhysicalType::INT96 => 12,
         PhysicalType::FIXED_LEN_BYTE_ARRAY => u64::try_from(leaf.type_length()).unwrap_or(0),
     };
-    // A decimal has up to 32 bytes, whatever it is stored as.
+    // A decimal takes up to 32 bytes, whatever its physical type is.
     let decimal = if leaf.type_precision() > 0 { 32 } else { 0 };
     LeafCost { level_bytes: LEVEL_BYTES + width * 2 + decimal }
 }
 
-/// Bytes that no batch of the column needs more of, whatever the memory limit.
+/// The largest batch that the column can need, under any memory limit.
 pub fn most_batch_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let groups = plan.metadata().row_groups().iter().map(|group| {
         let chunks = column.leaves().filter_map(|leaf| group.columns().get(leaf));
@@ -227,7 +231,7 @@ pub fn most_batch_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     groups.max().unwrap_or(0).min(BATCH_BYTES_MAX)
 }
 
-/// Texts of a dictionary unfold, so that what the chunk holds is no bound of theirs.
+/// Dictionary texts expand, so the size of the chunk is not an upper bound.
 fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
     let level_bytes = leaf_cost(chunk.column_descr()).level_bytes;
     let levels = chunk.num_values().unsigned_abs();
@@ -241,13 +245,13 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData, nested: bool) -> u64 {
     }
 }
 
-/// Whether values become texts by being printed.
-pub fn is_printed(plan: &Plan, column: &OutputColumn) -> bool {
+/// Whether the values are encoded as text.
+pub fn is_encoded_as_text(plan: &Plan, column: &OutputColumn) -> bool {
     let schema = plan.metadata().file_metadata().schema_descr();
     column.nested || !column.leaves().all(|leaf| is_text(&schema.column(leaf)))
 }
 
-/// Texts that may be read as keys into their dictionary.
+/// Whether a leaf holds texts that may be read as dictionary keys.
 fn is_text(leaf: &ColumnDescriptor) -> bool {
     let logical = leaf.logical_type_ref();
     let by_logical = matches!(logical, Some(LogicalType::String | LogicalType::Json | LogicalType::Enum));
@@ -264,7 +268,7 @@ fn is_all_dictionary(chunk: &ColumnChunkMetaData) -> bool {
     })
 }
 
-/// Takes the only child of each of `depth` structs and gathers the nulls on the way.
+/// Unwraps `depth` structs with one child each, and combines their nulls.
 fn unwrap_structs(array: &ArrayRef, depth: usize) -> Option<(ArrayRef, Option<NullBuffer>)> {
     let mut array = Arc::clone(array);
     let mut nulls = array.nulls().cloned();

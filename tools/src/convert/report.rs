@@ -1,4 +1,4 @@
-//! What a conversion did, for people and for programs. Knows no Parquet.
+//! The report of a conversion, as text and as JSON. Knows no Parquet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use mercato_format::{ColumnReport, TableSummary};
 use serde::Serialize;
 
-use super::Conversion;
-use super::plan::Plan;
+use crate::convert::Conversion;
+use crate::convert::plan::Plan;
 
-/// A part of the work that is timed on its own.
+/// A timed phase of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
     /// Footer, limits, free space.
@@ -26,23 +26,23 @@ pub(super) enum Phase {
     Commit,
 }
 
-/// The clock of a conversion and what each phase took.
+/// Measures the phases of a conversion.
 #[derive(Debug)]
-pub(super) struct Clocks {
+pub(super) struct PhaseTimer {
     begun: Instant,
     nanoseconds: [AtomicU64; 6],
 }
 
-impl Clocks {
-    pub(super) fn start() -> Clocks {
-        Clocks { begun: Instant::now(), nanoseconds: Default::default() }
+impl PhaseTimer {
+    pub(super) fn start() -> PhaseTimer {
+        PhaseTimer { begun: Instant::now(), nanoseconds: Default::default() }
     }
 
     pub(super) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    pub(super) fn note(&self, phase: Phase, took: Duration) {
+    pub(super) fn record(&self, phase: Phase, took: Duration) {
         if let Some(counter) = self.nanoseconds.get(phase as usize) {
             counter.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
         }
@@ -55,7 +55,7 @@ impl Clocks {
     }
 }
 
-/// What a conversion did.
+/// The result of a conversion.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -71,17 +71,17 @@ pub struct Report {
     pub bytes_in: u64,
     /// Bytes of the store file.
     pub bytes_out: u64,
-    /// Where the time went.
+    /// Seconds by phase.
     pub seconds: Seconds,
-    /// Thirty-two hexadecimal digits that depend on the contents alone.
+    /// Content fingerprint, 32 hexadecimal digits.
     pub fingerprint: String,
-    /// What the operator should know of the outcome, a sentence each.
+    /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
     /// The columns in order.
     pub columns: Vec<ColumnLine>,
 }
 
-/// Seconds by phase; reading and building run side by side, so that their sums may exceed the total.
+/// Seconds by phase. Reading and building run in parallel, so their sum may exceed the total.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Seconds {
@@ -101,7 +101,7 @@ pub struct Seconds {
     pub commit: f64,
 }
 
-/// What became of a column.
+/// The result for one column.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ColumnLine {
@@ -111,11 +111,11 @@ pub struct ColumnLine {
     pub r#type: &'static str,
     /// Type in the Parquet file.
     pub source_type: String,
-    /// Encoding chosen.
+    /// Chosen encoding.
     pub encoding: &'static str,
-    /// Why.
+    /// Reason for the choice.
     pub reason: String,
-    /// How the column is sorted.
+    /// Kind of sort index.
     pub sort_index: &'static str,
     /// Distinct values, where known.
     pub distinct: Option<u64>,
@@ -135,9 +135,9 @@ impl Report {
         conversion: &Conversion,
         summary: &TableSummary,
         columns: Vec<ColumnReport>,
-        clocks: &Clocks,
+        timer: &PhaseTimer,
     ) -> Report {
-        let total = clocks.elapsed().as_secs_f64();
+        let total = timer.elapsed().as_secs_f64();
         let lines = plan.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
             name: report.name,
             r#type: column.spec.kind.logical().name(),
@@ -160,12 +160,12 @@ impl Report {
             bytes_out: summary.file_bytes,
             seconds: Seconds {
                 total,
-                plan: clocks.seconds(Phase::Plan),
-                read: clocks.seconds(Phase::Read),
-                build: clocks.seconds(Phase::Build),
-                append: clocks.seconds(Phase::Append),
-                derive: clocks.seconds(Phase::Derive),
-                commit: clocks.seconds(Phase::Commit),
+                plan: timer.seconds(Phase::Plan),
+                read: timer.seconds(Phase::Read),
+                build: timer.seconds(Phase::Build),
+                append: timer.seconds(Phase::Append),
+                derive: timer.seconds(Phase::Derive),
+                commit: timer.seconds(Phase::Commit),
             },
             fingerprint: summary.fingerprint.to_string(),
             warnings: plan.warnings.clone(),

@@ -1,18 +1,18 @@
-//! Builds columns on several threads inside one memory limit, the largest first, and hands the finished ones on
-//! in the order of the file. Knows no Parquet and no byte of a store file.
+//! Schedules the builds of columns on several threads inside one memory limit, the largest first. A reorder buffer
+//! delivers finished columns in file order. Knows no Parquet and no store file.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// A column that waits: its number and the memory that it would like.
+/// A column to build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
     /// Number of the column.
     pub column: usize,
-    /// Bytes that let it be built without spilling.
+    /// Memory that avoids spilling, bytes.
     pub wanted_bytes: u64,
-    /// Bytes that reading it takes beside those.
+    /// Additional memory of its reader, bytes.
     pub reading_bytes: u64,
 }
 
@@ -22,31 +22,31 @@ impl Job {
     }
 }
 
-/// The bounds of a run.
+/// The bounds of the schedule.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Threads that build.
+    /// Number of threads.
     pub threads: usize,
     /// Memory for all columns that are being read and built, bytes.
     pub building_bytes: u64,
-    /// Memory for finished columns that wait for their turn, bytes.
+    /// Memory for finished columns in the reorder buffer, bytes.
     pub waiting_bytes: u64,
     /// Smallest budget of a column, bytes.
     pub budget_bytes_min: u64,
 }
 
-/// Something built that may have to wait.
-pub trait Waiting: Send {
-    /// Bytes it holds in memory.
+/// A value whose memory is counted while it waits.
+pub trait MemoryUse: Send {
+    /// Its memory, bytes.
     fn memory_bytes(&self) -> u64;
 }
 
-/// Runs `build` (column, budget) for every job and `append` for every outcome in the order of columns 0, 1, 2…
-/// `spill` makes an outcome let go of its memory.
+/// Runs `build` (column, budget) for every job and `append` for every result, in the order of columns 0, 1, 2… `spill`
+/// moves a result from memory to disk.
 ///
 /// # Errors
-/// The first failure; nothing more is begun after it.
-pub fn run<T: Waiting, E: Send>(
+/// The first failure. No further job starts after it.
+pub fn run<T: MemoryUse, E: Send>(
     jobs: Vec<Job>,
     bounds: Bounds,
     build: impl Fn(usize, u64) -> Result<T, E> + Sync,
@@ -54,14 +54,14 @@ pub fn run<T: Waiting, E: Send>(
     append: impl FnMut(T) -> Result<(), E> + Send,
 ) -> Result<(), E> {
     let queue = Queue::new(jobs, bounds);
-    let line = Mutex::new(Line { append, next: 0, held: HashMap::new(), held_bytes: 0 });
+    let finished = Mutex::new(ReorderBuffer { append, next: 0, held: HashMap::new(), held_bytes: 0 });
     std::thread::scope(|scope| {
         for _ in 0..bounds.threads.max(1) {
             scope.spawn(|| {
-                while let Some((column, budget, taken)) = queue.take() {
+                while let Some((column, budget, reserved)) = queue.acquire() {
                     let outcome = build(column, budget)
-                        .and_then(|built| lock(&line).arrive(column, built, bounds.waiting_bytes, &spill));
-                    queue.give_back(taken, outcome.err());
+                        .and_then(|built| lock(&finished).push(column, built, bounds.waiting_bytes, &spill));
+                    queue.release(reserved, outcome.err());
                 }
             });
         }
@@ -72,7 +72,7 @@ pub fn run<T: Waiting, E: Send>(
     }
 }
 
-/// The jobs and the memory that is free, like a semaphore of bytes.
+/// The waiting jobs, and a semaphore of free bytes.
 struct Queue<E> {
     state: Mutex<QueueState<E>>,
     changed: Condvar,
@@ -80,7 +80,7 @@ struct Queue<E> {
 }
 
 struct QueueState<E> {
-    /// Largest last; of equal ones the first column. Any of thousands leaves in a few steps.
+    /// Sorted by size, the largest last; of equal sizes, the first column is last. Removal takes logarithmic time.
     waiting: BTreeMap<(u64, Reverse<usize>), Job>,
     free_bytes: u64,
     running: usize,
@@ -89,7 +89,7 @@ struct QueueState<E> {
 
 impl<E> Queue<E> {
     fn new(jobs: Vec<Job>, bounds: Bounds) -> Queue<E> {
-        // A quarter is kept from the largest column, so that smaller ones can be built beside it.
+        // The largest column gets at most three quarters, so that smaller ones can be built beside it.
         let share = if bounds.threads > 1 { bounds.building_bytes / 4 * 3 } else { bounds.building_bytes };
         let share = share.max(bounds.budget_bytes_min);
         let jobs = jobs.into_iter().map(|job| {
@@ -101,9 +101,9 @@ impl<E> Queue<E> {
         Queue { state: Mutex::new(state), changed: Condvar::new(), budget_bytes_min: bounds.budget_bytes_min }
     }
 
-    /// The largest job that fits the free memory, with the memory for building it and for all of it; waits while none
-    /// does. Nothing at the end or after a failure.
-    fn take(&self) -> Option<(usize, u64, u64)> {
+    /// Returns the largest job that fits the free memory, its build budget and its reserved bytes. Blocks while no job
+    /// fits. `None` at the end or after a failure.
+    fn acquire(&self) -> Option<(usize, u64, u64)> {
         let mut state = lock(&self.state);
         loop {
             if state.failure.is_some() || state.waiting.is_empty() {
@@ -116,18 +116,18 @@ impl<E> Queue<E> {
             if let Some(job) = next.and_then(|key| state.waiting.remove(&key)) {
                 let budget = job.wanted_bytes.min(free.saturating_sub(job.reading_bytes));
                 let budget = budget.max(self.budget_bytes_min);
-                let taken = free.min(budget.saturating_add(job.reading_bytes));
-                state.free_bytes = free - taken;
+                let reserved = free.min(budget.saturating_add(job.reading_bytes));
+                state.free_bytes = free - reserved;
                 state.running += 1;
-                return Some((job.column, budget, taken));
+                return Some((job.column, budget, reserved));
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn give_back(&self, taken: u64, failure: Option<E>) {
+    fn release(&self, reserved: u64, failure: Option<E>) {
         let mut state = lock(&self.state);
-        state.free_bytes = state.free_bytes.saturating_add(taken);
+        state.free_bytes = state.free_bytes.saturating_add(reserved);
         state.running -= 1;
         state.failure = state.failure.take().or(failure);
         self.changed.notify_all();
@@ -138,16 +138,16 @@ impl<E> Queue<E> {
     }
 }
 
-/// Finished columns, put in line.
-struct Line<T, A> {
+/// Reorders finished columns into file order.
+struct ReorderBuffer<T, A> {
     append: A,
     next: usize,
     held: HashMap<usize, T>,
     held_bytes: u64,
 }
 
-impl<T: Waiting, E, A: FnMut(T) -> Result<(), E>> Line<T, A> {
-    fn arrive(
+impl<T: MemoryUse, E, A: FnMut(T) -> Result<(), E>> ReorderBuffer<T, A> {
+    fn push(
         &mut self,
         column: usize,
         mut built: T,
@@ -174,7 +174,7 @@ impl<T: Waiting, E, A: FnMut(T) -> Result<(), E>> Line<T, A> {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere is passed on by the scope; until then the state is as good as it was.
+    // The scope propagates a panic of another thread; the state stays valid until then.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -186,7 +186,7 @@ mod tests {
 
     struct Built(usize, u64);
 
-    impl Waiting for Built {
+    impl MemoryUse for Built {
         fn memory_bytes(&self) -> u64 {
             self.1
         }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_arrive_in_order_and_inside_the_memory() {
+    fn delivers_columns_in_order_within_memory_limit() {
         let bounds = Bounds { threads: 3, building_bytes: 100, waiting_bytes: 30, budget_bytes_min: 10 };
         let (used, most) = (AtomicU64::new(0), AtomicU64::new(0));
         let mut order = Vec::new();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_ends_the_run() {
+    fn stops_after_first_failure() {
         let bounds = Bounds { threads: 1, building_bytes: 10, waiting_bytes: 10, budget_bytes_min: 1 };
         let built = AtomicU64::new(0);
         let outcome = run(

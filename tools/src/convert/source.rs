@@ -1,5 +1,5 @@
-//! A Parquet file as bytes: positioned reads that many threads share, each inside the file, none after a signal has
-//! ended the conversion. Knows no column.
+//! A Parquet file as a `ChunkReader`: positioned reads from many threads, bounded by the file and stopped by an
+//! interruption. Knows no column.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::chunk::{Chunk, HeaderReader};
+use crate::convert::pages::column_chunk::{ColumnChunk, HeaderReader};
 use crate::failure::Failure;
 use crate::interruption::Interruption;
 
-/// A Parquet file that any number of readers share without sharing a position.
+/// A Parquet file for any number of readers, each with its own position.
 #[derive(Clone, Debug)]
 pub struct Source {
     file: Arc<File>,
@@ -25,62 +25,62 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a regular file, which is read until an end is requested.
+    /// Opens a regular file.
     ///
     /// # Errors
-    /// The operating system's, and a refusal of anything that is no regular file.
+    /// When the path is not a regular file, or the operating system fails.
     pub fn open(path: &Path, interruption: &Interruption) -> Result<Source, Failure> {
         let file = File::open(path).map_err(Failure::io(path, "open"))?;
-        let facts = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
-        if !facts.is_file() {
+        let attributes = file.metadata().map_err(Failure::io(path, "read the attributes of"))?;
+        if !attributes.is_file() {
             return Err(Failure::Refused {
                 file: path.display().to_string(),
                 section: "file".into(),
                 expected: "a regular file".into(),
-                found: if facts.is_dir() { "a directory".into() } else { "a device or pipe".into() },
+                found: if attributes.is_dir() { "a directory".into() } else { "a device or pipe".into() },
                 remedy: "name one Parquet file; copy a pipe to a file first".into(),
             });
         }
         Ok(Source {
             file: Arc::new(file),
-            length: facts.len(),
+            length: attributes.len(),
             path: Arc::new(path.to_path_buf()),
             interruption: interruption.clone(),
         })
     }
 
-    /// Bytes of the file.
+    /// Size of the file, bytes.
     #[must_use]
     pub fn byte_length(&self) -> u64 {
         self.length
     }
 
-    /// Where the file is.
+    /// The path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the conversion is to end before it is done.
+    /// Whether an interruption was requested.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()
     }
 
-    /// Whether `path` leads to this very file.
+    /// Whether `path` names the same file.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
-        let identity = |facts: std::fs::Metadata| (facts.dev(), facts.ino());
+        let identity = |attributes: std::fs::Metadata| (attributes.dev(), attributes.ino());
         match (self.file.metadata(), std::fs::metadata(path)) {
             (Ok(own), Ok(other)) => identity(own) == identity(other),
             _ => false,
         }
     }
 
-    /// The bytes at `start`, all of them or an error.
+    /// Reads `length` bytes at `start`, or fails.
     ///
     /// # Errors
-    /// When they reach past the end of the file, before anything is allocated, or cannot be read, and after a signal.
+    /// When the range exceeds the file (checked before any allocation), when the read fails, and after an interruption.
     pub fn read_exactly(&self, start: u64, length: usize) -> io::Result<Vec<u8>> {
         if self.is_cancelled() {
             return Err(io::Error::other("ended by a signal"));
@@ -108,7 +108,7 @@ impl ChunkReader for Source {
     type T = HeaderReader;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        Chunk::new(self, 0..self.length).get_read(start)
+        ColumnChunk::new(self, 0..self.length).get_read(start)
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {

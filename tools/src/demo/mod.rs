@@ -1,8 +1,7 @@
-//! Data to try everything with: generated, converted, published, related to each other and served. What an earlier run
-//! left in the data directory is used again.
+//! The demo: generates, converts, publishes, relates and serves datasets. Data of an earlier run is reused.
 
-mod customer;
-mod folders;
+mod account;
+mod dataset_folders;
 pub mod open;
 mod relations;
 pub mod tables;
@@ -19,11 +18,11 @@ use mercato::ledger::{Ledger, LedgerOptions};
 use mercato::serving;
 use semver::Version;
 
-use crate::commands::publish::{Wish, publish};
+use crate::commands::publish::{PublishRequest, publish};
 use crate::convert::Conversion;
 use crate::failure::Failure;
 use crate::progress;
-pub use customer::Customer;
+pub use account::DemoAccount;
 use open::OpenTable;
 use tables::Table;
 
@@ -31,13 +30,13 @@ use tables::Table;
 const VERSION: Version = Version::new(1, 0, 0);
 const SCALE_FILE: &str = "scale";
 
-/// A dataset that the demo made or found.
+/// A dataset of the demo.
 #[derive(Debug, Clone, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Offered {
+pub struct DemoDataset {
     /// Name of the dataset.
     pub slug: String,
-    /// Whether this run made it; an earlier one did otherwise.
+    /// Whether this run created it, not an earlier one.
     pub new: bool,
     /// Rows.
     pub rows: u32,
@@ -45,11 +44,11 @@ pub struct Offered {
     pub bytes: u64,
 }
 
-/// Makes and publishes all tables, enters their relations, and opens an account with credits and a key.
+/// Generates and publishes all tables, adds their relations, and creates an account with credits and a key.
 ///
 /// # Errors
 /// When a file cannot be written, or the directory holds a demo of another scale.
-pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<Offered>, Customer), Failure> {
+pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<DemoDataset>, DemoAccount), Failure> {
     let work = data.join("demo");
     fs::create_dir_all(&work).map_err(Failure::io(&work, "create"))?;
     check_scale(&work, scale)?;
@@ -64,12 +63,12 @@ pub fn prepare(data: &Path, scale: f64) -> Result<(Vec<Offered>, Customer), Fail
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let customer = keep_books(&directory)?;
+    let customer = set_up_books(&directory)?;
     Ok((offered, customer))
 }
 
-/// The relations and the account of the demo.
-fn keep_books(data: &DataDirectory) -> Result<Customer, Failure> {
+/// Adds the relations and the account of the demo.
+fn set_up_books(data: &DataDirectory) -> Result<DemoAccount, Failure> {
     let (now, folder) = (SystemClock.now(), data.ledger());
     let failed = |action: &'static str| {
         let directory = folder.display().to_string();
@@ -78,17 +77,17 @@ fn keep_books(data: &DataDirectory) -> Result<Customer, Failure> {
     let ledger = Ledger::open(&folder, LedgerOptions::default(), now)
         .map_err(|error| failed("open them")(error.to_string()))?;
     relations::enter(&ledger, now).map_err(failed("enter relations in them"))?;
-    let customer = customer::find_or_create(data, &ledger, now)?;
+    let customer = account::find_or_create(data, &ledger, now)?;
     ledger.shutdown();
     Ok(customer)
 }
 
-/// Where a dataset of the demo comes from.
+/// The source of a demo dataset.
 #[derive(Clone, Copy)]
 enum Source {
-    /// A table of the benchmark at a scale.
+    /// A TPC-H table at a scale factor.
     Benchmark(Table, f64),
-    /// A made-up table.
+    /// A generated table.
     Open(OpenTable),
 }
 
@@ -109,7 +108,7 @@ impl Source {
                     tables::write(table, scale, parquet, &bar)?;
                     bar.finish_and_clear();
                 }
-                folders::write(table, scale, folder)
+                dataset_folders::write(table, scale, folder)
             }
             Source::Open(table) => {
                 let batch = table
@@ -117,13 +116,13 @@ impl Source {
                     .map_err(|error| Failure::io(parquet, "write")(std::io::Error::other(error)))?;
                 let rows = batch.num_rows();
                 tables::write_batch(batch, parquet, &indicatif::ProgressBar::hidden())?;
-                folders::write_open(&table, rows, folder)
+                dataset_folders::write_open(&table, rows, folder)
             }
         }
     }
 }
 
-/// One data directory has tables of one scale, since a published version never changes.
+/// Checks the scale: a data directory has tables of one scale, because a published version never changes.
 fn check_scale(work: &Path, scale: f64) -> Result<(), Failure> {
     let path = work.join(SCALE_FILE);
     match fs::read_to_string(&path) {
@@ -139,25 +138,31 @@ fn check_scale(work: &Path, scale: f64) -> Result<(), Failure> {
     }
 }
 
-fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<Offered, Failure> {
+fn offer(source: Source, data: &DataDirectory, work: &Path) -> Result<DemoDataset, Failure> {
     let name = source.slug();
     let slug = Slug::parse(&name).map_err(|error| Failure::Usage(error.to_string()))?;
     let store = data.dataset(&slug).store(&VERSION);
     if store.exists() {
         let found = mercato_format::Table::open(&store).map_err(Failure::store(&store))?;
-        return Ok(Offered { slug: name, new: false, rows: found.row_count(), bytes: found.file_bytes() });
+        return Ok(DemoDataset {
+            slug: name,
+            new: false,
+            rows: found.row_count(),
+            bytes: found.file_bytes(),
+        });
     }
     let short = name.strip_prefix("tpch-").unwrap_or(&name);
     let (parquet, folder) = (work.join(format!("{short}.parquet")), work.join(short));
     source.make(&parquet, &folder)?;
-    let publication = publish(&Wish::new(data, &folder, &VERSION), Conversion::new(&parquet, Path::new("")))?;
-    Ok(Offered { slug: name, new: true, rows: publication.rows, bytes: publication.bytes })
+    let publication =
+        publish(&PublishRequest::new(data, &folder, &VERSION), Conversion::new(&parquet, Path::new("")))?;
+    Ok(DemoDataset { slug: name, new: true, rows: publication.rows, bytes: publication.bytes })
 }
 
 /// Starts the server on the prepared directory, inside this process.
 ///
 /// # Errors
-/// When an address cannot be had or the directory cannot be read.
+/// When an address is not available, or the directory cannot be read.
 pub fn start(data: PathBuf, listen: SocketAddr, admin: &str) -> Result<serving::Running, Failure> {
     let flags = TypedFlags {
         data: Some(data),

@@ -1,4 +1,4 @@
-//! Which datasets of the demo belong together, entered as an operator would enter them. Knows no table.
+//! The relations between demo datasets, added as an operator would add them. Knows no table.
 
 use mercato::clock::Moment;
 use mercato::ledger::{Ledger, Relation, RelationKey};
@@ -48,10 +48,10 @@ const RELATIONS: [Line; 30] = [
     ("library-loans", "school-enrolment", "same-readers", "Pupils borrow books", 0.3),
 ];
 
-/// Enters what is not there yet as it should be.
+/// Adds the relations that are missing or different.
 ///
 /// # Errors
-/// What the books say.
+/// When the books refuse a relation.
 pub(super) fn enter(ledger: &Ledger, now: Moment) -> Result<(), String> {
     let present = ledger.relations();
     for (from, to, relation_type, description, weight) in RELATIONS {
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_relation_joins_two_datasets_of_the_demo_and_none_stands_alone() {
+    fn relations_connect_all_demo_datasets() {
         let tpch = Table::ALL.iter().map(|table| format!("tpch-{}", table.name()));
         let slugs: Vec<String> =
             tpch.chain(OpenTable::ALL.iter().map(|table| table.slug.to_owned())).collect();

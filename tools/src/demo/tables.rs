@@ -29,12 +29,12 @@ use crate::failure::Failure;
 
 /// Rows of a row group.
 const ROW_GROUP_ROWS: usize = 1_000_000;
-/// Batches that may wait for the Parquet writer.
+/// Most batches that wait for the Parquet writer.
 const BATCHES_WAITING_MAX: usize = 16;
 /// Order lines of an order, on average.
 const LINES_OF_AN_ORDER: u64 = 4;
 
-/// A table of the benchmark.
+/// A TPC-H table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// Lines of orders.
@@ -42,7 +42,7 @@ pub enum Table {
     /// Orders.
     Orders,
     /// Customers.
-    Customer,
+    DemoAccount,
     /// Parts.
     Part,
     /// Parts by supplier.
@@ -60,7 +60,7 @@ impl Table {
     pub const ALL: [Table; 8] = [
         Table::LineItem,
         Table::Orders,
-        Table::Customer,
+        Table::DemoAccount,
         Table::Part,
         Table::PartSupp,
         Table::Supplier,
@@ -68,13 +68,13 @@ impl Table {
         Table::Region,
     ];
 
-    /// The name in the benchmark.
+    /// The name in TPC-H.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Table::LineItem => "lineitem",
             Table::Orders => "orders",
-            Table::Customer => "customer",
+            Table::DemoAccount => "customer",
             Table::Part => "part",
             Table::PartSupp => "partsupp",
             Table::Supplier => "supplier",
@@ -83,14 +83,14 @@ impl Table {
         }
     }
 
-    /// Rows at a scale factor; of order lines about.
+    /// Rows at a scale factor; approximate for order lines.
     #[must_use]
     pub fn rows(self, scale: f64) -> u64 {
         let count = |rows: i64| rows.unsigned_abs();
         match self {
             Table::LineItem => count(OrderGenerator::calculate_row_count(scale, 1, 1)) * LINES_OF_AN_ORDER,
             Table::Orders => count(OrderGenerator::calculate_row_count(scale, 1, 1)),
-            Table::Customer => count(CustomerGenerator::calculate_row_count(scale, 1, 1)),
+            Table::DemoAccount => count(CustomerGenerator::calculate_row_count(scale, 1, 1)),
             Table::Part => count(PartGenerator::calculate_row_count(scale, 1, 1)),
             Table::PartSupp => count(PartSuppGenerator::calculate_row_count(scale, 1, 1)),
             Table::Supplier => count(SupplierGenerator::calculate_row_count(scale, 1, 1)),
@@ -105,7 +105,7 @@ impl Table {
         match self {
             Table::LineItem => LineItemArrow::schema_ref(),
             Table::Orders => OrderArrow::schema_ref(),
-            Table::Customer => CustomerArrow::schema_ref(),
+            Table::DemoAccount => CustomerArrow::schema_ref(),
             Table::Part => PartArrow::schema_ref(),
             Table::PartSupp => PartSuppArrow::schema_ref(),
             Table::Supplier => SupplierArrow::schema_ref(),
@@ -118,7 +118,7 @@ impl Table {
         match self {
             Table::LineItem => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, 1, 1))),
             Table::Orders => Box::new(OrderArrow::new(OrderGenerator::new(scale, 1, 1))),
-            Table::Customer => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
+            Table::DemoAccount => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
             Table::Part => Box::new(PartArrow::new(PartGenerator::new(scale, 1, 1))),
             Table::PartSupp => Box::new(PartSuppArrow::new(PartSuppGenerator::new(scale, 1, 1))),
             Table::Supplier => Box::new(SupplierArrow::new(SupplierGenerator::new(scale, 1, 1))),
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-/// Writes a table as Parquet with ZSTD, beside its place first, so that what stands at `path` is always whole.
+/// Writes a table as Parquet with ZSTD. A rename puts the complete file at `path`.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -138,14 +138,14 @@ pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result
     let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
     write_whole(path, |file| {
         std::thread::scope(|scope| {
-            // The generator runs ahead of the writer; it stops when the writer has gone.
+            // The generator runs ahead of the writer, and stops when the writer ends.
             scope.spawn(move || batches.try_for_each(|batch| sender.send(batch)));
             write_batches(file, &schema, receiver.into_iter(), bar)
         })
     })
 }
 
-/// Writes one batch in the same way.
+/// Writes one batch as Parquet.
 ///
 /// # Errors
 /// When the file cannot be written.

@@ -1,24 +1,12 @@
-//! Sends load to a server and measures what comes back: closed loop (each answer at once followed by the next
-//! request) or open loop (requests at a fixed rate, whatever the answers do).
+//! The load generator: sends requests to a server and measures latency and throughput. In a closed loop, each response
+//! is followed by the next request at once. In an open loop, requests have a fixed rate, independent of the responses.
 //!
-//! Knows HTTP and works; knows no dataset, which works only name, and nothing of how the server is made.
+//! Knows HTTP and works. Knows no dataset and no internals of the server.
 
-pub mod answer;
-mod connection;
-pub mod mix;
-pub mod plot;
-mod poller;
-pub mod prepare;
-mod process;
-pub mod random;
-pub mod report;
-pub mod schedule;
-pub mod tally;
-pub mod target;
-pub mod template;
-mod text;
-mod worker;
-pub mod works;
+pub mod client;
+mod random;
+pub mod requests;
+pub mod results;
 
 use std::io;
 use std::path::Path;
@@ -27,16 +15,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use connection::Surroundings;
+use client::connection::ThreadContext;
+use client::poller::Poller;
+use client::schedule::{Plan, Shared, Tickets, nanos};
+use client::target::Target;
+use client::worker::{READ_BYTES, Worker, WorkerResult};
 use mercato::net::raise_descriptor_limit;
-use mix::Mix;
-use poller::Poller;
-use prepare::Prepared;
-use process::{ProcessUse, ProcessWatch};
-use schedule::{Plan, Shared, Tickets, nanos};
-use tally::Tally;
-use target::Target;
-use worker::{Finding, READ_BYTES, Worker};
+use requests::mix::Mix;
+use requests::prepare::PreparedWork;
+use results::process::{ProcessMonitor, ProcessUse};
+use results::tally::Tally;
 
 use crate::failure::Failure;
 use crate::progress;
@@ -45,69 +33,69 @@ use crate::progress;
 pub const CONNECTION_COUNT_MAX: usize = 10_000;
 /// Threads of a run.
 pub const THREAD_COUNT_MAX: usize = 64;
-/// Requests a second of an open loop.
+/// Highest rate of an open loop, requests a second.
 pub const RATE_MAX: f64 = 1e6;
 /// Longest run and longest warm-up, in seconds: a day.
 pub const SECONDS_MAX: u64 = 86_400;
 /// Requests of a run.
 pub const REQUEST_COUNT_MAX: u64 = 1_000_000_000;
-/// How often progress is shown and the server's memory looked at.
-const LOOK: Duration = Duration::from_millis(100);
-/// Descriptors besides those of connections.
+/// Interval of progress updates and of memory samples.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+/// File descriptors besides those of connections.
 const DESCRIPTORS_RESERVED: u64 = 64;
 
-/// What is asked of a run.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// Requests a second of an open loop; without it the loop is closed.
+    /// Requests a second of an open loop; `None` for a closed loop.
     pub rate: Option<f64>,
     /// Connections, at least one for each thread.
     pub connections: usize,
     /// Threads.
     pub threads: usize,
-    /// How long requests are sent before they count.
+    /// Duration of the warm-up, whose requests are not counted.
     pub warm_up: Duration,
-    /// How long requests that count are begun.
+    /// Duration of the measurement.
     pub duration: Option<Duration>,
-    /// How many requests count at most.
+    /// Most counted requests.
     pub requests: Option<u64>,
-    /// How long one answer may take.
+    /// Timeout of a response.
     pub timeout: Duration,
-    /// What chance depends on.
+    /// Seed of the random choices.
     pub seed: u64,
-    /// The server's process, when its use of the machine is to be measured.
+    /// The process of the server, whose resource usage is measured.
     pub server_pid: Option<u32>,
 }
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// By work, in the order of the works.
+    /// Counts by work, in the order of the works.
     pub tallies: Vec<Tally>,
     /// From the end of the warm-up to the end of the last request.
     pub elapsed: Duration,
-    /// Requests of an open loop that were due and were never sent.
+    /// Requests of an open loop that were due but never sent.
     pub unsent: u64,
-    /// Connections that were opened, those of the warm-up included.
+    /// Opened connections, including the warm-up.
     pub opened: u64,
-    /// Connections that were given up.
+    /// Abandoned connections.
     pub gone: usize,
     /// Whether a signal ended the run.
     pub stopped: bool,
-    /// What the server used meanwhile.
+    /// Resource usage of the server.
     pub server: Option<ProcessUse>,
-    /// What this program used meanwhile.
+    /// Resource usage of this program.
     pub own: Option<ProcessUse>,
 }
 
-/// Runs the works until the load is sent, or `stop` is set.
+/// Runs the load to its end, or until `stop` is set.
 ///
 /// # Errors
-/// When threads or sockets of this program cannot be had, or there is no process of the server's number.
+/// When threads or sockets cannot be created, or the server's process does not exist.
 pub fn run(
     load: &Load,
     target: Target,
-    works: Vec<Prepared>,
+    works: Vec<PreparedWork>,
     stop: Arc<AtomicBool>,
 ) -> Result<Outcome, Failure> {
     let failed = |action| Failure::io(Path::new("load generator"), action);
@@ -119,14 +107,14 @@ pub fn run(
             load.connections
         )));
     }
-    let mut watches = Watches::new(load.server_pid)?;
+    let mut monitors = ResourceMonitors::new(load.server_pid)?;
     let shared = Arc::new(Shared::new(stop));
     let began = Instant::now();
     let plan = plan_of(load);
     let threads =
         start(load, &plan, began, target, &works.into(), &shared).map_err(failed("start threads of"))?;
     let warm = Duration::from_nanos(plan.warm_until);
-    watch(load, &threads, &shared, began + warm, &mut watches);
+    watch(load, &threads, &shared, began + warm, &mut monitors);
     let mut outcome = Outcome {
         tallies: Vec::new(),
         elapsed: Duration::ZERO,
@@ -140,30 +128,30 @@ pub fn run(
     let mut last_end = plan.warm_until;
     for thread in threads {
         let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread of it panicked")));
-        let finding = ended.map_err(failed("run"))?;
-        last_end = last_end.max(finding.last_end);
-        outcome.add(&finding).map_err(|error| failed("add up")(io::Error::other(error)))?;
+        let result = ended.map_err(failed("run"))?;
+        last_end = last_end.max(result.last_end);
+        outcome.add(&result).map_err(|error| failed("add up")(io::Error::other(error)))?;
     }
-    // A run that had its time lasted that long, also when its last request ended before.
+    // A run that used its full duration lasted that long, even if its last request ended earlier.
     let counted = shared.ended.load(Ordering::Relaxed);
     let had_its_time =
         !outcome.stopped && outcome.gone == 0 && plan.requests.is_none_or(|most| counted < most);
     let end = plan.until.filter(|_| had_its_time).map_or(last_end, |until| last_end.max(until));
     outcome.elapsed = Duration::from_nanos(end - plan.warm_until);
-    (outcome.own, outcome.server) = watches.end();
+    (outcome.own, outcome.server) = monitors.end();
     Ok(outcome)
 }
 
 impl Outcome {
-    fn add(&mut self, finding: &Finding) -> Result<(), hdrhistogram::AdditionError> {
-        self.unsent += finding.unsent;
-        self.opened += finding.opened;
-        self.gone += finding.gone;
+    fn add(&mut self, result: &WorkerResult) -> Result<(), hdrhistogram::AdditionError> {
+        self.unsent += result.unsent;
+        self.opened += result.opened;
+        self.gone += result.gone;
         if self.tallies.is_empty() {
-            self.tallies.clone_from(&finding.tallies);
+            self.tallies.clone_from(&result.tallies);
             return Ok(());
         }
-        self.tallies.iter_mut().zip(&finding.tallies).try_for_each(|(sum, tally)| sum.add(tally))
+        self.tallies.iter_mut().zip(&result.tallies).try_for_each(|(sum, tally)| sum.add(tally))
     }
 }
 
@@ -178,20 +166,20 @@ fn plan_of(load: &Load) -> Plan {
     }
 }
 
-type Threads = Vec<JoinHandle<io::Result<Finding>>>;
+type Threads = Vec<JoinHandle<io::Result<WorkerResult>>>;
 
 fn start(
     load: &Load,
     plan: &Plan,
     began: Instant,
     target: Target,
-    works: &Arc<[Prepared]>,
+    works: &Arc<[PreparedWork]>,
     shared: &Arc<Shared>,
 ) -> io::Result<Threads> {
     let (target, mix) = (Arc::new(target), Mix::new(works.iter().map(|work| work.weight)));
     let mut workers = Vec::new();
     for thread in 0..load.threads {
-        let around = Surroundings {
+        let context = ThreadContext {
             poller: Poller::new()?,
             target: Arc::clone(&target),
             works: Arc::clone(works),
@@ -201,11 +189,11 @@ fn start(
             opened: 0,
         };
         let tickets = Tickets::new(plan.clone(), Arc::clone(shared), thread as u64);
-        // The first threads take what does not divide evenly.
+        // The first threads get the remainder.
         let connections =
             load.connections / load.threads + usize::from(thread < load.connections % load.threads);
         let bounds = (load.seed, load.timeout, connections);
-        workers.push(Worker::new(around, tickets, Arc::clone(shared), mix.clone(), bounds)?);
+        workers.push(Worker::new(context, tickets, Arc::clone(shared), mix.clone(), bounds)?);
     }
     let spawn = |(number, worker): (usize, Worker)| {
         thread::Builder::new().name(format!("load-{number}")).spawn(move || worker.run())
@@ -223,32 +211,38 @@ fn start(
     Ok(threads)
 }
 
-/// What this program and the server use.
-struct Watches {
-    own: ProcessWatch,
-    server: Option<ProcessWatch>,
+/// Monitors the resource usage of this program and of the server.
+struct ResourceMonitors {
+    own: ProcessMonitor,
+    server: Option<ProcessMonitor>,
 }
 
-impl Watches {
-    fn new(server: Option<u32>) -> Result<Watches, Failure> {
+impl ResourceMonitors {
+    fn new(server: Option<u32>) -> Result<ResourceMonitors, Failure> {
         let of = |process| {
-            ProcessWatch::new(process)
+            ProcessMonitor::new(process)
                 .ok_or_else(|| Failure::Usage(format!("--server-pid: there is no process {process}")))
         };
-        Ok(Watches { own: of(std::process::id())?, server: server.map(of).transpose()? })
+        Ok(ResourceMonitors { own: of(std::process::id())?, server: server.map(of).transpose()? })
     }
 
-    fn each(&mut self, act: impl Fn(&mut ProcessWatch)) {
+    fn each(&mut self, act: impl Fn(&mut ProcessMonitor)) {
         std::iter::once(&mut self.own).chain(&mut self.server).for_each(act);
     }
 
     fn end(&self) -> (Option<ProcessUse>, Option<ProcessUse>) {
-        (self.own.used(), self.server.as_ref().and_then(ProcessWatch::used))
+        (self.own.used(), self.server.as_ref().and_then(ProcessMonitor::used))
     }
 }
 
-/// Shows how far the run is, until its threads end.
-fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, watches: &mut Watches) {
+/// Shows the progress of the run until its threads end.
+fn watch(
+    load: &Load,
+    threads: &Threads,
+    shared: &Shared,
+    warm_until: Instant,
+    monitors: &mut ResourceMonitors,
+) {
     let bar = match (load.requests, load.duration) {
         (Some(requests), _) => progress::bar("load", requests, "requests"),
         (None, duration) => progress::bar("load", duration.unwrap_or_default().as_secs().max(1), "s"),
@@ -258,7 +252,7 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
         let until_warm = warm_until.saturating_duration_since(Instant::now());
         if !warm && until_warm.is_zero() {
             warm = true;
-            watches.each(ProcessWatch::begin);
+            monitors.each(ProcessMonitor::begin);
         }
         let ended = shared.ended.load(Ordering::Relaxed);
         bar.set_position(match load.requests {
@@ -266,12 +260,16 @@ fn watch(load: &Load, threads: &Threads, shared: &Shared, warm_until: Instant, w
             None => warm_until.elapsed().as_secs(),
         });
         bar.set_message(if warm { format!("load, {ended} requests") } else { "warm-up".to_owned() });
-        watches.each(ProcessWatch::look);
+        monitors.each(ProcessMonitor::sample);
         if threads.iter().all(JoinHandle::is_finished) {
             break;
         }
-        thread::sleep(if warm { LOOK } else { until_warm.clamp(Duration::from_micros(1), LOOK) });
+        thread::sleep(if warm {
+            PROGRESS_INTERVAL
+        } else {
+            until_warm.clamp(Duration::from_micros(1), PROGRESS_INTERVAL)
+        });
     }
-    watches.each(ProcessWatch::finish);
+    monitors.each(ProcessMonitor::finish);
     bar.finish_and_clear();
 }

@@ -1,9 +1,9 @@
-//! Numbers by chance that depend on a seed and an index alone, so that a run can be repeated whatever its threads do.
+//! Random numbers that depend only on a seed and an index, so that a run is repeatable with any number of threads.
 //! Knows no request.
 
 use crate::split_mix::{STEP, mixed};
 
-/// A short sequence of numbers: the one that belongs to an index under a seed (SplitMix64).
+/// The random sequence of an index under a seed (SplitMix64).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -14,13 +14,13 @@ impl Random {
         Random(mixed(seed ^ mixed(index.wrapping_add(STEP))))
     }
 
-    /// Any number.
+    /// A random 64-bit number.
     pub fn any(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
         mixed(self.0)
     }
 
-    /// A number below `bound`; 0 when `bound` is 0. Its unevenness is below `bound` / 2^64.
+    /// A random number below `bound`; 0 when `bound` is 0. Its bias is below `bound` / 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.any()) * u128::from(bound);
         u64::try_from(product >> 64).unwrap_or_default()
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_stay_inside_their_bounds_and_reach_them() {
+    fn random_numbers_cover_their_bounds() {
         let mut seen = [false; 7];
         for index in 0..1_000 {
             let number = Random::of(1, index).between(-3, 3);
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_and_index_give_the_same_numbers_and_others_give_others() {
+    fn seed_and_index_determine_numbers() {
         let first = |seed, index| Random::of(seed, index).any();
         assert_eq!(first(7, 9), first(7, 9));
         assert_ne!(first(7, 9), first(7, 10));

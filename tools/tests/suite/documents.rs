@@ -1,4 +1,4 @@
-//! What the documents say of flags is what both programs have: every flag that they name, every default that they tell.
+//! Checks the documents against both programs: every named flag exists, and every stated default is right.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::CommandFactory;
 
-/// Flags by name, each with the default that `--help` tells.
+/// Flags by name, with the default in `--help`.
 type Flags = BTreeMap<String, Option<String>>;
 
-/// Words that a command begins with which is none of ours.
+/// First words of other programs' commands.
 const OTHER_PROGRAMS: [&str; 9] =
     ["cargo", "python", "python3", "pip", "curl", "huggingface-cli", "npm", "promtool", "wrk"];
-/// Flags of such commands that documents name without them.
+/// Flags of other programs that documents mention alone.
 const OTHER_FLAGS: [&str; 4] = ["reconnect", "large", "d3", "now"];
 
-/// The commands of both programs, each by its words: `mercato serve`, `mercato-tools key rotate`.
+/// The commands of both programs by name: `mercato serve`, `mercato-tools key rotate`.
 struct Programs(BTreeMap<String, Flags>);
 
 impl Programs {
@@ -40,7 +40,7 @@ impl Programs {
         }
     }
 
-    /// The command that some words begin with, without the name of the program or with it.
+    /// The command at the start of `words`, with or without the name of the program.
     fn command(&self, words: &[&str]) -> Option<&str> {
         let longest = (1..=words.len().min(3)).rev();
         let mut names = longest.map(|count| words[..count].join(" "));
@@ -56,7 +56,7 @@ impl Programs {
     }
 }
 
-/// The default of a flag: clap's own, or what stands in brackets at the end of its help.
+/// The default of a flag: clap's own, or the text in brackets at the end of its help.
 fn told(flag: &clap::Arg) -> Option<String> {
     let values: Vec<_> = flag.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
     let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
@@ -65,10 +65,10 @@ fn told(flag: &clap::Arg) -> Option<String> {
     in_help.or_else(|| (takes_a_value && !values.is_empty()).then(|| values.join(",")))
 }
 
-/// What is wrong with a document, and how many flags and defaults were compared.
+/// The errors in a document, and the number of compared flags and defaults.
 #[derive(Default)]
 struct Check {
-    faults: Vec<String>,
+    errors: Vec<String>,
     flags: usize,
     defaults: usize,
 }
@@ -102,7 +102,7 @@ impl Check {
         }
     }
 
-    /// The flags of a piece of code exist: in the command that it names, else in any.
+    /// Checks that the flags of a code span exist: in its command, or else in any command.
     fn piece(&mut self, programs: &Programs, place: &str, piece: &str) {
         let words: Vec<&str> =
             piece.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word)).collect();
@@ -122,12 +122,12 @@ impl Check {
             };
             self.flags += 1;
             if !exists {
-                self.faults.push(format!("{place}: {} has no --{flag}", command.unwrap_or("no command")));
+                self.errors.push(format!("{place}: {} has no --{flag}", command.unwrap_or("no command")));
             }
         }
     }
 
-    /// A row of a table of flags and their defaults.
+    /// Checks a row of a table of flags and defaults.
     fn row(&mut self, programs: &Programs, place: &str, cells: &[String]) {
         let names = flags(&cells[0]);
         let told = programs.0["mercato serve"].clone();
@@ -140,12 +140,12 @@ impl Check {
                 None => !part.chars().any(|letter| letter.is_ascii_digit()),
             };
             if !right {
-                self.faults.push(format!("{place}: --{name} is `{part}`, --help says {:?}", told.get(name)));
+                self.errors.push(format!("{place}: --{name} is `{part}`, --help says {:?}", told.get(name)));
             }
         }
     }
 
-    /// Defaults in running text and in usage: `--flag` (VALUE) and [--flag VALUE], where the value is a number.
+    /// Checks numeric defaults in text and usage: `--flag` (VALUE) and [--flag VALUE].
     fn stated(&mut self, programs: &Programs, place: &str, line: &str) {
         let plain = line.replace('`', "");
         for (at, _) in plain.match_indices("--") {
@@ -168,7 +168,7 @@ impl Check {
             self.defaults += 1;
             let value = value.replace(' ', "");
             if !told.is_empty() && !told.contains(&Some(value.as_str())) {
-                self.faults.push(format!("{place}: --{name} is `{value}`, --help says {told:?}"));
+                self.errors.push(format!("{place}: --{name} is `{value}`, --help says {told:?}"));
             }
         }
     }
@@ -178,7 +178,7 @@ fn is_flag_letter(letter: char) -> bool {
     letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
 }
 
-/// The names of the flags in a text, in their order.
+/// The names of the flags in a text, in order.
 fn flags(text: &str) -> Vec<String> {
     let words = text.split(|letter: char| !is_flag_letter(letter));
     let names = words.filter_map(|word| word.strip_prefix("--"));
@@ -192,7 +192,7 @@ fn begins_with_word(text: &str, word: &str) -> bool {
     text.strip_prefix(word).is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_alphanumeric()))
 }
 
-/// The documents for those who run and use the programs. The changelog tells of the past.
+/// The documents for operators and clients, without the changelog, which describes the past.
 fn documents() -> Vec<PathBuf> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "tools/README.md"];
@@ -213,13 +213,13 @@ fn documents() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_flag_and_default_in_the_documents_is_that_of_the_programs() {
+fn documented_flags_and_defaults_exist() {
     let programs = Programs::new();
     let mut check = Check::default();
     for path in documents() {
         check.document(&programs, &path.display().to_string(), &fs::read_to_string(&path).unwrap());
     }
-    assert!(check.faults.is_empty(), "{}", check.faults.join("\n"));
+    assert!(check.errors.is_empty(), "{}", check.errors.join("\n"));
     assert!(check.flags >= 100 && check.defaults >= 30, "{} flags, {} defaults", check.flags, check.defaults);
 }
 
@@ -235,7 +235,7 @@ fn every_flag_of_the_server_is_documented() {
 }
 
 #[test]
-fn wrong_flags_and_defaults_are_found() {
+fn detects_wrong_flags_and_defaults() {
     let programs = Programs::new();
     let text = "\
 | flag | default | meaning |
@@ -249,6 +249,6 @@ Conversion stays inside `--memory-limit` (2 GiB), and `--drain-seconds` (31) is 
 ";
     let mut check = Check::default();
     check.document(&programs, "a.md", text);
-    let places: Vec<&str> = check.faults.iter().map(|fault| fault.split(": ").next().unwrap()).collect();
-    assert_eq!(places, ["a.md:3", "a.md:5", "a.md:7", "a.md:7", "a.md:7", "a.md:8"], "{:#?}", check.faults);
+    let places: Vec<&str> = check.errors.iter().map(|error| error.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["a.md:3", "a.md:5", "a.md:7", "a.md:7", "a.md:7", "a.md:8"], "{:#?}", check.errors);
 }

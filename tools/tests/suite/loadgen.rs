@@ -1,4 +1,4 @@
-//! The load generator against a real server, and against servers that do what none should.
+//! The load generator against a real server and against misbehaving stub servers.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ use mercato::serving::{self, Running};
 use serde_json::{Value, json};
 
 use crate::cli::{refused, run};
-use crate::stub::{self, Stub};
+use crate::stub_server::{self, Stub};
 
 /// A server with a demo of 6,005 order lines and without limits.
 struct Demo {
@@ -21,7 +21,7 @@ struct Demo {
     _running: Running,
 }
 
-/// One demo for all tests; it ends with the process, and what it leaves is removed by the next.
+/// The demo server that all tests share. It ends with the process, and the next run removes its files.
 fn demo() -> &'static Demo {
     static DEMO: OnceLock<Demo> = OnceLock::new();
     DEMO.get_or_init(|| {
@@ -46,7 +46,7 @@ fn demo() -> &'static Demo {
     })
 }
 
-/// Runs `loadgen` against a server with a key that is not shown in the list of processes.
+/// Runs `loadgen` with the key in the environment, so that process lists do not show it.
 fn loadgen(folder: &Path, url: &str, key: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
     command.current_dir(folder).env("MERCATO_API_KEY", key);
@@ -58,7 +58,7 @@ fn report(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The report of a run against the demo in which everything must go well.
+/// The report of a run against the demo, which must succeed.
 fn good(arguments: &[&str]) -> Value {
     let demo = demo();
     let output = loadgen(&demo.folder, &demo.url, &demo.key, arguments);
@@ -67,7 +67,7 @@ fn good(arguments: &[&str]) -> Value {
     report(&output)
 }
 
-/// The report and the one-line reason of a run against a stub that must fail.
+/// The report and the one-line error of a run against a stub, which must fail.
 fn bad(stub: &Stub, arguments: &[&str]) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
@@ -87,7 +87,7 @@ fn counts(report: &Value) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn a_closed_loop_asks_for_the_mix_exactly_as_often_as_it_says() {
+fn closed_loop_sends_exact_mix() {
     let arguments = [
         "--work",
         "w1=8,w4=2,w2k=1",
@@ -112,7 +112,7 @@ fn a_closed_loop_asks_for_the_mix_exactly_as_often_as_it_says() {
     let names: Vec<&str> = counted.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["w1", "w4", "w2k@0", "w2k@5000"]);
     assert_eq!(counted.iter().map(|(_, count)| count).sum::<u64>(), 440);
-    // 320, 80, 20, 20 by the weights; the seed says exactly how many, whatever the threads did.
+    // About 320, 80, 20, 20 by weight. The seed determines the exact counts for any number of threads.
     for ((name, count), expected) in counted.iter().zip([320_u64, 80, 20, 20]) {
         assert!(count.abs_diff(expected) < 40, "{name}: {count}");
     }
@@ -126,7 +126,7 @@ fn a_closed_loop_asks_for_the_mix_exactly_as_often_as_it_says() {
 }
 
 #[test]
-fn every_built_in_work_is_answered() {
+fn every_built_in_work_succeeds() {
     let all = "w1,w2k,w2o,w3,w3s,w4,w5c,w5p,w5all,w5r,w6,w6sse,w7csv,w7json,w7ndjson,list,header,sample,search,health";
     let arguments =
         ["--work", all, "--depths", "0,100,6000", "--set", "stream_rows=2000", "-n", "600", "-c", "3"];
@@ -137,11 +137,11 @@ fn every_built_in_work_is_answered() {
 }
 
 #[test]
-fn an_open_loop_keeps_to_its_rate() {
+fn open_loop_keeps_its_rate() {
     let found = good(&["--work", "w4", "--rate", "200", "-n", "100", "-c", "8", "--warm-up", "0.1"]);
     assert_eq!((&found["loop"], &found["intendedRate"]), (&json!("open"), &json!(200.0)));
     assert_eq!((&found["total"]["good"], &found["unsent"]), (&json!(100), &json!(0)));
-    // The hundredth is due 495 ms after the first, and not before.
+    // The hundredth request is due 495 ms after the first.
     assert!(found["seconds"].as_f64().unwrap() >= 0.495, "{found}");
     let at = |kind: &str| found["total"][kind]["p50"].as_f64().unwrap();
     assert!(at("firstByteMilliseconds") <= at("serviceMilliseconds"));
@@ -149,7 +149,7 @@ fn an_open_loop_keeps_to_its_rate() {
 }
 
 #[test]
-fn a_report_for_people_has_a_line_for_each_work() {
+fn text_report_has_a_line_for_each_work() {
     let demo = demo();
     let arguments = [
         "loadgen",
@@ -177,7 +177,7 @@ fn a_report_for_people_has_a_line_for_each_work() {
 }
 
 #[test]
-fn drawings_are_well_formed_and_name_every_work() {
+fn plots_are_well_formed_and_name_every_work() {
     let pid = std::process::id().to_string();
     let found = good(&[
         "--work",
@@ -214,7 +214,7 @@ fn drawings_are_well_formed_and_name_every_work() {
     draw("d.svg", &["w2k p50", "w2k p99", "w2o p50", "w2o p99"]);
 }
 
-/// Every element that begins ends, in the right order.
+/// Checks that all elements are closed in the right order.
 fn balanced(xml: &str) {
     let mut open = Vec::new();
     for piece in xml.split('<').skip(1) {
@@ -231,11 +231,11 @@ fn balanced(xml: &str) {
 }
 
 #[test]
-fn a_stall_shows_in_all_requests_that_it_delayed_and_in_the_service_time_of_one() {
+fn stall_counts_in_latency_of_all_delayed_requests() {
     const STALL: Duration = Duration::from_millis(300);
-    let stub = Stub::start(move |number| stub::Answer {
+    let stub = Stub::start(move |number| stub_server::Answer {
         delay: if number == 20 { STALL } else { Duration::ZERO },
-        ..stub::ok()
+        ..stub_server::ok()
     });
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
@@ -243,17 +243,17 @@ fn a_stall_shows_in_all_requests_that_it_delayed_and_in_the_service_time_of_one(
     let output = loadgen(folder.path(), stub.url(), "", &arguments);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let found = report(&output);
-    // One connection, a request every 10 ms: those that were due during the stall waited for its end, the one after the
-    // stalled one for 290 ms, the next for 280 ms. So at least 11 of 100 waited for more than 190 ms.
+    // One connection, a request every 10 ms. Requests due during the stall wait for its end: the first for 290 ms, the
+    // next for 280 ms. So at least 11 of 100 wait for more than 190 ms.
     let at = |kind: &str, percentile: &str| found["total"][kind][percentile].as_f64().unwrap();
     assert!(at("latencyMilliseconds", "p90") > 190.0, "{found}");
     assert!(at("serviceMilliseconds", "max") >= 300.0, "{found}");
-    // The waits alone are 290 + 280 + … + 10 ms, and they are in no service time.
+    // The waits are 290 + 280 + … + 10 ms, and no service time includes them.
     assert!(at("latencyMilliseconds", "mean") - at("serviceMilliseconds", "mean") > 43.0, "{found}");
 }
 
 #[test]
-fn a_wrong_key_is_counted_and_told() {
+fn reports_wrong_key() {
     let demo = demo();
     let arguments = ["--work", "w1", "-n", "30", "-c", "3", "--warm-up", "0"];
     let output = loadgen(&demo.folder, &demo.url, "mk_wrong", &arguments);
@@ -267,14 +267,14 @@ fn a_wrong_key_is_counted_and_told() {
     for word in ["30 of 30", "401", "MERCATO_API_KEY"] {
         assert!(reason.contains(word), "{reason}");
     }
-    // Where cursors are needed first, it is told before anything runs.
+    // Works with cursors fail before the run.
     let output = loadgen(&demo.folder, &demo.url, "mk_wrong", &["--work", "w2k@5"]);
     let reason = String::from_utf8(output.stderr).unwrap();
     assert!(output.stdout.is_empty() && reason.contains("401") && reason.contains("w2k"), "{reason}");
 }
 
 #[test]
-fn a_depth_beyond_the_dataset_and_a_dataset_that_is_none_are_told() {
+fn reports_unknown_dataset_and_depth_beyond_it() {
     let demo = demo();
     for (arguments, words) in [
         (&["--work", "w2k@7000000"][..], ["depth 7000000", "--depths"]),
@@ -288,7 +288,7 @@ fn a_depth_beyond_the_dataset_and_a_dataset_that_is_none_are_told() {
 }
 
 #[test]
-fn a_server_that_is_dead_is_given_up() {
+fn gives_up_on_dead_server() {
     let dead = Stub::dead();
     let (found, reason) = bad(&dead, &["-n", "1000000", "-c", "2"]);
     assert_eq!((&found["ended"], &found["total"]["good"]), (&json!("unreachable"), &json!(0)));
@@ -297,7 +297,7 @@ fn a_server_that_is_dead_is_given_up() {
 }
 
 #[test]
-fn what_a_bad_server_does_is_told_apart() {
+fn classifies_failures_of_bad_servers() {
     let whole =
         |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes();
     let cut = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc".to_vec();
@@ -316,8 +316,11 @@ fn what_a_bad_server_does_is_told_apart() {
                 .to_vec(),
         ),
     ] {
-        let stub =
-            Stub::start(move |_| stub::Answer { bytes: bytes.clone(), then_close: true, ..stub::ok() });
+        let stub = Stub::start(move |_| stub_server::Answer {
+            bytes: bytes.clone(),
+            then_close: true,
+            ..stub_server::ok()
+        });
         let (found, reason) = bad(&stub, &["-n", "5"]);
         let errors = &found["total"]["errors"];
         assert_eq!((&errors[kind], &errors["total"]), (&json!(5), &json!(5)), "{kind}: {found}");
@@ -326,10 +329,10 @@ fn what_a_bad_server_does_is_told_apart() {
 }
 
 #[test]
-fn an_answer_that_does_not_end_is_waited_for_no_longer_than_said() {
-    let stub = Stub::start(|_| stub::Answer {
+fn times_out_endless_response() {
+    let stub = Stub::start(|_| stub_server::Answer {
         bytes: b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".to_vec(),
-        ..stub::ok()
+        ..stub_server::ok()
     });
     let (found, reason) = bad(&stub, &["-n", "2", "--timeout", "0.2"]);
     assert_eq!(found["total"]["errors"]["timeout"], 2);
@@ -337,9 +340,13 @@ fn an_answer_that_does_not_end_is_waited_for_no_longer_than_said() {
 }
 
 #[test]
-fn a_connection_that_the_server_closes_is_opened_anew() {
+fn reopens_connection_closed_by_server() {
     let closes = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok".to_vec();
-    let stub = Stub::start(move |_| stub::Answer { bytes: closes.clone(), then_close: true, ..stub::ok() });
+    let stub = Stub::start(move |_| stub_server::Answer {
+        bytes: closes.clone(),
+        then_close: true,
+        ..stub_server::ok()
+    });
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("w.toml"), "[[work]]\nname = \"get\"\npath = \"/\"\n").unwrap();
     let output = loadgen(
@@ -353,7 +360,7 @@ fn a_connection_that_the_server_closes_is_opened_anew() {
 }
 
 #[test]
-fn what_cannot_be_meant_exits_2() {
+fn loadgen_usage_errors_exit_2() {
     let folder = tempfile::tempdir().unwrap();
     let url = ["loadgen", "--url", "http://127.0.0.1:1"];
     for (arguments, word) in [

@@ -1,4 +1,4 @@
-//! Where commands write: new names, files that may be replaced, links, pipes and devices.
+//! The outputs of commands: new files, replaced files, links, pipes and devices.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cli::{json, names, refused, run};
-use crate::files;
+use crate::convert::files;
 
-/// A folder with a Parquet file and the store file of it.
+/// A folder with a Parquet file and its store file.
 fn converted() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
@@ -28,7 +28,7 @@ fn to_csv<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_output_that_exists_is_replaced_only_by_force() {
+fn replaces_existing_output_only_with_force() {
     let folder = converted();
     let place = folder.path();
     let stands = |name: &str| fs::metadata(place.join(name)).unwrap().ino();
@@ -50,7 +50,7 @@ fn an_output_that_exists_is_replaced_only_by_force() {
 }
 
 #[test]
-fn a_folder_is_no_output() {
+fn rejects_folder_as_output() {
     let folder = converted();
     fs::create_dir(folder.path().join("here")).unwrap();
     refused(folder.path(), &["convert", "small.parquet", "-o", "here", "--force"], 1, &["here", "folder"]);
@@ -59,7 +59,7 @@ fn a_folder_is_no_output() {
 }
 
 #[test]
-fn a_link_is_followed_and_stays_a_link() {
+fn follows_links_and_keeps_them() {
     let folder = converted();
     let place = folder.path();
     fs::create_dir(place.join("deep")).unwrap();
@@ -77,7 +77,7 @@ fn a_link_is_followed_and_stays_a_link() {
 }
 
 #[test]
-fn a_pipe_is_written_to_and_stays_a_pipe() {
+fn writes_to_pipe_and_keeps_it() {
     let folder = converted();
     let place = folder.path();
     assert!(Command::new("mkfifo").arg(place.join("pipe")).status().unwrap().success());
@@ -95,7 +95,7 @@ fn a_pipe_is_written_to_and_stays_a_pipe() {
 }
 
 #[test]
-fn standard_output_by_its_name_is_written_to() {
+fn writes_to_dev_stdout() {
     let folder = converted();
     let plain = run(folder.path(), &TO_CSV[..4]).stdout;
     let named = run(folder.path(), &to_csv(&["/dev/stdout"]));
@@ -110,10 +110,10 @@ fn standard_output_by_its_name_is_written_to() {
 }
 
 #[test]
-fn a_device_is_written_to_and_stays_a_device() {
+fn writes_to_device_and_keeps_it() {
     let folder = converted();
     let place = folder.path();
-    // A node of our own that swallows what is written, so that a fault cannot harm the machine's.
+    // A separate null device, so that a bug cannot damage the system's own.
     let made = Command::new("mknod").arg(place.join("sink")).args(["c", "1", "3"]).output().unwrap();
     if !made.status.success() || fs::File::options().write(true).open(place.join("sink")).is_err() {
         eprintln!("skipped: no device can be made here; the decision is tested where it is taken");
@@ -129,7 +129,7 @@ fn a_device_is_written_to_and_stays_a_device() {
 }
 
 #[test]
-fn help_says_what_becomes_of_links_and_files_that_exist() {
+fn help_explains_links_and_existing_files() {
     let folder = tempfile::tempdir().unwrap();
     for command in [&["convert"][..], &["export"], &["ledger", "export"]] {
         let help = run(folder.path(), &[command, &["--help"]].concat()).stdout;

@@ -1,4 +1,4 @@
-//! Publishing from the command line, and the demo: what the data directory offers afterwards.
+//! The publication commands and the demo: the resulting catalog of the data directory.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::{json, names, refused};
-use crate::files;
+use crate::convert::files;
 
 const MANIFEST: &str =
     "slug = \"small\"\nlicense = \"CC0-1.0\"\n[title]\nen = \"Small\"\n[columns.id]\ndescription = \"Key\"\n";
@@ -38,7 +38,7 @@ fn current(folder: &Path) -> Value {
 }
 
 #[test]
-fn versions_are_published_taken_back_and_taken_down() {
+fn publishes_rolls_back_and_unpublishes() {
     let folder = workshop();
     let published = publish(folder.path(), "1.0.0");
     assert_eq!((&published["slug"], &published["rows"]), (&Value::from("small"), &Value::from(12)));
@@ -65,7 +65,7 @@ fn versions_are_published_taken_back_and_taken_down() {
 }
 
 #[test]
-fn a_refused_publication_changes_nothing() {
+fn refused_publication_changes_nothing() {
     let folder = workshop();
     publish(folder.path(), "1.0.0");
     let command =
@@ -82,7 +82,7 @@ fn a_refused_publication_changes_nothing() {
 }
 
 #[test]
-fn what_is_not_published_cannot_be_changed_or_shown() {
+fn rejects_commands_on_unknown_datasets() {
     let folder = workshop();
     publish(folder.path(), "1.0.0");
     refused(folder.path(), &["feature", "other", "on", "--data", "data"], 1, &["other"]);
@@ -95,7 +95,7 @@ fn what_is_not_published_cannot_be_changed_or_shown() {
 }
 
 #[test]
-fn the_demo_is_made_once_and_found_again() {
+fn demo_reuses_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let demo = |scale| ["demo", "--data", "demo", "--scale", scale, "--no-serve", "--json"];
     let first = json(folder.path(), &demo("0.001"));
@@ -121,7 +121,7 @@ fn attempt<'a>(version: &'a str, further: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_choices_of_a_version_are_those_of_the_next_unless_something_else_is_said() {
+fn next_version_inherits_options() {
     let folder = workshop();
     let publish = |version: &str, further: &[&str]| {
         let published = json(folder.path(), &attempt(version, &[further, &["--json"]].concat()));
@@ -150,7 +150,7 @@ fn the_choices_of_a_version_are_those_of_the_next_unless_something_else_is_said(
 }
 
 #[test]
-fn names_taken_over_that_the_new_file_does_not_have_are_passed_over_and_told() {
+fn skips_and_reports_inherited_names_without_column() {
     let folder = workshop();
     json(folder.path(), &attempt("1.0.0", &["--sort-index", "id", "--drop", "tags", "--json"]));
     let ids: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1, 2]));
@@ -163,7 +163,7 @@ fn names_taken_over_that_the_new_file_does_not_have_are_passed_over_and_told() {
 }
 
 #[test]
-fn a_version_that_breaks_needs_its_number_or_a_word_and_an_entry_in_the_changelog() {
+fn breaking_version_needs_major_number_and_changelog() {
     let folder = workshop();
     publish(folder.path(), "1.0.0");
     let gone = ["`amount` (decimal of scale 2) is gone", "2.0.0", "--allow-breaking"];
@@ -192,7 +192,7 @@ fn a_version_that_breaks_needs_its_number_or_a_word_and_an_entry_in_the_changelo
 }
 
 #[test]
-fn the_list_of_datasets_warns_of_a_version_that_another_one_stands_in_for() {
+fn dataset_list_warns_of_replaced_version() {
     let folder = workshop();
     publish(folder.path(), "1.0.0");
     publish(folder.path(), "1.1.0");

@@ -1,11 +1,11 @@
-//! Made-up accounts of public administration: budgets, contracts, energy and waste.
+//! Generated tables of public administration: budgets, contracts, energy and waste.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{FIRST_DAY, MUNICIPALITIES, first_of_month, population, season};
 use super::random::{Random, rounded};
+use super::region::{FIRST_DAY, MUNICIPALITIES, first_of_month, population, season};
 
 const YEARS: std::ops::RangeInclusive<i16> = 2016..=2025;
 const CHAPTERS: [(&str, &str); 12] = [

@@ -1,6 +1,6 @@
-//! Columns of a made-up table: values as they come, turned into Arrow arrays.
+//! Builds the Arrow columns of a generated table.
 //!
-//! Knows types and no table.
+//! Knows types, and no table.
 
 use std::sync::Arc;
 
@@ -26,27 +26,27 @@ impl Columns {
         self.arrays.push(array);
     }
 
-    /// Small whole numbers.
+    /// Integers of 16 bits.
     pub(super) fn small(&mut self, name: &str, values: impl Iterator<Item = Option<i16>>) {
         self.put(name, Arc::new(values.collect::<Int16Array>()));
     }
 
-    /// Whole numbers of 32 bits.
+    /// Integers of 32 bits.
     pub(super) fn number(&mut self, name: &str, values: impl Iterator<Item = Option<i32>>) {
         self.put(name, Arc::new(values.collect::<Int32Array>()));
     }
 
-    /// Whole numbers of 64 bits.
+    /// Integers of 64 bits.
     pub(super) fn long(&mut self, name: &str, values: impl Iterator<Item = Option<i64>>) {
         self.put(name, Arc::new(values.collect::<Int64Array>()));
     }
 
-    /// Measurements; NaN is one that failed, nothing is one that was not made.
+    /// Measurements. NaN is a failed measurement, null a missing one.
     pub(super) fn measure(&mut self, name: &str, values: impl Iterator<Item = Option<f64>>) {
         self.put(name, Arc::new(values.collect::<Float64Array>()));
     }
 
-    /// Exact amounts, given in the unit of their last digit.
+    /// Decimal amounts, as scaled integers.
     pub(super) fn amount(
         &mut self,
         name: &str,
@@ -58,7 +58,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Yes and no.
+    /// Booleans.
     pub(super) fn flag(&mut self, name: &str, values: impl Iterator<Item = Option<bool>>) {
         self.put(name, Arc::new(values.collect::<BooleanArray>()));
     }
@@ -73,13 +73,13 @@ impl Columns {
         self.put(name, Arc::new(values.collect::<Date32Array>()));
     }
 
-    /// Moments in UTC, in milliseconds since 1970.
+    /// Timestamps in UTC, milliseconds since 1970.
     pub(super) fn moment(&mut self, name: &str, values: impl Iterator<Item = Option<i64>>) {
         let array: TimestampMillisecondArray = values.collect();
         self.put(name, Arc::new(array.with_timezone("UTC")));
     }
 
-    /// Moments in UTC, in microseconds since 1970.
+    /// Timestamps in UTC, microseconds since 1970.
     pub(super) fn fine_moment(&mut self, name: &str, values: impl Iterator<Item = Option<i64>>) {
         let array: TimestampMicrosecondArray = values.collect();
         self.put(name, Arc::new(array.with_timezone("UTC")));
@@ -97,7 +97,7 @@ impl Columns {
         self.put(name, Arc::new(builder.finish()));
     }
 
-    /// Latitude and longitude in one group.
+    /// Latitude and longitude in one struct.
     pub(super) fn position(&mut self, name: &str, values: &[(f64, f64)]) {
         let axis = |pick: fn(&(f64, f64)) -> f64| -> ArrayRef {
             Arc::new(values.iter().map(|place| Some(pick(place))).collect::<Float64Array>())

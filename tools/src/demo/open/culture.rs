@@ -1,11 +1,11 @@
-//! Made-up figures of libraries, schools, tourism and museums.
+//! Generated tables of libraries, schools, tourism and museums.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, first_of_month, population, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, first_of_month, population, season};
 
 const LOANS: i64 = 16_000;
 const BRANCHES: [&str; 6] =
@@ -71,7 +71,7 @@ pub(super) fn school_enrolment(mut random: Random) -> Result<RecordBatch, ArrowE
     let mut canteen = |_| (!random.chance(50)).then(|| random.chance(700));
     columns.flag("has_canteen", rows().map(&mut canteen));
     let rate = |pupils: &i32, random: &mut Random| match pupils {
-        // Few pupils could be recognised.
+        // Small numbers are suppressed, as official statistics do for privacy.
         0..40 => None,
         _ => Some(rounded(random.around(0.93, 0.02), 3)),
     };
@@ -101,7 +101,7 @@ pub(super) fn tourism(mut random: Random) -> Result<RecordBatch, ArrowError> {
         arrivals.iter().map(|count| (f64::from(*count) * random.around(2.9, 0.4).max(1.0)) as i32).collect();
     columns.number("arrivals", arrivals.iter().map(|count| Some(*count)));
     columns.number("nights", nights.iter().map(|count| Some(*count)));
-    // Nothing divided by nothing is no number.
+    // Zero divided by zero is NaN.
     let stays =
         arrivals.iter().zip(&nights).map(|(arrivals, nights)| f64::from(*nights) / f64::from(*arrivals));
     columns.measure("mean_stay_nights", stays.map(|stay| Some(rounded(stay, 2))));

@@ -1,13 +1,13 @@
-//! Made-up measurements of air, weather, rain and water.
+//! Generated measurements of air, weather, rain and water.
 //!
-//! Instruments fail: a value that could not be read is NaN, a value that nobody took is missing.
+//! A failed measurement is NaN, a missing one is null.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, altitude, position, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, MUNICIPALITIES, altitude, position, season};
 
 const STATIONS: i32 = 50;
 const AIR_DAYS: i32 = 366;
@@ -35,7 +35,7 @@ fn code(prefix: &str, number: i32) -> Option<String> {
     Some(format!("{prefix}-{number:03}"))
 }
 
-/// A reading that fails in some cases and is missing in others.
+/// A measurement, which is sometimes NaN or null.
 fn reading(random: &mut Random, middle: f64, spread: f64) -> Option<f64> {
     let value = rounded(random.around(middle, spread).max(0.0), 1);
     match random.between(0, 999) {
@@ -80,7 +80,7 @@ pub(super) fn air_daily(mut random: Random) -> Result<RecordBatch, ArrowError> {
     columns.measure("no2_ug_m3", rows().map(|(_, day)| reading(&mut random, 24.0 - 9.0 * season(day), 6.0)));
     columns.measure("o3_ug_m3", rows().map(|(_, day)| reading(&mut random, 70.0 + 38.0 * season(day), 12.0)));
     columns.small("valid_hours", rows().map(|_| Some(24 - i16::from(random.chance(150)) * 5)));
-    // A day without a reading neither exceeds the limit nor keeps it.
+    // Without a measurement, the comparison with the limit is null.
     columns.flag(
         "exceeds_limit",
         pm10.iter().map(|pm10| pm10.filter(|value| !value.is_nan()).map(|value| value > 50.0)),

@@ -1,11 +1,11 @@
-//! Made-up journeys: shared bicycles and regional trains.
+//! Generated tables of mobility: shared bicycles and regional trains.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use super::columns::Columns;
-use super::places::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, season};
 use super::random::{Random, rounded};
+use super::region::{DAY_MILLIS, FIRST_DAY, HOUR_MILLIS, season};
 
 const TRIPS: i64 = 20_000;
 const DOCKS: i64 = 45;
@@ -37,7 +37,7 @@ pub(super) fn bike_trips(mut random: Random) -> Result<RecordBatch, ArrowError> 
             day - day % DAY_MILLIS + 6 * HOUR_MILLIS + random.between(0, 16 * HOUR_MILLIS)
         })
         .collect();
-    // One bicycle in five hundred is not brought back.
+    // One bicycle in five hundred is not returned.
     let lasted: Vec<Option<i64>> =
         rows().map(|_| (!random.chance(2)).then(|| random.between(90, 5_400))).collect();
     columns.moment("started_at", started.iter().map(|at| Some(*at)));
@@ -51,7 +51,7 @@ pub(super) fn bike_trips(mut random: Random) -> Result<RecordBatch, ArrowError> 
         .number("duration_s", lasted.iter().map(|seconds| seconds.and_then(|all| i32::try_from(all).ok())));
     let distance = |seconds: &Option<i64>, random: &mut Random| {
         let metres = seconds.map(|seconds| seconds as f64 * random.around(3.4, 0.5).max(0.4));
-        // The receiver lost the satellites.
+        // The position is missing without GPS reception.
         metres.map(|metres| if random.chance(15) { f64::NAN } else { rounded(metres / 1000.0, 3) })
     };
     let distances: Vec<_> = lasted.iter().map(|seconds| distance(seconds, &mut random)).collect();

@@ -1,25 +1,25 @@
-//! Small made-up tables of a region that does not exist, in the manner of open data: they give list, search and graph
-//! something to show, and say of themselves that they were generated for demonstration.
+//! Small generated tables of a fictional region, in the style of open data. They fill the list, the search and the
+//! graph of the demo, and are labelled as generated.
 //!
-//! The same rows on every machine. Knows no store file and no dataset.
+//! Every machine generates the same rows. Knows no store file and no dataset.
 
 mod civic;
 mod columns;
 mod culture;
 mod environment;
 mod mobility;
-mod places;
 mod random;
+mod region;
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 
 use random::Random;
 
-/// A made-up table.
+/// A generated table.
 #[derive(Clone, Copy)]
 pub struct OpenTable {
-    /// Its name, which is the slug of its dataset too.
+    /// Its name, which is also the slug of its dataset.
     pub slug: &'static str,
     /// `dataset.toml`.
     pub manifest: &'static str,
@@ -40,9 +40,9 @@ macro_rules! open_table {
 }
 
 impl OpenTable {
-    /// All of them.
+    /// All generated tables.
     pub const ALL: [OpenTable; 16] = [
-        open_table!("valdoro-municipalities", places::municipalities),
+        open_table!("valdoro-municipalities", region::municipalities),
         open_table!("air-quality-stations", environment::air_stations),
         open_table!("air-quality-daily", environment::air_daily),
         open_table!("weather-daily", environment::weather_daily),
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_is_small_and_the_same_every_time() {
+    fn tables_are_small_and_deterministic() {
         for table in OpenTable::ALL {
             let batch = table.batch().unwrap();
             assert!((40..=20_000).contains(&batch.num_rows()), "{}: {}", table.slug, batch.num_rows());

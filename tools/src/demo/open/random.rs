@@ -1,16 +1,16 @@
-//! Numbers that look random and are the same on every machine and in every run.
+//! A deterministic random number generator.
 //!
-//! SplitMix64: enough for made-up data, and nothing else should be made of it.
+//! SplitMix64, which is sufficient for generated data only.
 
 use crate::split_mix::{STEP, mixed};
 
-/// A source of numbers.
+/// A random number generator.
 pub(super) struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The source that belongs to a name: every table has its own, so that one does not change with another.
+    /// A generator seeded by a name. Each table has its own, so tables are independent.
     pub(super) fn named(name: &str) -> Random {
         let state = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -23,42 +23,42 @@ impl Random {
         mixed(self.state)
     }
 
-    /// From `least` to `most`, both included.
+    /// A number from `least` to `most`, both included.
     pub(super) fn between(&mut self, least: i64, most: i64) -> i64 {
         let width = most.abs_diff(least).saturating_add(1);
         least.saturating_add_unsigned(self.next().checked_rem(width).unwrap_or(0))
     }
 
-    /// From 0 to below 1.
+    /// A number from 0 to below 1.
     pub(super) fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Around a middle, nearly always within three times the spread.
+    /// A number around `middle`, mostly within three times `spread`.
     pub(super) fn around(&mut self, middle: f64, spread: f64) -> f64 {
         let sum = self.share() + self.share() + self.share() + self.share() - 2.0;
         middle + sum * spread * 1.73
     }
 
-    /// Whether something happens that happens in so many of a thousand cases.
+    /// True with a probability of `of_thousand` in 1,000.
     pub(super) fn chance(&mut self, of_thousand: i64) -> bool {
         self.between(0, 999) < of_thousand
     }
 
-    /// One of the choices; an empty text where there are none.
+    /// A random choice; an empty text without choices.
     pub(super) fn pick(&mut self, choices: &[&'static str]) -> &'static str {
         let last = i64::try_from(choices.len()).unwrap_or(1).saturating_sub(1);
         let place = usize::try_from(self.between(0, last)).unwrap_or(0);
         choices.get(place).copied().unwrap_or_default()
     }
 
-    /// A few of the choices in their order, each with the same chance.
+    /// A random subset of the choices, in order.
     pub(super) fn some(&mut self, choices: &[&'static str], of_thousand: i64) -> Vec<&'static str> {
         choices.iter().filter(|_| self.chance(of_thousand)).copied().collect()
     }
 }
 
-/// So many digits behind the point, as instruments show them.
+/// Rounds to `digits` decimal places.
 pub(super) fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10_f64.powi(digits);
     (value * scale).round() / scale
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_name_gives_the_same_numbers_inside_their_bounds() {
+    fn name_determines_numbers_within_bounds() {
         let draw = |name: &str| {
             let mut random = Random::named(name);
             (0..1000).map(|_| random.between(-3, 4)).collect::<Vec<_>>()

@@ -1,0 +1,201 @@
+//! Builds a column from its sections, and checks that the length of each fits the row count.
+
+use crate::array::UintArray;
+use crate::column::{
+    ColumnData, Dictionary, FENCE_RANKS, Numbers, RowOrder, TEXT_PADDING, TextTable, Texts, ZONE_RECORD_SIZE,
+    ZONE_ROWS, Zones,
+};
+use crate::column_record::{ColumnMeta, SortIndex, Storage};
+use crate::error::{FormatError, Place, corrupt};
+use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, PackedNumbers, VALUES_PADDING};
+use crate::reader::Table;
+use crate::schema::ColumnKind;
+use crate::section::{SectionKind, SectionRecord};
+
+/// The directory records of one column, by kind.
+#[derive(Clone, Default)]
+pub(crate) struct ColumnSections {
+    records: [Option<u32>; COLUMN_KINDS],
+}
+
+const COLUMN_KINDS: usize = SectionKind::ConstantCodes as usize - SectionKind::Codes as usize + 1;
+
+impl ColumnSections {
+    /// The entry for a section kind; `None` for a kind of the whole file.
+    pub(crate) fn slot(&mut self, kind: u16) -> Option<&mut Option<u32>> {
+        self.records.get_mut(usize::from(kind).checked_sub(SectionKind::Codes as usize)?)
+    }
+
+    /// All of them.
+    pub(crate) fn record_numbers(&self) -> impl Iterator<Item = u32> {
+        self.records.iter().flatten().copied()
+    }
+
+    pub(crate) fn record_number(&self, kind: SectionKind) -> Option<u32> {
+        *self.records.get(kind as usize - SectionKind::Codes as usize)?
+    }
+}
+
+/// The sections of one column.
+pub(crate) struct ColumnView<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) meta: &'a ColumnMeta,
+    pub(crate) sections: &'a ColumnSections,
+    pub(crate) number: u32,
+}
+
+impl<'a> ColumnView<'a> {
+    /// The values of the column.
+    pub(crate) fn data(&self) -> Result<ColumnData<'a>, FormatError> {
+        match self.meta.storage {
+            Storage::Dictionary => self.dictionary().map(ColumnData::Dictionary),
+            Storage::Numbers => self.numbers().map(ColumnData::Numbers),
+            Storage::Texts => self.texts().map(ColumnData::Texts),
+        }
+    }
+
+    fn dictionary(&self) -> Result<Dictionary<'a>, FormatError> {
+        let entries = self.meta.entries;
+        let offsets = (u64::from(entries) + 2) * 4;
+        let (values, value_width) = match self.meta.kind {
+            ColumnKind::Text => (<&[u8]>::default(), 0),
+            _ => {
+                let width = self.meta.number_width;
+                (self.exact(SectionKind::DictionaryValues, u64::from(entries) * u64::from(width), 0)?, width)
+            }
+        };
+        let csv = match self.record(SectionKind::CsvOffsets) {
+            None => None,
+            Some(_) => Some(TextTable::new(
+                self.exact(SectionKind::CsvOffsets, offsets, 0)?,
+                self.padded(SectionKind::CsvBytes, TEXT_PADDING)?,
+            )),
+        };
+        let json = TextTable::new(
+            self.exact(SectionKind::JsonOffsets, offsets, 0)?,
+            self.padded(SectionKind::JsonBytes, TEXT_PADDING)?,
+        );
+        Ok(Dictionary {
+            codes: self.codes()?,
+            entries,
+            json,
+            csv,
+            values,
+            value_width,
+            kind: self.meta.kind,
+            runs: self.exact(SectionKind::RunOffsets, offsets, 0)?,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn codes(&self) -> Result<UintArray<'a>, FormatError> {
+        if self.record(SectionKind::ConstantCodes).is_none() {
+            return self.array(SectionKind::Codes);
+        }
+        self.exact(SectionKind::ConstantCodes, 0, 0)?;
+        match self.record(SectionKind::Codes) {
+            None => Ok(UintArray::zeros(self.table.row_count() as usize)),
+            Some(codes) => Err(corrupt(
+                Place::Column(SectionKind::Codes, self.number),
+                "length beside constant codes",
+                0,
+                codes.len,
+            )),
+        }
+    }
+
+    fn numbers(&self) -> Result<Numbers<'a>, FormatError> {
+        let rows = self.table.row_count() as usize;
+        let values = self.padded(SectionKind::Values, VALUES_PADDING)?;
+        let chunks =
+            self.exact(SectionKind::Chunks, (rows.div_ceil(CHUNK_ROWS) * CHUNK_RECORD_SIZE) as u64, 0)?;
+        let values =
+            PackedNumbers::new(values, chunks, rows).ok_or_else(|| self.refuse(SectionKind::Values, 0, 0))?;
+        let validity = match self.meta.null_count {
+            0 => None,
+            _ => Some(self.exact(SectionKind::Validity, (rows as u64).div_ceil(8), 0)?),
+        };
+        let valid = u64::from(self.table.row_count()) - self.meta.null_count;
+        let fences = match self.meta.sort_index {
+            SortIndex::None => <&[u8]>::default(),
+            _ => {
+                let count = valid.div_ceil(u64::from(FENCE_RANKS));
+                self.exact(SectionKind::Fences, count * u64::from(self.meta.number_width), 0)?
+            }
+        };
+        Ok(Numbers {
+            values,
+            width: self.meta.number_width,
+            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
+            kind: self.meta.kind,
+            validity,
+            fences,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn texts(&self) -> Result<Texts<'a>, FormatError> {
+        let rows = self.table.row_count();
+        let chunks = (rows as usize).div_ceil(CHUNK_ROWS) as u64;
+        let ranks = match self.meta.sort_index {
+            SortIndex::None => None,
+            _ => Some(self.array(SectionKind::Ranks)?),
+        };
+        Ok(Texts {
+            null_count: u32::try_from(self.meta.null_count).unwrap_or(u32::MAX),
+            ranks,
+            csv_plain: self.meta.csv_plain,
+            rows,
+            offsets: self.array(SectionKind::TextOffsets)?,
+            bases: self.exact(SectionKind::TextBases, (chunks + 1) * 8, 0)?,
+            padded: self.padded(SectionKind::TextBytes, TEXT_PADDING)?,
+            order: self.order()?,
+            zones: self.zones()?,
+        })
+    }
+
+    fn order(&self) -> Result<RowOrder<'a>, FormatError> {
+        Ok(match self.meta.sort_index {
+            SortIndex::None => RowOrder::Unknown,
+            SortIndex::FileOrder => RowOrder::FileOrder { rows: self.table.row_count() },
+            SortIndex::Permutation => RowOrder::Permutation(self.array(SectionKind::Permutation)?),
+        })
+    }
+
+    fn zones(&self) -> Result<Zones<'a>, FormatError> {
+        let count = (self.table.row_count() as usize).div_ceil(ZONE_ROWS);
+        self.exact(SectionKind::Zones, (count * ZONE_RECORD_SIZE) as u64, 0).map(Zones::new)
+    }
+
+    /// An array with one item a row.
+    fn array(&self, kind: SectionKind) -> Result<UintArray<'a>, FormatError> {
+        let record = self.record(kind).ok_or_else(|| self.refuse(kind, 1, 0))?;
+        let rows = self.table.row_count() as usize;
+        let bytes = self.exact(kind, rows as u64 * u64::from(record.width), crate::array::ARRAY_PADDING)?;
+        UintArray::new(bytes, record.width, rows).ok_or_else(|| self.refuse(kind, 4, record.width.into()))
+    }
+
+    fn exact(&self, kind: SectionKind, expected: u64, padding: usize) -> Result<&'a [u8], FormatError> {
+        let found = self.record(kind).map_or(0, |record| record.len);
+        if found != expected || self.record(kind).is_none() {
+            return Err(corrupt(Place::Column(kind, self.number), "length", expected, found));
+        }
+        self.padded(kind, padding)
+    }
+
+    fn padded(&self, kind: SectionKind, padding: usize) -> Result<&'a [u8], FormatError> {
+        self.record(kind)
+            .and_then(|record| self.table.section(record, padding))
+            .ok_or_else(|| self.refuse(kind, 1, 0))
+    }
+
+    fn record(&self, kind: SectionKind) -> Option<&'a SectionRecord> {
+        self.table.records.get(self.sections.record_number(kind)? as usize)
+    }
+
+    fn refuse(&self, kind: SectionKind, expected: u64, found: u64) -> FormatError {
+        corrupt(Place::Column(kind, self.number), "section is missing or of the wrong width", expected, found)
+    }
+}

@@ -1,0 +1,128 @@
+//! The backend of book commands: a running server, or books that this process opens.
+//!
+//! Knows no particular command.
+
+use std::path::Path;
+
+use mercato::catalog::DataDirectory;
+use mercato::clock::{Clock, SystemClock};
+use mercato::ledger::{KEY_RANDOM_BYTES, Ledger, LedgerOptions, OpenError, StoreError, inspect};
+use mercato::operator::{Context, OperatorCommand, Verification};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::BooksLocation;
+use super::admin_client::AdminClient;
+use crate::failure::Failure;
+
+const ADMIN_DEFAULT: &str = "127.0.0.1:8081";
+const REQUEST_ID: &str = "mercato-tools";
+
+/// Executes commands on the books.
+pub(super) enum Backend {
+    /// A running server, through its admin API.
+    Server(AdminClient),
+    /// Books opened by this process.
+    Local(Box<Ledger>, BooksLocation),
+}
+
+impl Backend {
+    /// Opens the backend of existing books.
+    pub(super) fn open_existing(location: &BooksLocation) -> Result<Backend, Failure> {
+        let folder = DataDirectory::new(&location.data).ledger();
+        if location.admin.is_none() && !folder.is_dir() {
+            return Err(Failure::Refused {
+                file: location.data.display().to_string(),
+                section: "books".into(),
+                expected: "a folder `ledger`".into(),
+                found: "none".into(),
+                remedy: "check --data, or create them with `mercato-tools account create`".into(),
+            });
+        }
+        Backend::open_or_create(location)
+    }
+
+    /// Opens the backend, and creates missing books.
+    pub(super) fn open_or_create(location: &BooksLocation) -> Result<Backend, Failure> {
+        if let Some(address) = &location.admin {
+            return Backend::connect(location, address);
+        }
+        let folder = DataDirectory::new(&location.data).ledger();
+        match Ledger::open(&folder, LedgerOptions::default(), SystemClock.now()) {
+            Ok(ledger) => Ok(Backend::Local(Box::new(ledger), location.clone())),
+            Err(OpenError::Store(StoreError::Locked { .. })) => {
+                Backend::connect(location, &recorded_admin_address(&location.data))
+            }
+            Err(error) => Err(books_failure(&location.data, "open them", error.to_string())),
+        }
+    }
+
+    fn connect(location: &BooksLocation, address: &str) -> Result<Backend, Failure> {
+        let token = DataDirectory::new(&location.data).admin_token();
+        AdminClient::new(address, &token).map(Backend::Server)
+    }
+
+    /// Executes a command and returns its response.
+    pub(super) fn execute(&self, request: &OperatorCommand) -> Result<Value, Failure> {
+        let (ledger, location) = match self {
+            Backend::Server(client) => return client.execute(request),
+            Backend::Local(ledger, location) => (ledger, location),
+        };
+        let failed = |reason: String| books_failure(&location.data, "execute the command", reason);
+        let mut random = [0; KEY_RANDOM_BYTES];
+        getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
+        let request_id = REQUEST_ID.to_owned();
+        let context = Context { ledger, now: SystemClock.now(), request_id, random };
+        let response = request.execute(&context).map_err(|error| failed(error.to_string()))?;
+        to_value(&location.data, &response)
+    }
+
+    /// Verifies the sums of all entries. Books that no server has open are opened read-only, so that damage is
+    /// reported, not refused.
+    pub(super) fn verify(location: &BooksLocation) -> Result<Value, Failure> {
+        let folder = DataDirectory::new(&location.data).ledger();
+        if let Some(address) = &location.admin {
+            return Backend::connect(location, address)?.execute(&OperatorCommand::Verify {});
+        }
+        if !folder.is_dir() {
+            return Backend::open_existing(location).and(Ok(Value::Null));
+        }
+        match inspect(&folder) {
+            Ok(report) => to_value(&location.data, &Verification::of(&report)),
+            Err(OpenError::Store(StoreError::Locked { .. })) => {
+                Backend::connect(location, &recorded_admin_address(&location.data))?
+                    .execute(&OperatorCommand::Verify {})
+            }
+            Err(error) => Err(books_failure(&location.data, "read them", error.to_string())),
+        }
+    }
+}
+
+/// Asks a running server to reload its catalog.
+pub(super) fn notify_server(data: &DataDirectory) {
+    if data.admin_address().is_file()
+        && let Ok(client) = AdminClient::new(&recorded_admin_address(data.root()), &data.admin_token())
+    {
+        // The recorded server may have stopped.
+        drop(client.reload_catalog());
+    }
+}
+
+/// The admin address that the server recorded in its data directory.
+fn recorded_admin_address(data: &Path) -> String {
+    let found = std::fs::read_to_string(DataDirectory::new(data).admin_address()).unwrap_or_default();
+    match found.trim() {
+        "" => ADMIN_DEFAULT.to_owned(),
+        address => address.to_owned(),
+    }
+}
+
+/// Serialises a response.
+pub(super) fn to_value(data: &Path, response: &impl Serialize) -> Result<Value, Failure> {
+    serde_json::to_value(response)
+        .map_err(|error| books_failure(data, "encode the response", error.to_string()))
+}
+
+pub(super) fn books_failure(data: &Path, action: &'static str, reason: String) -> Failure {
+    Failure::Books { directory: data.display().to_string(), action, reason }
+}

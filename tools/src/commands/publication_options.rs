@@ -1,0 +1,152 @@
+//! The options of a publication: from the command line, or else inherited from the previous version.
+//!
+//! Knows options and column names. Converts nothing.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+
+use mercato::catalog::publish::last_choices;
+use mercato::catalog::{Choices, DataDirectory, IndexChoice, Manifest};
+use semver::Version;
+use serde::Serialize;
+
+use super::publish::PublishArguments;
+use crate::convert::footer::column_names::{ColumnNames, with_groups_above};
+use crate::convert::{Conversion, SortIndex};
+use crate::failure::Failure;
+
+/// The options in the report.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OptionsLine {
+    /// `all`, `none`, or names separated by commas.
+    pub sort_index: String,
+    /// Dropped columns and groups.
+    pub drop: Vec<String>,
+    /// The version that options were inherited from.
+    pub taken_from: Option<String>,
+    /// Inherited names that the file does not have.
+    pub absent: Vec<String>,
+}
+
+impl fmt::Display for OptionsLine {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dropped = if self.drop.is_empty() { "nothing".to_owned() } else { self.drop.join(",") };
+        write!(out, "sort index: {}; dropped: {dropped}", self.sort_index)?;
+        if let Some(version) = &self.taken_from {
+            write!(out, " (as {version} was made; --sort-index, --drop and --no-drop say otherwise)")?;
+        }
+        if !self.absent.is_empty() {
+            write!(out, "; passed over, not in the file: {}", self.absent.join(","))?;
+        }
+        Ok(())
+    }
+}
+
+/// The options of a publication.
+#[derive(Debug, Clone)]
+pub struct PublicationOptions {
+    /// The options that the next publication inherits.
+    pub choices: Choices,
+    taken_from: Option<Version>,
+    /// Inherited names of indexed columns that are missing from the file, or dropped.
+    absent_index: Vec<String>,
+    /// Inherited names of dropped columns that are missing from the file.
+    absent_drop: Vec<String>,
+}
+
+impl PublicationOptions {
+    fn new(choices: Choices) -> PublicationOptions {
+        PublicationOptions { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
+    }
+
+    /// The options of a conversion, without inherited ones.
+    #[must_use]
+    pub fn from_conversion(conversion: &Conversion) -> PublicationOptions {
+        let choices =
+            Choices { sort_index: index_choice(&conversion.sort_index), drop: conversion.drop.clone() };
+        PublicationOptions::new(choices)
+    }
+
+    /// The options of the command line. Missing ones are inherited from the previous version.
+    ///
+    /// # Errors
+    /// When the manifest, the record of the publications or the Parquet footer cannot be read.
+    pub fn from_arguments(
+        arguments: &PublishArguments,
+        data: &DataDirectory,
+        folder: &Path,
+    ) -> Result<PublicationOptions, Failure> {
+        let last = last_choices(data, &Manifest::load(folder)?.slug)?;
+        let typed_index = arguments.options.sort_index.as_ref().map(index_choice);
+        let types_drop = arguments.no_drop || !arguments.options.drop.is_empty();
+        let typed_drop = types_drop.then(|| arguments.options.drop.clone());
+        let Some((version, last)) = last.filter(|_| typed_index.is_none() || typed_drop.is_none()) else {
+            let choices = Choices {
+                sort_index: typed_index.unwrap_or(IndexChoice::All),
+                drop: typed_drop.unwrap_or_default(),
+            };
+            return Ok(PublicationOptions::new(choices));
+        };
+        let outline = ColumnNames::read(&arguments.parquet)?;
+        let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
+        let dropped: HashSet<&str> = drop.iter().map(String::as_str).collect();
+        let is_dropped = |name: &&String| with_groups_above(name).any(|name| dropped.contains(name));
+        let absent_index = match (&typed_index, &last.sort_index) {
+            (None, IndexChoice::Only(columns)) => {
+                columns.iter().filter(|name| !outline.has(name) || is_dropped(name)).cloned().collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_absent = |name: &&String| typed_drop.is_none() && !outline.has(name);
+        let absent_drop = drop.iter().filter(is_absent).cloned().collect();
+        let sort_index = typed_index.unwrap_or_else(|| last.sort_index.clone());
+        let choices = Choices { sort_index, drop };
+        Ok(PublicationOptions { choices, taken_from: Some(version), absent_index, absent_drop })
+    }
+
+    /// The columns to drop that the file has.
+    #[must_use]
+    pub fn present_drop(&self) -> Vec<String> {
+        without(&self.choices.drop, &self.absent_drop)
+    }
+
+    /// The columns to index that the file has.
+    #[must_use]
+    pub fn present_index(&self) -> SortIndex {
+        match &self.choices.sort_index {
+            IndexChoice::All => SortIndex::All,
+            IndexChoice::None => SortIndex::None,
+            IndexChoice::Only(names) => SortIndex::Only(without(names, &self.absent_index)),
+        }
+    }
+
+    /// The options for the report.
+    #[must_use]
+    pub fn line(&self) -> OptionsLine {
+        OptionsLine {
+            sort_index: match &self.choices.sort_index {
+                IndexChoice::All => "all".to_owned(),
+                IndexChoice::None => "none".to_owned(),
+                IndexChoice::Only(names) => names.join(","),
+            },
+            drop: self.choices.drop.clone(),
+            taken_from: self.taken_from.as_ref().map(ToString::to_string),
+            absent: self.absent_index.iter().chain(&self.absent_drop).cloned().collect(),
+        }
+    }
+}
+
+fn without(names: &[String], absent: &[String]) -> Vec<String> {
+    let absent: HashSet<&String> = absent.iter().collect();
+    names.iter().filter(|name| !absent.contains(name)).cloned().collect()
+}
+
+fn index_choice(index: &SortIndex) -> IndexChoice {
+    match index {
+        SortIndex::All => IndexChoice::All,
+        SortIndex::None => IndexChoice::None,
+        SortIndex::Only(names) => IndexChoice::Only(names.clone()),
+    }
+}

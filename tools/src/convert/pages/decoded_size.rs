@@ -1,0 +1,178 @@
+//! Computes the decoded size of a page from its levels and text lengths. Where the exact size would need a pass over
+//! the values, an upper bound is used. Knows no batch.
+
+use bytes::Bytes;
+use parquet::basic::{Encoding, Type as PhysicalType};
+use parquet::column::page::Page;
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::convert::pages::batch_budget::PageValues;
+use crate::convert::pages::repetition_levels::RowStarts;
+
+/// Pages with more text are scanned for their longest text; a bound suffices for smaller pages.
+const SEARCHED_TEXT_BYTES_MIN: u64 = 256 * 1024;
+
+/// The properties that all pages of a leaf share.
+#[derive(Clone, Debug)]
+pub struct LeafProperties {
+    /// Greatest repetition and definition levels.
+    levels_max: [i16; 2],
+    /// Whether texts are plain values.
+    has_texts: bool,
+    /// Whether texts are read as dictionary keys.
+    as_keys: bool,
+    /// Smallest size of a dictionary entry, bytes.
+    entry_bytes_min: usize,
+    /// Bytes of the longest text of the dictionary.
+    longest_entry: u64,
+}
+
+impl LeafProperties {
+    /// The properties of a leaf. `as_keys` reads texts as dictionary keys.
+    #[must_use]
+    pub fn of(leaf: &ColumnDescriptor, as_keys: bool) -> LeafProperties {
+        LeafProperties {
+            levels_max: [leaf.max_rep_level(), leaf.max_def_level()],
+            has_texts: leaf.physical_type() == PhysicalType::BYTE_ARRAY && !as_keys,
+            as_keys,
+            entry_bytes_min: entry_bytes_min(leaf),
+            longest_entry: 0,
+        }
+    }
+
+    /// Whether repetition and definition levels precede the values.
+    #[must_use]
+    pub fn has_levels(&self) -> [bool; 2] {
+        self.levels_max.map(|level| level > 0)
+    }
+
+    /// Whether the encoding of the page is the announced one.
+    #[must_use]
+    pub fn has_expected_encoding(&self, page: &Page) -> bool {
+        let keys = matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+        !self.as_keys || page.is_dictionary_page() || keys
+    }
+
+    /// Whether the bytes of a dictionary can hold its claimed entries. The decoder allocates memory for all of them.
+    #[must_use]
+    pub fn has_room_for_entries(&self, page: &Page) -> bool {
+        match page {
+            Page::DictionaryPage { buf, num_values, .. } => {
+                usize::try_from(*num_values).is_ok_and(|entries| entries <= buf.len() / self.entry_bytes_min)
+            }
+            _ => true,
+        }
+    }
+
+    /// Measures a data page; `None` for a dictionary page, whose longest text is recorded.
+    pub fn measure(&mut self, page: &Page) -> Option<PageValues> {
+        let (values, starts) = match page {
+            Page::DictionaryPage { buf, .. } => {
+                if self.has_texts {
+                    self.longest_entry = longest_text(buf);
+                }
+                return None;
+            }
+            Page::DataPage { buf, num_values, def_level_encoding, rep_level_encoding, .. } => {
+                let encodings = [*rep_level_encoding, *def_level_encoding];
+                let (values, repetition) = self.split(buf, encodings);
+                (values, self.starts(u64::from(*num_values), repetition))
+            }
+            Page::DataPageV2 { buf, num_values, rep_levels_byte_len, def_levels_byte_len, .. } => {
+                let repetition = *rep_levels_byte_len as usize;
+                let levels = repetition.saturating_add(*def_levels_byte_len as usize).min(buf.len());
+                let repetition = buf.slice(..repetition.min(levels));
+                (buf.slice(levels..), self.starts(u64::from(*num_values), Some(repetition)))
+            }
+        };
+        let (text_bytes_max, text_bytes) = self.texts(page.encoding(), &values);
+        Some(PageValues { starts, text_bytes_max, text_bytes })
+    }
+
+    /// The values of a version 1 page, and its repetition levels if they are readable.
+    fn split(&self, buffer: &Bytes, encodings: [Encoding; 2]) -> (Bytes, Option<Bytes>) {
+        let (mut rest, mut repetition) = (buffer.clone(), None);
+        for (number, (has_levels, encoding)) in self.has_levels().into_iter().zip(encodings).enumerate() {
+            let length = rest.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize);
+            let end = length.and_then(|length| length.checked_add(4)).filter(|end| *end <= rest.len());
+            match end {
+                _ if !has_levels => {}
+                Some(end) if encoding == Encoding::RLE => {
+                    let levels = rest.split_to(end);
+                    repetition = (number == 0).then(|| levels.slice(4..)).or(repetition);
+                }
+                // Levels without a length: they are measured together with the values.
+                _ => return (rest, repetition),
+            }
+        }
+        (rest, repetition)
+    }
+
+    /// The row starts of a page. Without readable repetition levels, a page of a repeated leaf counts as one row.
+    fn starts(&self, count: u64, repetition: Option<Bytes>) -> RowStarts {
+        match self.levels_max {
+            [0, _] => RowStarts::flat(count),
+            [level_max, _] => RowStarts::repeated(count, level_max, repetition.unwrap_or_default()),
+        }
+    }
+
+    /// Upper bounds for the bytes of the longest text and of all texts.
+    fn texts(&self, encoding: Encoding, values: &[u8]) -> (u64, u64) {
+        let stored = values.len() as u64;
+        match encoding {
+            _ if !self.has_texts => (0, 0),
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => (self.longest_entry, u64::MAX),
+            Encoding::PLAIN if stored >= SEARCHED_TEXT_BYTES_MIN => (longest_text(values), stored),
+            Encoding::DELTA_BYTE_ARRAY => {
+                let bytes = shared_bytes(values).unwrap_or(u64::MAX).saturating_add(stored);
+                (bytes, bytes)
+            }
+            _ => (stored, stored),
+        }
+    }
+}
+
+/// Dictionaries are plain-encoded: each text follows its length.
+fn entry_bytes_min(leaf: &ColumnDescriptor) -> usize {
+    match leaf.physical_type() {
+        PhysicalType::BOOLEAN => 1,
+        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
+        PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+        PhysicalType::INT96 => 12,
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => usize::try_from(leaf.type_length()).unwrap_or(1).max(1),
+    }
+}
+
+/// Bytes of the longest text, where each text follows its length.
+fn longest_text(texts: &[u8]) -> u64 {
+    let (mut rest, mut longest) = (texts, 0);
+    while let Some((length, after)) = rest.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length);
+        longest = longest.max(u64::from(length).min(after.len() as u64));
+        rest = after.get(length as usize..).unwrap_or_default();
+    }
+    longest
+}
+
+/// Bytes of the shared prefixes: the sum of the prefix lengths of DELTA_BYTE_ARRAY.
+fn shared_bytes(values: &[u8]) -> Option<u64> {
+    let mut sum = 0_u64;
+    crate::convert::pages::delta_binary_packed::visit(values, u64::MAX, |length| {
+        sum = sum.saturating_add(length)
+    })
+    .ok()?;
+    Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_text_is_bounded_by_page() {
+        let texts = [3_u32.to_le_bytes().as_slice(), b"abc", &5_u32.to_le_bytes(), b"abcde"].concat();
+        assert_eq!(longest_text(&texts), 5);
+        assert_eq!(longest_text(&texts[..13]), 3, "a text that is cut");
+        assert_eq!(longest_text(&u32::MAX.to_le_bytes()), 0);
+    }
+}

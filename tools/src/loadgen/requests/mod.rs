@@ -1,0 +1,7 @@
+//! The requests of a run: the work file, its templates, the mix, and the bytes that are sent.
+
+mod fetch;
+pub mod mix;
+pub mod prepare;
+pub mod template;
+pub mod work_file;

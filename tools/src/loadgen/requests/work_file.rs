@@ -1,0 +1,435 @@
+//! The work file, which defines the requests of a load test. Parses and validates it.
+//!
+//! Knows no connection and no template syntax.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::failure::Failure;
+use crate::loadgen::requests::template::{Template, TemplateError};
+
+/// The works over TPC-H order lines.
+pub const BUILT_IN: &str = include_str!("lineitem.toml");
+/// Name of the built-in file in messages.
+pub const BUILT_IN_NAME: &str = "built-in works (--print-works)";
+
+/// Largest work file, bytes.
+pub const FILE_SIZE_BYTES_MAX: u64 = 1024 * 1024;
+/// Most works of a file.
+pub const FILE_WORK_COUNT_MAX: usize = 256;
+/// Most lists, parameters, or headers of a request.
+pub const ENTRY_COUNT_MAX: usize = 64;
+/// Most depths of a run.
+pub const DEPTH_COUNT_MAX: usize = 16;
+/// Most characters of a name.
+pub const NAME_LENGTH_MAX: usize = 32;
+/// Largest body template, bytes.
+pub const BODY_SIZE_BYTES_MAX: usize = 256 * 1024;
+
+/// A valid work file.
+#[derive(Debug, Clone)]
+pub struct WorkFile {
+    /// Its name in messages.
+    pub source: String,
+    /// The default of `--work`.
+    pub mix: Option<String>,
+    /// The default of `--depths`.
+    pub depths: Vec<u64>,
+    /// Parameters of all templates.
+    pub parameters: BTreeMap<String, String>,
+    /// Lists of values that are fetched before the run.
+    pub lists: BTreeMap<String, ListSource>,
+    /// The works, in the order of the file.
+    pub works: Vec<Work>,
+}
+
+/// One kind of request.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// Its name.
+    pub name: String,
+    /// Its description.
+    pub description: String,
+    /// The request.
+    pub request: Request,
+    /// Good statuses; empty means 200 to 299.
+    pub expect: Vec<u16>,
+    /// The request that returns its cursor.
+    pub cursor: Option<CursorSource>,
+}
+
+/// A request template.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The path and the query string.
+    pub path: Template,
+    /// Additional headers.
+    pub headers: Vec<(String, Template)>,
+    /// The body.
+    pub body: Option<Template>,
+}
+
+/// A request whose response contains a cursor.
+#[derive(Debug, Clone)]
+pub struct CursorSource {
+    /// The request. `{offset}` is the depth minus one.
+    pub request: Request,
+    /// JSON pointer to the cursor (RFC 6901).
+    pub pointer: String,
+}
+
+/// A request whose response contains a list of values.
+#[derive(Debug, Clone)]
+pub struct ListSource {
+    /// The request.
+    pub request: Request,
+    /// JSON pointer to the list of rows (RFC 6901).
+    pub rows: String,
+    /// The field of a row that holds the value.
+    pub field: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileText {
+    mix: Option<String>,
+    #[serde(default)]
+    depths: Vec<u64>,
+    #[serde(default)]
+    parameters: BTreeMap<String, toml::Value>,
+    #[serde(default)]
+    values: BTreeMap<String, ListText>,
+    #[serde(default)]
+    work: Vec<WorkText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `name` and `path`")]
+struct WorkText {
+    name: String,
+    #[serde(default)]
+    description: String,
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    #[serde(default)]
+    expect: Vec<u16>,
+    cursor: Option<CursorText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `path` and `pointer`")]
+struct CursorText {
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    pointer: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table with `path`, `rows` and `field`")]
+struct ListText {
+    method: Option<String>,
+    path: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    rows: String,
+    field: String,
+}
+
+impl Work {
+    /// Whether its request depends on the depth.
+    #[must_use]
+    pub fn has_depth(&self) -> bool {
+        self.request.texts().any(|text| text.names("depth") || text.names("cursor"))
+    }
+}
+
+impl Request {
+    /// All its templates.
+    pub fn texts(&self) -> impl Iterator<Item = &Template> {
+        std::iter::once(&self.path).chain(self.headers.iter().map(|(_, text)| text)).chain(&self.body)
+    }
+}
+
+/// Reads a work file; without a path, the built-in one.
+///
+/// # Errors
+/// When the file cannot be read, or is too large.
+pub fn text(file: Option<&Path>) -> Result<(String, String), Failure> {
+    let Some(path) = file else { return Ok((BUILT_IN_NAME.to_owned(), BUILT_IN.to_owned())) };
+    let source = path.display().to_string();
+    let size = fs::metadata(path).map_err(Failure::io(path, "read"))?.len();
+    if size > FILE_SIZE_BYTES_MAX {
+        let expected = format!("at most {FILE_SIZE_BYTES_MAX} bytes");
+        return Err(work_file_error(
+            &source,
+            "file",
+            &expected,
+            &format!("{size} bytes"),
+            "name a work file",
+        ));
+    }
+    let text = fs::read_to_string(path).map_err(Failure::io(path, "read"))?;
+    Ok((source, text))
+}
+
+/// Parses a work file.
+///
+/// # Errors
+/// When the file is invalid; the error names the section.
+pub fn read(source: &str, text: &str) -> Result<WorkFile, Failure> {
+    let file: FileText = toml::from_str(text).map_err(|error| {
+        let line = error
+            .span()
+            .map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
+        work_file_error(source, &format!("line {line}"), "a work file", error.message(), REMEDY)
+    })?;
+    let reader = Reader { source };
+    reader.bound("works", file.work.len(), 1, FILE_WORK_COUNT_MAX)?;
+    reader.bound("depths", file.depths.len(), 0, DEPTH_COUNT_MAX)?;
+    reader.bound("parameters", file.parameters.len(), 0, ENTRY_COUNT_MAX)?;
+    reader.bound("values", file.values.len(), 0, ENTRY_COUNT_MAX)?;
+    let parameters = file.parameters.iter().map(|(name, value)| reader.parameter(name, value));
+    let lists = file.values.into_iter().map(|(name, list)| reader.list(name, list));
+    let work_file = WorkFile {
+        source: source.to_owned(),
+        mix: file.mix,
+        depths: file.depths,
+        parameters: parameters.collect::<Result<_, _>>()?,
+        lists: lists.collect::<Result<_, _>>()?,
+        works: file.work.into_iter().map(|work| reader.work(work)).collect::<Result<_, _>>()?,
+    };
+    let mut names = BTreeSet::new();
+    match work_file.works.iter().find(|work| !names.insert(&work.name)) {
+        Some(twice) => {
+            let section = format!("work `{}`", twice.name);
+            Err(work_file_error(source, &section, "each name once", "it twice", "rename one of them"))
+        }
+        None => Ok(work_file),
+    }
+}
+
+const REMEDY: &str = "compare it with `mercato-tools loadgen --print-works`";
+
+/// An error in a section of a work file.
+#[must_use]
+pub fn work_file_error(source: &str, section: &str, expected: &str, found: &str, remedy: &str) -> Failure {
+    Failure::Refused {
+        file: source.to_owned(),
+        section: section.to_owned(),
+        expected: expected.to_owned(),
+        found: found.to_owned(),
+        remedy: remedy.to_owned(),
+    }
+}
+
+/// Validates the sections of a file.
+struct Reader<'a> {
+    source: &'a str,
+}
+
+impl Reader<'_> {
+    fn work(&self, text: WorkText) -> Result<Work, Failure> {
+        let section = format!("work `{}`", text.name);
+        self.name(&section, &text.name)?;
+        let request = self.request(&section, text.method, &text.path, text.headers, text.body.as_deref())?;
+        self.bound(&format!("{section}, expect"), text.expect.len(), 0, ENTRY_COUNT_MAX)?;
+        let cursor = text.cursor.map(|cursor| {
+            let section = format!("{section}, cursor");
+            let CursorText { method, path, headers, body, pointer } = cursor;
+            let request = self.request(&section, method, &path, headers, body.as_deref())?;
+            Ok::<_, Failure>(CursorSource { request, pointer })
+        });
+        let work = Work {
+            name: text.name,
+            description: text.description,
+            request,
+            expect: text.expect,
+            cursor: cursor.transpose()?,
+        };
+        let wants_cursor = work.request.texts().any(|text| text.names("cursor"));
+        if wants_cursor && work.cursor.is_none() {
+            let found = "{cursor} without it";
+            return Err(work_file_error(
+                self.source,
+                &section,
+                "[work.cursor], which says how to get one",
+                found,
+                REMEDY,
+            ));
+        }
+        Ok(work)
+    }
+
+    fn list(&self, name: String, text: ListText) -> Result<(String, ListSource), Failure> {
+        let section = format!("values `{name}`");
+        self.name(&section, &name)?;
+        let request = self.request(&section, text.method, &text.path, text.headers, text.body.as_deref())?;
+        if let Some(list) = request.texts().flat_map(Template::lists).next() {
+            let found = format!("{{value:{list}}}");
+            return Err(work_file_error(self.source, &section, "no list inside a list", &found, REMEDY));
+        }
+        Ok((name, ListSource { request, rows: text.rows, field: text.field }))
+    }
+
+    fn parameter(&self, name: &str, value: &toml::Value) -> Result<(String, String), Failure> {
+        let section = format!("parameter `{name}`");
+        self.name(&section, name)?;
+        let text = match value {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(truth) => truth.to_string(),
+            other => {
+                let found = other.type_str();
+                return Err(work_file_error(
+                    self.source,
+                    &section,
+                    "a text or a whole number",
+                    found,
+                    REMEDY,
+                ));
+            }
+        };
+        Ok((name.to_owned(), text))
+    }
+
+    fn request(
+        &self,
+        section: &str,
+        method: Option<String>,
+        path: &str,
+        headers: BTreeMap<String, String>,
+        body: Option<&str>,
+    ) -> Result<Request, Failure> {
+        let method = method.unwrap_or_else(|| "GET".to_owned());
+        if !(1..=16).contains(&method.len()) || !method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            return Err(work_file_error(
+                self.source,
+                section,
+                "a method such as GET or POST",
+                &method,
+                REMEDY,
+            ));
+        }
+        if !path.starts_with('/') {
+            return Err(work_file_error(self.source, section, "a path that begins with /", path, REMEDY));
+        }
+        self.bound(&format!("{section}, headers"), headers.len(), 0, ENTRY_COUNT_MAX)?;
+        self.bound(
+            &format!("{section}, bytes of the body"),
+            body.map_or(0, str::len),
+            0,
+            BODY_SIZE_BYTES_MAX,
+        )?;
+        let template = |part: &str, text: &str| {
+            Template::parse(text)
+                .map_err(|error| template_error(self.source, &format!("{section}, {part}"), &error))
+        };
+        let headers = headers.into_iter().map(|(name, text)| {
+            self.header_name(section, &name)?;
+            let text = template(&name, &text)?;
+            Ok((name, text))
+        });
+        Ok(Request {
+            path: template("path", path)?,
+            headers: headers.collect::<Result<_, Failure>>()?,
+            body: body.map(|body| template("body", body)).transpose()?,
+            method,
+        })
+    }
+
+    fn header_name(&self, section: &str, name: &str) -> Result<(), Failure> {
+        let token = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let ours = ["host", "content-length", "transfer-encoding", "connection"];
+        if !name.is_empty() && name.chars().all(token) && !ours.contains(&name.to_ascii_lowercase().as_str())
+        {
+            return Ok(());
+        }
+        let expected =
+            "the name of a header other than Host, Content-Length, Transfer-Encoding and Connection";
+        Err(work_file_error(self.source, section, expected, &format!("{name:?}"), REMEDY))
+    }
+
+    fn name(&self, section: &str, name: &str) -> Result<(), Failure> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        if (1..=NAME_LENGTH_MAX).contains(&name.len()) && name.chars().all(plain) {
+            return Ok(());
+        }
+        let expected = format!("a name of 1 to {NAME_LENGTH_MAX} of a-z, 0-9, _ and -");
+        Err(work_file_error(self.source, section, &expected, &format!("{name:?}"), REMEDY))
+    }
+
+    fn bound(&self, section: &str, found: usize, least: usize, most: usize) -> Result<(), Failure> {
+        if (least..=most).contains(&found) {
+            return Ok(());
+        }
+        Err(work_file_error(self.source, section, &format!("{least} to {most}"), &found.to_string(), REMEDY))
+    }
+}
+
+/// An error in a template of a work file.
+#[must_use]
+pub fn template_error(source: &str, section: &str, error: &TemplateError) -> Failure {
+    work_file_error(source, section, "a text with placeholders that are known", &error.to_string(), REMEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_in_file_is_valid() {
+        let work_file = read(BUILT_IN_NAME, BUILT_IN).unwrap();
+        let names: Vec<&str> = work_file.works.iter().map(|work| work.name.as_str()).collect();
+        for name in [
+            "w1", "w2k", "w2o", "w3", "w3s", "w4", "w5c", "w5p", "w5all", "w6", "w6sse", "w7csv", "list",
+            "search",
+        ] {
+            assert!(names.contains(&name), "{name}");
+        }
+        let deep: Vec<&str> =
+            work_file.works.iter().filter(|work| work.has_depth()).map(|work| work.name.as_str()).collect();
+        assert_eq!(deep, ["w2k", "w2o"]);
+    }
+
+    fn refused(text: &str, words: &[&str]) {
+        let reason = read("mine.toml", text).unwrap_err().one_line();
+        for word in words.iter().chain(&["mine.toml", "expected", "found"]) {
+            assert!(reason.contains(word), "`{word}` is not in: {reason}");
+        }
+    }
+
+    #[test]
+    fn errors_name_their_section() {
+        refused("", &["works", "1 to"]);
+        refused("wrok = 1", &["line 1", "wrok"]);
+        refused("[[work]]\nname = \"W 1\"\npath = \"/\"", &["W 1", "a-z"]);
+        refused("[[work]]\nname = \"a\"\npath = \"x\"", &["`a`", "/"]);
+        refused("[[work]]\nname = \"a\"\npath = \"/\"\nmethod = \"get it\"", &["get it"]);
+        refused("[[work]]\nname = \"a\"\npath = \"/{dice:6}\"", &["`a`", "path", "dice:6"]);
+        refused("[[work]]\nname = \"a\"\npath = \"/?c={cursor}\"", &["`a`", "work.cursor"]);
+        refused("[[work]]\nname = \"a\"\npath = \"/\"\n[work.headers]\nHost = \"x\"", &["Host"]);
+        refused("[[work]]\nname = \"a\"\npath = \"/\"\n[work.headers]\n\"a b\" = \"x\"", &["a b"]);
+        refused(
+            "[[work]]\nname = \"a\"\npath = \"/\"\n[[work]]\nname = \"a\"\npath = \"/\"",
+            &["`a`", "once"],
+        );
+        refused("[parameters]\nx = [1]\n[[work]]\nname = \"a\"\npath = \"/\"", &["`x`", "array"]);
+        refused(
+            "[values.l]\npath = \"/{value:l}\"\nrows = \"\"\nfield = \"x\"\n[[work]]\nname = \"a\"\npath = \"/\"",
+            &["`l`"],
+        );
+        refused(&format!("depths = {:?}\n[[work]]\nname = \"a\"\npath = \"/\"", [0; 17]), &["depths", "17"]);
+    }
+}

@@ -1,0 +1,13 @@
+//! The converter: round trips of every type, old and hostile files, and the memory limit.
+
+mod annotations;
+mod corrupt;
+pub mod files;
+mod hostile;
+mod many_columns;
+mod memory;
+mod nested_types;
+mod old_files;
+mod raw_parquet;
+mod read_back;
+mod round_trip;
