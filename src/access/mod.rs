@@ -106,15 +106,25 @@ impl Gate {
         };
     }
 
-    /// The number of the account whose key this is, unless the key was revoked. Nobody is let in by it.
-    pub fn account_of(&self, presented: Option<&str>) -> Option<u64> {
-        let presented = presented.filter(|text| text.len() <= PRESENTED_KEY_BYTES_MAX)?;
-        let key = self.ledger.find_key(&KeyHash::of_presented(presented).ok()?)?;
-        key.revoked_at().is_none().then(|| key.account().id().number())
+    /// The number of the account whose valid key this is. Counts as no use of the key. The clock is read only for a key
+    /// that has an end.
+    pub fn account_of(&self, presented: Option<&str>, clock: &dyn Clock) -> Option<u64> {
+        let key = self.valid_key(presented, |end| clock.now() >= end).ok()?;
+        Some(key.account().id().number())
     }
 
     /// From what was presented as a key to a caller. A typing error costs no look-up, and nothing costs a disk access.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
+        let key = self.valid_key(presented, |end| now >= end)?;
+        key.touch(now);
+        Ok(Caller { account: key.account().clone(), key })
+    }
+
+    fn valid_key(
+        &self,
+        presented: Option<&str>,
+        has_passed: impl FnOnce(Moment) -> bool,
+    ) -> Result<KeyHandle, KeyRefusal> {
         let presented = presented.ok_or(KeyRefusal::Missing)?;
         if presented.len() > PRESENTED_KEY_BYTES_MAX {
             return Err(KeyRefusal::Malformed);
@@ -127,11 +137,10 @@ impl Gate {
         if key.revoked_at().is_some() {
             return Err(KeyRefusal::Revoked);
         }
-        if key.expires_at().is_some_and(|end| now >= end) {
+        if key.expires_at().is_some_and(has_passed) {
             return Err(KeyRefusal::Expired);
         }
-        key.touch(now);
-        Ok(Caller { account: key.account().clone(), key })
+        Ok(key)
     }
 
     /// Counts a request, or says when one will be let in. What is refused is not counted.
