@@ -39,13 +39,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "operator",
             "query",
             "render",
+            "sample",
             "search",
             "selections",
             "words",
         ],
     ),
     ("operator", &["clock", "ledger", "limits"]),
-    ("net", &["limits"]),
+    ("net", &["limits", "sample"]),
     ("render", &["clock", "config", "limits", "mercato_format", "query"]),
     ("selections", &["limits", "mercato_format", "query"]),
     ("search", &["catalog", "clock", "config", "limits"]),
@@ -59,6 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clock", &["limits"]),
     ("histogram", &[]),
     ("limits", &[]),
+    ("sample", &[]),
     ("words", &[]),
 ];
 

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use super::metrics::Sample;
 use crate::histogram::Counted;
+use crate::sample::Sample;
 
 /// What a family is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,21 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::exposition::{Exposition, Kind};
 use crate::histogram::{Histogram, MICROS};
-
-/// One value that another part adds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
-    /// Name of the metric.
-    pub name: &'static str,
-    /// What it tells.
-    pub help: &'static str,
-    /// Whether it only ever grows.
-    pub is_counter: bool,
-    /// `name="value"`, or empty.
-    pub label: String,
-    /// The value.
-    pub value: u64,
-}
+use crate::sample::Sample;
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
@@ -164,16 +150,9 @@ mod tests {
             let route = "/d/{slug}";
             metrics.observe(&Observation { route, status, duration, rows: 2, ..Observation::default() });
         }
-        let sample = |label: &str, value| Sample {
-            name: "mercato_workers",
-            help: "Workers.",
-            is_counter: false,
-            label: label.to_owned(),
-            value,
-        };
         for pool in ["page", "stream"] {
-            let label = format!("pool=\"{pool}\"");
-            metrics.add_source(move || vec![sample(&label, 3)]);
+            let sample = move || Sample::gauge("mercato_workers", "Workers.", 3).labelled("pool", pool);
+            metrics.add_source(move || vec![sample()]);
         }
         let mut out = Exposition::default();
         metrics.write_to(&mut out);

@@ -43,7 +43,7 @@ pub use documents::Documents;
 pub use exports::Exports;
 pub use graph_cache::GraphCache;
 pub use handlers::percent::percent_encode;
-pub use metrics::{Metrics, Sample};
+pub use metrics::Metrics;
 pub use public_url::{PublicUrl, PublicUrlError};
 pub use routes::{admin_service, public_service};
 pub use server::Workers;

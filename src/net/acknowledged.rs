@@ -45,19 +45,19 @@ struct Info {
 impl Info {
     fn of(socket: &Socket) -> Option<Self> {
         let info = getsockopt(socket, TcpInfo).ok()?;
-        let segments = u64::from(u32_at(&info, SEGMENTS_IN_FLIGHT_AT)?);
-        let in_flight_max = segments.saturating_mul(u32_at(&info, SEGMENT_BYTES_AT)?.into());
+        let in_flight_max =
+            u32_at(&info, SEGMENTS_IN_FLIGHT_AT)?.saturating_mul(u32_at(&info, SEGMENT_BYTES_AT)?);
         // A request has come, so a kernel that counts has counted it.
         (u64_at(&info, BYTES_RECEIVED_AT)? > 0).then_some(Self {
             acked: u64_at(&info, BYTES_ACKED_AT)?,
-            outstanding_max: in_flight_max.saturating_add(u32_at(&info, BYTES_NOT_SENT_AT)?.into()),
+            outstanding_max: in_flight_max.saturating_add(u32_at(&info, BYTES_NOT_SENT_AT)?),
             is_open: matches!(info.get(STATE_AT).copied()?, ESTABLISHED | CLOSE_WAIT),
         })
     }
 }
 
-fn u32_at(info: &[u8], at: usize) -> Option<u32> {
-    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+fn u32_at(info: &[u8], at: usize) -> Option<u64> {
+    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes).into())
 }
 
 fn u64_at(info: &[u8], at: usize) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::fields::is_forwarded;
 use super::head::Head;
-use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER, WAITED_HEADER};
+use crate::limits::net::CLIENT_HEADER;
 
 /// Writes request line, header lines and the address of the peer; the end follows when the request is whole.
 pub(super) fn write_head(head: &Head<'_, '_>, peer: IpAddr, out: &mut Vec<u8>) {
@@ -24,17 +24,8 @@ pub(super) fn write_head(head: &Head<'_, '_>, peer: IpAddr, out: &mut Vec<u8>) {
     drop(write!(out, "{CLIENT_HEADER}: {}\r\n", peer.to_canonical()));
 }
 
-/// Adds to an ended head how long the request has waited.
-pub(super) fn add_wait(micros: u64, out: &mut Vec<u8>) {
-    add_line(WAITED_HEADER, out, |out| out.extend_from_slice(itoa::Buffer::new().format(micros).as_bytes()));
-}
-
-/// Adds the name of the slot where the client's socket lies to an ended head.
-pub(super) fn add_slot<T>(out: &mut Vec<u8>, write_name: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    add_line(SLOT_HEADER, out, write_name)
-}
-
-fn add_line<T>(name: &str, out: &mut Vec<u8>, write_value: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+/// Adds a header line to an ended head.
+pub(super) fn add_line<T>(name: &str, out: &mut Vec<u8>, write_value: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     out.truncate(out.len().saturating_sub(2));
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");

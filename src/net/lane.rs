@@ -26,7 +26,6 @@ pub(super) struct Lane {
     is_watched: bool,
     /// When it is opened anew.
     reopen_at: Option<Instant>,
-    replaced: u64,
 }
 
 impl Lane {
@@ -43,15 +42,9 @@ impl Lane {
             writable: false,
             is_watched: false,
             reopen_at: None,
-            replaced: 0,
         };
         lane.connect(registry)?;
         Ok(lane)
-    }
-
-    /// How often it was opened anew.
-    pub(super) fn replaced(&self) -> u64 {
-        self.replaced
     }
 
     /// When it is opened anew, where it is not open.
@@ -90,10 +83,7 @@ impl Lane {
             return false;
         }
         match self.connect(registry) {
-            Ok(()) => {
-                self.reopen_at = None;
-                self.replaced = self.replaced.saturating_add(1);
-            }
+            Ok(()) => self.reopen_at = None,
             Err(error) => {
                 tracing::error!(%error, "the private connection cannot be opened anew");
                 self.reopen_at = Some(now + REOPEN_PAUSE);

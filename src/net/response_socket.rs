@@ -149,12 +149,8 @@ impl ResponseSocket {
 
 impl Drop for ResponseSocket {
     fn drop(&mut self) {
-        let outcome = match (self.failure, self.sent) {
-            (Some(cut), _) => Outcome::Cut(cut),
-            (None, 0) => Outcome::Unanswered,
-            (None, _) => Outcome::Cut(Cut::Worker),
-        };
-        self.leave(outcome);
+        let cut = self.failure.or((self.sent > 0).then_some(Cut::Worker));
+        self.leave(cut.map_or(Outcome::Unanswered, Outcome::Cut));
     }
 }
 
@@ -201,6 +197,14 @@ impl ResponseWriter {
         Ok(())
     }
 
+    fn send_small(&mut self, more: bool) -> io::Result<()> {
+        let small = std::mem::take(&mut self.small);
+        let sent = self.send(&small, more);
+        self.small = small;
+        self.small.clear();
+        sent
+    }
+
     fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
         let time = self.socket.slots.write_time;
         self.socket.send_all(bytes, more, time)
@@ -213,22 +217,13 @@ impl Write for ResponseWriter {
             self.small.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        if !self.small.is_empty() {
-            let small = std::mem::take(&mut self.small);
-            self.send(&small, true)?;
-            self.small = small;
-            self.small.clear();
-        }
+        self.send_small(true)?;
         self.send(bytes, false)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let small = std::mem::take(&mut self.small);
-        let sent = self.send(&small, false);
-        self.small = small;
-        self.small.clear();
-        sent
+        self.send_small(false)
     }
 }
 

@@ -4,21 +4,19 @@
 //! worker claims it once and leaves a word when its answer is out. A slot that was withdrawn cannot be claimed, so an
 //! answer that comes too late reaches nobody. Knows no request and no route.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use mio::{Poll, Token, Waker};
+use mio::Waker;
 use socket2::Socket;
 
 use super::budget::{Budget, Taken};
 use super::counters::Counters;
-use super::forward::add_slot;
-use super::request_parser::{Request, RequestBody};
+use super::request_parser::RequestBody;
 use super::response_socket::ResponseSocket;
-use crate::limits::net::{REST_BYTES_HELD_MAX, WRITE_TIME};
 
 /// What an answer has to know of its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,11 +75,13 @@ pub(super) struct Word {
 
 /// What the event loop lays into a slot.
 #[derive(Debug)]
-pub(super) struct Offer {
-    pub(super) socket: Arc<Socket>,
-    pub(super) facts: AnswerFacts,
+pub struct Offer {
+    /// The socket of the client.
+    pub socket: Arc<Socket>,
+    /// What the answer has to know of the request.
+    pub facts: AnswerFacts,
     /// The body of the request, where it has one.
-    pub(super) body: Option<RequestBody>,
+    pub body: Option<RequestBody>,
 }
 
 /// What lies in a slot.
@@ -134,7 +134,7 @@ impl Slots {
     }
 
     /// Fills a slot and appends the name of slot and turn to `name`. Gives the turn.
-    pub(super) fn offer(&self, slot: usize, offer: Offer, awaited: bool, name: &mut Vec<u8>) -> u64 {
+    pub fn offer(&self, slot: usize, offer: Offer, awaited: bool, name: &mut Vec<u8>) -> u64 {
         let Some(place) = self.slots.get(slot) else { return 0 };
         place.awaited.store(awaited, Ordering::Relaxed);
         let mut place = place.lock();
@@ -199,43 +199,5 @@ impl Slots {
         if let Err(error) = self.waker.wake() {
             tracing::error!(%error, "the event loop cannot be woken");
         }
-    }
-}
-
-/// A slot without an event loop, through which one socket is answered again and again: for benchmarks of what a worker
-/// does.
-#[doc(hidden)]
-pub struct LoneSlot {
-    slots: Arc<Slots>,
-    words: Receiver<Word>,
-    socket: Arc<Socket>,
-    _poll: Poll,
-}
-
-impl LoneSlot {
-    /// A slot for a connected socket.
-    pub fn new(socket: Socket) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), Token(0))?;
-        let (rests, counters) = (Budget::new(REST_BYTES_HELD_MAX), Arc::new(Counters::new(&[])));
-        let (slots, words) = Slots::new(1, waker, rests, counters, WRITE_TIME);
-        Ok(Self { slots, words, socket: Arc::new(socket), _poll: poll })
-    }
-
-    /// Where a service claims the socket.
-    pub fn slots(&self) -> &Arc<Slots> {
-        &self.slots
-    }
-
-    /// Lays the body of a request into the slot, and adds the name of the slot to its head.
-    pub fn offer(&self, request: Request<'_>) {
-        let facts = AnswerFacts { is_head: false, is_http_1_1: true, closes: false };
-        let offer = Offer { socket: Arc::clone(&self.socket), facts, body: request.body };
-        add_slot(request.head, |name| self.slots.offer(0, offer, false, name));
-    }
-
-    /// Whether the last answer was sent, as far as the socket took it.
-    pub fn is_answered(&self) -> bool {
-        matches!(self.words.try_recv(), Ok(Word { outcome: Outcome::Sent | Outcome::Rest(_), .. }))
     }
 }

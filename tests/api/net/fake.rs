@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use mercato::net::{
     Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
-    ResponseSocket, Sample, Slots,
+    ResponseSocket, Slots,
 };
+use mercato::sample::Sample;
 
 use super::raw::Raw;
 
