@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato::catalog::{Catalog, DataDirectory};
@@ -17,7 +18,7 @@ use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, Ledg
 use mercato::limits::net::SLOT_HEADER;
 use mercato::logging::{self, LogGuard};
 use mercato::net::{
-    AnswerFacts, Bound, Budget, ClassPlan, Client, Head, ListenAddress, NetLimits, Offer, Request,
+    Assignment, Bound, Budget, ClassPlan, Client, Head, ListenAddress, NetLimits, Request, RequestFacts,
     RequestParser, Slots, Step,
 };
 use mercato::render::Press;
@@ -146,12 +147,18 @@ impl Shop {
         self.parser.room().get_mut(..ask.bytes.len()).unwrap().copy_from_slice(&ask.bytes);
         self.parser.received(ask.bytes.len());
         assert_eq!(self.parser.advance(), Step::Ready);
-        let facts = AnswerFacts { is_head: false, is_http_1_1: true, closes: false };
+        let facts = RequestFacts {
+            peer: Ipv4Addr::LOCALHOST.into(),
+            arrived: Instant::now(),
+            is_head: false,
+            is_http_1_1: true,
+            closes: false,
+        };
         let Request { head, body, .. } = self.parser.request().unwrap();
-        let offer = Offer { socket: Arc::clone(&self.socket), facts, body };
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body };
         head.truncate(head.len() - 2);
         head.extend_from_slice(format!("{SLOT_HEADER}: ").as_bytes());
-        self.slots.offer(0, offer, false, head);
+        self.slots.assign(0, assignment, false, head);
         head.extend_from_slice(b"\r\n\r\n");
         let raw = from_head(head);
         self.parser.next();

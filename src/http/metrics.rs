@@ -117,11 +117,8 @@ impl Metrics {
             }
         }
         let name = "mercato_request_duration_seconds";
-        out.family(
-            name,
-            "From the first worker to the last byte, with the wait for a worker.",
-            Kind::Histogram,
-        );
+        let help = "From a whole request to the last byte of its answer, with the wait for a worker.";
+        out.family(name, help, Kind::Histogram);
         for (route, counters) in routes.iter() {
             out.seconds(name, &format!("route=\"{}\"", name_of(route)), &counters.durations.read());
         }

@@ -42,9 +42,9 @@ impl Workers {
         Ok(Self { server, stopping, threads })
     }
 
-    /// Ends the workers when they have answered what they are at. `knock` connects once to the listener, which makes
+    /// Ends the workers when they have answered what they are at. `wake_listener` connects once to the listener, which makes
     /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
-    pub fn stop(self, wait: bool, knock: impl FnOnce()) -> bool {
+    pub fn stop(self, wait: bool, wake_listener: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
         for _ in &self.threads {
             self.server.unblock();
@@ -55,7 +55,7 @@ impl Workers {
             drop(thread.join());
         }
         drop(self.server);
-        knock();
+        wake_listener();
         busy.is_empty()
     }
 }
@@ -91,7 +91,8 @@ mod tests {
     use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
     use crate::net::{
-        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress,
+        Refusal,
     };
     use crate::render::Press;
     use crate::selections::SelectionCache;
@@ -151,12 +152,12 @@ mod tests {
             let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), surface, slots));
             let mut random = [0; 8];
             getrandom::fill(&mut random).unwrap();
-            let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
+            let (listener, upstream) = PrivateAddress::open(u64::from_le_bytes(random)).unwrap();
             let workers = Workers::start(count, listener, &service).unwrap();
             let refuse = |_: &Refusal, _: IpAddr, _: bool| b"HTTP/1.1 503 No\r\n\r\n".to_vec();
             let net = bound
                 .start(NetParts {
-                    door,
+                    upstream,
                     classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
                     refuse: Arc::new(refuse),
                     counted_as: Arc::new(|_| None),
@@ -167,8 +168,8 @@ mod tests {
         }
 
         fn stop(self) -> bool {
-            let (ended, door) = self.net.drain(Instant::now() + Duration::from_secs(20));
-            ended && self.workers.stop(true, || door.knock())
+            let (ended, upstream) = self.net.drain(Instant::now() + Duration::from_secs(20));
+            ended && self.workers.stop(true, || upstream.wake_listener())
         }
     }
 

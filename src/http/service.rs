@@ -3,10 +3,9 @@
 //! Knows the order of the stops; knows no handler.
 
 use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::app::App;
 use super::classes::{Work, work_of};
@@ -15,14 +14,14 @@ use super::handlers::discovery::unknown_path;
 use super::incoming::{Incoming, Method, end_exchange, header_of, one_fault};
 use super::metrics::Observation;
 use super::response::Response;
-use super::router::{Found, Guard, Router};
+use super::router::{Guard, Router};
 use super::surface::Surface;
 use super::target::TargetError;
 use super::wire;
 use crate::access::{Caller, Effort, Held, InFlightRefusal, Scope, Subject};
 use crate::clock::Moment;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER};
+use crate::limits::net::SLOT_HEADER;
 use crate::net::Slots;
 
 /// Answers requests of one listener.
@@ -49,7 +48,7 @@ impl Service {
         let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
         // The client of a request without a socket has been told already that nobody answers.
         let Some(socket) = claimed else { return end_exchange(raw) };
-        let mut request = Incoming::new(raw, socket, Instant::now(), self.app.clock.now());
+        let mut request = Incoming::new(raw, socket, self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
             Ok(Ok(response)) if self.surface == Surface::Operator => response,
@@ -89,9 +88,9 @@ impl Service {
         }
         let found = self.router.find(request.method(), request.segments());
         let found = found.unwrap_or_else(|| Err(unknown_path(&self.app)));
-        let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
+        let guard = found.as_ref().map_or(Guard::Public, |route| route.guard);
         self.pass(request, guard)?;
-        let Found { route, parameters } = found?;
+        let route = found?;
         let work = work_of(route.pattern);
         if guard == Guard::Key {
             let effort = if work == Work::Long { Effort::Stream } else { Effort::Page };
@@ -101,7 +100,7 @@ impl Service {
             request.set_held(held);
         }
         request.log.route = route.pattern;
-        request.set_path_parameters(parameters);
+        request.set_pattern(route.pattern);
         (route.handler)(&self.app, request)
     }
 
@@ -167,11 +166,8 @@ impl Service {
         })
     }
 
-    /// The event loop names the peer; one without an address (a socket file) counts as a client of the machine itself.
     fn client_address(&self, request: &Incoming) -> IpAddr {
-        let peer = request.header(CLIENT_HEADER).and_then(|address| address.parse().ok());
-        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        self.app.trusted_proxies.client_address(peer, request.headers("X-Forwarded-For"))
+        self.app.trusted_proxies.client_address(request.facts().peer, request.headers("X-Forwarded-For"))
     }
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -194,15 +190,17 @@ impl Service {
             .with_header("Cache-Control", "public, max-age=86400"))
     }
 
-    fn send(&self, mut request: Incoming, response: Response) {
+    fn send(&self, mut request: Incoming, mut response: Response) {
         // Until the last byte is out, this counts as running.
         let _held = request.take_held();
-        let (status, cause) = (response.status, response.cause.clone());
-        let (method, fields, started) = (request.method(), request.log.clone(), request.started());
-        let request_id = request.request_id().to_owned();
+        let (status, cause) = (response.status, response.cause.take());
+        let (method, fields, arrived) =
+            (request.method(), std::mem::take(&mut request.log), request.arrived());
+        let request_id = request.id();
+        let request_id = request_id.as_str();
         let surface = &self.surface;
         // In this order, so that the answer is never dated before its own duration has passed.
-        let elapsed = started.elapsed();
+        let elapsed = arrived.elapsed();
         let now = self.app.clock.now();
         let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
@@ -210,7 +208,7 @@ impl Service {
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");
             wire::Sent { broken: true, ..wire::Sent::default() }
         });
-        let duration = started.elapsed();
+        let duration = arrived.elapsed();
         let rows = sent.stream.map(|end| end.rows).or(fields.rows);
         let credits = sent.stream.map(|end| end.credits).or(fields.credits);
         self.app.metrics.observe(&Observation {

@@ -76,10 +76,6 @@ pub const VITAL_WORKER_COUNT: usize = 2;
 /// Pause before the private connection is opened anew.
 pub const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
-/// Header of the private wire: address of the client. No client can set it.
-pub const CLIENT_HEADER: &str = "X-Edge-Client";
-/// Header of the private wire: microseconds that the request waited for a worker.
-pub const WAITED_HEADER: &str = "X-Edge-Waited";
 /// What all headers of the private wire begin with.
 pub const PRIVATE_PREFIX: &str = "x-edge-";
 /// Header of the private wire: the slot in which the socket of the client lies. No client can set it.
@@ -90,26 +86,24 @@ pub const SLOT_HEADER: &str = "X-Edge-Slot";
 pub const QUEUE_LENGTH_MAX: usize = 4_096;
 /// From the hand-over of a request until a worker takes it up; above it the client is told that nobody did.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
-/// Waits for a worker shorter than this are not told to it.
-pub const WAIT_TOLD_FROM: Duration = Duration::from_millis(1);
 
-/// Events that one turn of the event loop takes.
-pub const EVENTS_PER_TURN: usize = 1024;
-/// Connections that one turn accepts.
-pub const ACCEPTS_PER_TURN: usize = 64;
-/// Steps (a read, a write, a request) that one connection makes in one turn.
+/// Events that one iteration of the event loop takes.
+pub const EVENTS_PER_ITERATION: usize = 1024;
+/// Connections that one iteration accepts.
+pub const ACCEPTS_PER_ITERATION: usize = 64;
+/// Steps (a read, a write, a request) that one connection makes in one iteration.
 pub const PUMP_STEPS_MAX: usize = 8;
 /// How long the event loop sleeps at most while requests are in service: workers wake it only for what it waits for.
-pub const WORDS_PAUSE: Duration = Duration::from_secs(1);
+pub const COMPLETIONS_PAUSE: Duration = Duration::from_secs(1);
 /// What is read at a time of what is dropped.
 pub const LINGER_READ_BYTES: usize = 64 * 1024;
 /// Orders to stop that may wait for the event loop.
 pub const STOPS_MAX: usize = 16;
 
 /// The rest of a page up to this size is taken from its worker, however slowly the client reads.
-pub const REST_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const REMAINING_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// All rests that are held so; beyond it a client has to read quickly (`HURRIED_WRITE_TIME`).
-pub const REST_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+pub const REMAINING_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
 /// Small pieces of an answer that wait for a large one.
 pub const SMALL_PIECES_BYTES_MAX: usize = 1024;
 

@@ -16,15 +16,15 @@ use super::counters::count;
 use super::event_loop::EventLoop;
 use super::refusal::Refusal;
 use super::request_parser::RequestParser;
-use crate::limits::net::{ACCEPT_PAUSE, ACCEPTS_PER_TURN, REFUSED_CONNECTIONS_MAX};
+use crate::limits::net::{ACCEPT_PAUSE, ACCEPTS_PER_ITERATION, REFUSED_CONNECTIONS_MAX};
 
 impl EventLoop {
-    /// Takes connections that wait, at most `ACCEPTS_PER_TURN`.
+    /// Takes connections that wait, at most `ACCEPTS_PER_ITERATION`.
     pub(super) fn accept(&mut self) {
         if self.accept_from.is_none_or(|at| at > self.context.now) {
             return;
         }
-        for _ in 0..ACCEPTS_PER_TURN {
+        for _ in 0..ACCEPTS_PER_ITERATION {
             let Some(listener) = &self.listener else { return };
             match listener.accept() {
                 Ok((socket, peer)) => self.admit(socket, &peer),

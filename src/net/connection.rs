@@ -1,12 +1,12 @@
-//! One client connection as a state machine: it reads, waits for its answer, writes what is left of it, and lingers.
+//! One client connection as a state machine: it reads, waits for its response, writes what is left of it, and lingers.
 //!
 //! | state | waits for | ends with |
 //! |---|---|---|
 //! | reading | bytes of a request, within the time of its phase | a whole request, a refusal, the end of the client |
 //! | queued | a worker, within the time of the queue | a slot, or 503 |
-//! | in service | the word of the worker | the next request, a rest, a cut |
+//! | in service | the completion by the worker | the next request, remaining bytes, an abort |
 //! | writing | the socket, a piece within its time | what was to follow the bytes |
-//! | lingering | the end of the client, so that a close does not reset the answer | the end |
+//! | lingering | the end of the client, so that a close does not reset the response | the end |
 //!
 //! It never closes itself: it says what is to be done, and the event loop does it. Knows no worker and no lane.
 
@@ -23,10 +23,10 @@ use super::counters::{Counters, add, count};
 use super::deadlines::Deadline;
 use super::refusal::Refusal;
 use super::request_parser::{Phase, RequestParser, Step};
-use super::slots::Rest;
+use super::slots::Remaining;
 use crate::limits::net::{LINGER_BYTES_MAX, LINGER_TIME, NetLimits, PUMP_STEPS_MAX, WRITE_PIECE_BYTES};
 
-/// Makes the answer to what was refused: to whom, and whether with a body.
+/// Makes the response to what was refused: to whom, and whether with a body.
 pub type Refuser = dyn Fn(&Refusal, IpAddr, bool) -> Vec<u8> + Send + Sync;
 
 /// What all connections of a listener are told.
@@ -139,7 +139,7 @@ impl Connection {
         self.writable |= event.is_writable();
     }
 
-    /// The slot whose word it waits for.
+    /// The slot whose completion it waits for.
     pub(super) fn slot(&self) -> Option<usize> {
         match self.state {
             State::InService { slot } => Some(slot),
@@ -175,20 +175,21 @@ impl Connection {
         if closes { self.linger(context) } else { self.next(context) }
     }
 
-    /// Its request is answered but for a rest.
-    pub(super) fn write_rest(&mut self, rest: Rest, closes: bool, context: &Context) {
+    /// Its request is answered but for a remaining.
+    pub(super) fn write_remaining(&mut self, remaining: Remaining, closes: bool, context: &Context) {
         let after = if closes { After::Linger } else { After::Next };
-        self.write(rest.bytes, rest.sent, after, Some(rest.held), context);
+        self.write(remaining.bytes, remaining.sent, after, Some(remaining.held), context);
     }
 
     /// Tells the client what is wrong; afterwards the connection goes on where `keep` says so.
     pub(super) fn refuse(&mut self, refusal: &Refusal, keep: bool, context: &Context) {
         context.counters.refuse(refusal);
         let keep = keep && !context.stopping;
-        let answer =
+        let response =
             (context.refuse)(refusal, self.peer, !self.parser.facts().is_some_and(|facts| facts.is_head));
-        let (answer, after) = if keep { (answer, After::Next) } else { (closing(answer), After::Linger) };
-        self.write(answer, 0, after, None, context);
+        let (response, after) =
+            if keep { (response, After::Next) } else { (closing(response), After::Linger) };
+        self.write(response, 0, after, None, context);
     }
 
     /// Goes as far as bytes and socket lead.
@@ -196,7 +197,7 @@ impl Connection {
         for _ in 0..PUMP_STEPS_MAX {
             let verdict = match &mut self.state {
                 State::Reading { .. } => self.read(context),
-                // Nobody is there to get an answer, and none is charged.
+                // Nobody is there to get a response, and none is charged.
                 State::Queued { .. } if self.gone => Some(Verdict::Close),
                 State::Queued { .. } | State::InService { .. } => Some(Verdict::Wait),
                 State::Writing(_) => self.write_on(context),
@@ -328,7 +329,7 @@ impl Connection {
     }
 
     /// What the client still sends is dropped for a while, because unread bytes would turn the close into a reset that
-    /// takes the answer with it.
+    /// takes the response with it.
     fn drop_bytes(&mut self, context: &mut Context) -> Option<Verdict> {
         let State::Lingering { until, dropped } = &mut self.state else { return None };
         if !self.readable {
@@ -353,11 +354,11 @@ fn moved(outcome: io::Result<usize>, ready: &mut bool) -> Option<usize> {
     }
 }
 
-/// Says in an answer of our own that the connection ends with it.
-pub(super) fn closing(mut answer: Vec<u8>) -> Vec<u8> {
-    if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
-        let at = end.saturating_add(2).min(answer.len());
-        answer.splice(at..at, *b"Connection: close\r\n");
+/// Says in a response of our own that the connection ends with it.
+pub(super) fn closing(mut response: Vec<u8>) -> Vec<u8> {
+    if let Some(end) = memchr::memmem::find(&response, b"\r\n\r\n") {
+        let at = end.saturating_add(2).min(response.len());
+        response.splice(at..at, *b"Connection: close\r\n");
     }
-    answer
+    response
 }

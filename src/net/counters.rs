@@ -18,7 +18,7 @@ pub(super) struct Counters {
     pub(super) idle_closed: AtomicU64,
     pub(super) slow_readers: AtomicU64,
     pub(super) clients_gone: AtomicU64,
-    pub(super) cut: AtomicU64,
+    pub(super) aborted: AtomicU64,
     pub(super) replaced: AtomicU64,
     refusals: [AtomicU64; Refusal::LABELS.len()],
     pub(super) classes: Vec<ClassGauges>,
@@ -78,7 +78,7 @@ impl Counters {
             counter("mercato_sent_bytes_total", "Bytes sent to clients.", &self.bytes_out),
             counter("mercato_slow_readers_total", SLOW_READERS, &self.slow_readers),
             counter("mercato_clients_gone_total", "Answers whose client left.", &self.clients_gone),
-            counter("mercato_answers_cut_total", "Answers that broke off.", &self.cut),
+            counter("mercato_answers_cut_total", "Answers that broke off.", &self.aborted),
             counter(
                 "mercato_private_replaced_total",
                 "Private connections that were replaced.",

@@ -1,9 +1,9 @@
 //! The event loop: one thread that owns the listener, all client connections, their deadlines and the queue for workers.
 //!
-//! A turn has a fixed order: events, words of workers, connections, requests to workers, the lane, deadlines, new connections.
+//! An iteration has a fixed order: events, completions, connections, requests to workers, the lane, deadlines, new connections.
 //! Nothing in it blocks, and nothing it owns is locked. Knows no route and no account.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use super::connections::Connections;
 use super::counters::count;
 use super::deadlines::Deadlines;
 use super::fair_queue::FairQueue;
-use super::forward::add_line;
+use super::forward::add_slot;
 use super::lane::Lane;
 use super::refusal::Refusal;
 use super::request_parser::{Classifier, Request};
 use super::server::CountedAs;
-use super::slots::{AnswerFacts, Cut, Offer, Outcome, Slots, Word};
-use crate::limits::net::{EVENTS_PER_TURN, SLOT_HEADER, WAIT_TOLD_FROM, WAITED_HEADER, WORDS_PAUSE};
+use super::slots::{AbortReason, Assignment, Completion, Outcome, RequestFacts, Slots};
+use crate::limits::net::{COMPLETIONS_PAUSE, EVENTS_PER_ITERATION};
 
 /// Token of the listener.
 pub(super) const LISTENER: Token = Token(0);
@@ -57,7 +57,7 @@ pub(super) struct Class {
 pub(super) struct Service {
     token: Token,
     class: usize,
-    turn: u64,
+    generation: u64,
 }
 
 /// Everything that the thread owns.
@@ -70,7 +70,7 @@ pub(super) struct EventLoop {
     pub(super) classes: Vec<Class>,
     pub(super) services: Vec<Option<Service>>,
     pub(super) slots: Arc<Slots>,
-    pub(super) words: Receiver<Word>,
+    pub(super) completions: Receiver<Completion>,
     pub(super) stops: Receiver<Stop>,
     pub(super) lane: Lane,
     pub(super) deadlines: Deadlines<Token>,
@@ -89,7 +89,7 @@ pub(super) struct EventLoop {
 impl EventLoop {
     /// Runs until it is drained. Says whether all connections had ended in time.
     pub(super) fn run(mut self) -> io::Result<bool> {
-        let mut events = Events::with_capacity(EVENTS_PER_TURN);
+        let mut events = Events::with_capacity(EVENTS_PER_ITERATION);
         loop {
             self.sleep(&mut events)?;
             self.context.now = Instant::now();
@@ -98,7 +98,7 @@ impl EventLoop {
             ready.dedup();
             self.note(&events, &mut ready);
             self.take_stops(&mut ready);
-            self.take_words(&mut ready);
+            self.take_completions(&mut ready);
             for token in ready {
                 self.pump(token);
             }
@@ -114,10 +114,10 @@ impl EventLoop {
     }
 
     fn sleep(&mut self, events: &mut Events) -> io::Result<()> {
-        // Whoever leaves a word from here on wakes the loop if requests wait for a slot, or the end does.
+        // A completion from here on wakes the loop if requests wait for a slot, or the end does.
         let crowded = self.context.stopping || self.classes.iter().any(|class| class.queue.len() > 0);
-        self.slots.await_all(crowded);
-        let is_busy = !self.again.is_empty() || !self.words.is_empty();
+        self.slots.await_any(crowded);
+        let is_busy = !self.again.is_empty() || !self.completions.is_empty();
         let timeout = if is_busy { Some(Duration::ZERO) } else { self.time_to_sleep() };
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -127,9 +127,9 @@ impl EventLoop {
 
     fn time_to_sleep(&self) -> Option<Duration> {
         let now = self.context.now;
-        // A word that nobody awaited wakes nobody, so words are looked at now and then.
-        let words = self.services.iter().any(Option::is_some).then(|| now + WORDS_PAUSE);
-        let times = [self.deadlines.next(), self.accept_from, self.drained_by, self.lane.reopen_at(), words];
+        // A completion that nobody awaited wakes nobody, so the queue is looked at now and then.
+        let look = self.services.iter().any(Option::is_some).then(|| now + COMPLETIONS_PAUSE);
+        let times = [self.deadlines.next(), self.accept_from, self.drained_by, self.lane.reopen_at(), look];
         Some(times.into_iter().flatten().min()?.saturating_duration_since(now))
     }
 
@@ -148,8 +148,8 @@ impl EventLoop {
                     let Some(connection) = self.connections.get_mut(token) else { continue };
                     connection.note(event);
                     match connection.slot() {
-                        // The next request is there, so the word of this one is awaited now.
-                        Some(slot) if connection.readable => self.slots.await_word(slot),
+                        // The next request is there, so the completion of this one is awaited now.
+                        Some(slot) if connection.readable => self.slots.await_completion(slot),
                         Some(_) => {}
                         None => ready.push(token),
                     }
@@ -176,24 +176,24 @@ impl EventLoop {
         }
     }
 
-    /// Takes the words of workers: their slots are free, and their connections go on.
-    fn take_words(&mut self, ready: &mut Vec<Token>) {
-        while let Ok(Word { slot, turn, closes, outcome }) = self.words.try_recv() {
+    /// Takes completions: their slots are free, and their connections go on.
+    fn take_completions(&mut self, ready: &mut Vec<Token>) {
+        while let Ok(Completion { slot, generation, closes, outcome }) = self.completions.try_recv() {
             let service = self.services.get(slot).copied().flatten();
-            let Some(Service { token, .. }) = service.filter(|service| service.turn == turn) else {
+            let Some(Service { token, .. }) = service.filter(|of| of.generation == generation) else {
                 continue;
             };
             self.release(slot);
             let Some(connection) = self.connections.get_mut(token) else { continue };
             match outcome {
                 Outcome::Sent => connection.answered(closes, &self.context),
-                Outcome::Rest(rest) => connection.write_rest(rest, closes, &self.context),
+                Outcome::Remaining(remaining) => connection.write_remaining(remaining, closes, &self.context),
                 Outcome::Unanswered => {
-                    count(&self.context.counters.cut);
+                    count(&self.context.counters.aborted);
                     connection.refuse(&Refusal::NoAnswer, !closes, &self.context);
                 }
-                Outcome::Cut(cut) => {
-                    self.cut(token, cut);
+                Outcome::Aborted(reason) => {
+                    self.abort(token, reason);
                     continue;
                 }
             }
@@ -201,17 +201,17 @@ impl EventLoop {
         }
     }
 
-    /// A part of an answer is out, and nothing may follow it.
-    fn cut(&mut self, token: Token, cut: Cut) {
+    /// A part of a response is out, and nothing may follow it.
+    fn abort(&mut self, token: Token, reason: AbortReason) {
         let counters = &self.context.counters;
-        count(match cut {
-            Cut::Gone => &counters.clients_gone,
-            Cut::Stalled => &counters.slow_readers,
-            Cut::Worker => &counters.cut,
+        count(match reason {
+            AbortReason::Gone => &counters.clients_gone,
+            AbortReason::Stalled => &counters.slow_readers,
+            AbortReason::Worker => &counters.aborted,
         });
         if let Some(connection) = self.connections.get_mut(token) {
             let is_old = connection.parser.facts().is_some_and(|facts| !facts.fields.is_http_1_1);
-            if is_old && cut == Cut::Worker {
+            if is_old && reason == AbortReason::Worker {
                 // Without chunks only a reset tells a part from the whole.
                 drop(connection.socket.set_linger(Some(Duration::ZERO)));
             }
@@ -264,41 +264,39 @@ impl EventLoop {
         }
     }
 
-    /// Lays socket and body of a request into a slot, and sends its head to a worker.
+    /// Assigns a request to a slot, and sends its head to a worker.
     fn serve(&mut self, token: Token, class: usize, slot: usize) {
         let Context { now, stopping, .. } = self.context;
         let Some(connection) = self.connections.get_mut(token) else { return self.set_free(class, slot) };
-        let waited =
-            connection.queued_since().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        // The next request, or the end, is there already: its turn comes as soon as this one is answered.
+        let (peer, arrived) = (connection.peer, connection.queued_since().unwrap_or(now));
+        // The next request, or the end, is there already: it is looked at as soon as this one is completed.
         let awaited = connection.parser.has_bytes() || connection.readable;
         let socket = Arc::clone(&connection.socket);
         connection.in_service(slot);
         let Some(Request { head, body, facts }) = connection.parser.request() else { return };
-        if waited >= WAIT_TOLD_FROM {
-            drop(add_line(WAITED_HEADER, head, |out| write!(out, "{}", waited.as_micros())));
-        }
-        let answer = AnswerFacts {
+        let facts = RequestFacts {
+            peer,
+            arrived,
             is_head: facts.is_head,
             is_http_1_1: facts.fields.is_http_1_1,
             // At the end, what was sent before is still answered.
             closes: !facts.fields.keep_alive || (stopping && !awaited),
         };
-        let offer = Offer { socket, facts: answer, body };
-        let turn = add_line(SLOT_HEADER, head, |name| self.slots.offer(slot, offer, awaited, name));
+        let assignment = Assignment { socket, facts, body };
+        let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
         self.lane.send(head);
         if let Some(service) = self.services.get_mut(slot) {
-            *service = Some(Service { token, class, turn });
+            *service = Some(Service { token, class, generation });
         }
         count(&self.context.counters.requests);
         self.set_deadline(token, now + self.context.limits.answer_wait);
     }
 
-    /// Writes the heads of this turn; over a lane that was opened anew go all those again that nobody has claimed.
+    /// Writes the heads of this iteration; over a lane that was opened anew go all those again that nobody has claimed.
     fn write_lane(&mut self) {
         if self.lane.reopen(self.poll.registry(), self.context.now) {
             count(&self.context.counters.replaced);
-            let services = self.services.iter().enumerate().filter(|(slot, _)| self.slots.is_offered(*slot));
+            let services = self.services.iter().enumerate().filter(|(at, _)| self.slots.is_unclaimed(*at));
             let tokens = services.filter_map(|(_, service)| service.as_ref().map(|service| service.token));
             for connection in tokens.filter_map(|token| self.connections.get(token)) {
                 self.lane.send(connection.parser.head());
@@ -323,7 +321,7 @@ impl EventLoop {
         }
     }
 
-    /// No worker has taken the request up in time; one that has is left to answer.
+    /// No worker has taken the request up in time; one that has is left to respond.
     fn give_up_waiting(&mut self, token: Token, slot: usize) {
         if !self.slots.withdraw(slot) {
             let due = self.context.now + self.context.limits.answer_wait;
@@ -371,7 +369,7 @@ impl EventLoop {
         self.context.counters.open.store(open, Ordering::Relaxed);
     }
 
-    /// Whether everything has ended, and if so, whether nothing was cut.
+    /// Whether everything has ended, and if so, whether nothing was aborted.
     fn is_over(&mut self) -> Option<bool> {
         let deadline = self.drained_by?;
         if self.connections.len() == 0 {

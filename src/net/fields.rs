@@ -1,4 +1,4 @@
-//! What the header lines of a request say about its body and its connection.
+//! The header fields that decide about framing and connection.
 //!
 //! One pass over the lines; knows none of the headers that handlers read.
 
@@ -25,9 +25,9 @@ pub struct Fields {
     pub is_http_1_1: bool,
     /// The body that follows.
     pub body: BodyFraming,
-    /// Whether the client wants to go on after the answer.
+    /// Whether the client wants to go on after the response.
     pub keep_alive: bool,
-    /// Whether the client waits for a word before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The public socket: one event loop that puts requests together, queues them fairly, and hands them to tiny_http.
+//! HTTP/1.1 in front of the workers: an event loop parses requests, queues them fairly, and hands them to tiny_http.
 //!
-//! Bounds everything that a stranger can send, hold open or leave unread. Workers answer through the client's own socket.
+//! Bounds everything that a stranger can send, hold open or leave unread. Workers respond through the client's own socket.
 //! Knows no route, no account and no status code.
 
 mod accept;
@@ -34,9 +34,9 @@ pub use fair_queue::Client;
 pub use fields::{BodyFraming, Fields};
 pub use head::{Head, HeadError};
 pub use listener::ListenAddress;
-pub use private::PrivateDoor;
+pub use private::PrivateAddress;
 pub use refusal::Refusal;
 pub use request_parser::{Phase, Request, RequestBody, RequestParser, Step};
 pub use response_socket::{ResponseSocket, ResponseWriter};
 pub use server::{Bound, ClassPlan, CountedAs, NetParts, NetServer, raise_descriptor_limit};
-pub use slots::{AnswerFacts, Offer, Slots};
+pub use slots::{Assignment, RequestFacts, Slots};

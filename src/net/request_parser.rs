@@ -1,4 +1,4 @@
-//! Requests put together from the bytes of one connection, one at a time and in order.
+//! The request parser of one connection: whole requests from its bytes, one at a time and in order.
 //!
 //! Bytes in, steps out: no socket and no clock, so that every cut of the bytes can be tried. What comes out is a whole
 //! request in canonical form.
@@ -68,7 +68,7 @@ pub struct RequestBody {
 pub struct Facts {
     /// Framing and connection.
     pub fields: Fields,
-    /// `HEAD`, whose answer has no body.
+    /// `HEAD`, whose response has no body.
     pub is_head: bool,
     /// The class of workers that answers.
     pub class: usize,
@@ -93,8 +93,8 @@ struct Progress {
     scanner: HeadScanner,
     empty_lines: usize,
     facts: Option<Facts>,
-    /// Whether the client waits for a word before it sends the body.
-    awaits_word: bool,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    awaits_continue: bool,
     /// Whether a whole body waits to be taken.
     has_body: bool,
     held: Vec<Taken>,
@@ -221,10 +221,10 @@ impl RequestParser {
         let head = parse(bytes.get(..length).unwrap_or_default(), room)?;
         let (class, client) = (self.classifier)(&head, self.peer);
         let facts = Facts { fields: head.fields, is_head: head.method == "HEAD", class, client };
-        write_head(&head, self.peer, &mut self.head);
+        write_head(&head, &mut self.head);
         self.inbox.consume(length);
         self.progress.facts = Some(facts);
-        self.progress.awaits_word = facts.fields.expects_continue;
+        self.progress.awaits_continue = facts.fields.expects_continue;
         match facts.fields.body {
             BodyFraming::Absent => self.ready(false),
             BodyFraming::Chunked => self.progress.state = State::Chunked(Chunks::default()),
@@ -267,8 +267,8 @@ impl RequestParser {
             return Ok(None);
         }
         self.hold()?;
-        // Who waits for a word gets it once, and not where the body has begun.
-        let tell = std::mem::take(&mut self.progress.awaits_word) && used == 0;
+        // Who waits for `100 Continue` gets it once, and not where the body has begun.
+        let tell = std::mem::take(&mut self.progress.awaits_continue) && used == 0;
         Ok(Some(if tell { Step::Continue } else { Step::Wait(Phase::Body) }))
     }
 

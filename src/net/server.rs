@@ -24,11 +24,12 @@ use super::event_loop::{Class, EventLoop, LANE, LISTENER, Stop, WAKER};
 use super::fair_queue::FairQueue;
 use super::lane::Lane;
 use super::listener::{ListenAddress, listen};
-use super::private::PrivateDoor;
+use super::private::PrivateAddress;
 use super::request_parser::Classifier;
-use super::slots::{Slots, Word};
+use super::slots::{Completion, Slots};
 use crate::limits::net::{
-    BODY_BYTES_HELD_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits, REST_BYTES_HELD_MAX, STOPS_MAX,
+    BODY_BYTES_HELD_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits, REMAINING_BYTES_HELD_MAX,
+    STOPS_MAX,
 };
 use crate::sample::Sample;
 
@@ -46,8 +47,8 @@ pub struct ClassPlan {
 
 /// Who is asked about requests.
 pub struct NetParts {
-    /// The way to tiny_http.
-    pub door: PrivateDoor,
+    /// Where tiny_http listens.
+    pub upstream: PrivateAddress,
     /// Which class answers, and whose request it is.
     pub classifier: Arc<Classifier>,
     /// How refusals are said.
@@ -68,7 +69,7 @@ pub struct Bound {
     limits: NetLimits,
     classes: Vec<ClassPlan>,
     slots: Arc<Slots>,
-    words: Receiver<Word>,
+    completions: Receiver<Completion>,
 }
 
 impl Bound {
@@ -84,9 +85,9 @@ impl Bound {
         let waker = Waker::new(poll.registry(), WAKER)?;
         let counters = Arc::new(Counters::new(&classes));
         let count = classes.iter().map(|class| class.workers).sum();
-        let rests = Budget::new(REST_BYTES_HELD_MAX);
-        let (slots, words) = Slots::new(count, waker, rests, counters, limits.write_time);
-        Ok(Self { poll, listener, address, limits, classes, slots, words })
+        let budget = Budget::new(REMAINING_BYTES_HELD_MAX);
+        let (slots, completions) = Slots::new(count, waker, budget, counters, limits.write_time);
+        Ok(Self { poll, listener, address, limits, classes, slots, completions })
     }
 
     /// Where workers claim the sockets of clients.
@@ -97,11 +98,11 @@ impl Bound {
     /// Opens the lane to workers that run, and accepts.
     ///
     /// # Errors
-    /// Fails where nobody listens behind the door, or a thread cannot be started.
+    /// Fails where nobody listens at the private address, or a thread cannot be started.
     pub fn start(self, parts: NetParts) -> io::Result<NetServer> {
-        let Self { poll, listener, address, limits, classes, slots, words } = self;
-        let door = Arc::new(parts.door);
-        let lane = Lane::open(Arc::clone(&door), poll.registry(), LANE)?;
+        let Self { poll, listener, address, limits, classes, slots, completions } = self;
+        let upstream = Arc::new(parts.upstream);
+        let lane = Lane::open(Arc::clone(&upstream), poll.registry(), LANE)?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
         let (stops, received) = bounded(STOPS_MAX);
         let mut count = 0_usize;
@@ -119,7 +120,7 @@ impl Bound {
             classes,
             services: vec![None; count],
             slots: Arc::clone(&slots),
-            words,
+            completions,
             stops: received,
             lane,
             deadlines: Deadlines::new(),
@@ -140,7 +141,7 @@ impl Bound {
             drained_by: None,
         };
         let thread = thread::Builder::new().name("net".to_owned()).spawn(move || run(event_loop))?;
-        Ok(NetServer { address, thread, stops, slots, door })
+        Ok(NetServer { address, thread, stops, slots, upstream })
     }
 }
 
@@ -150,7 +151,7 @@ pub struct NetServer {
     thread: JoinHandle<bool>,
     stops: Sender<Stop>,
     slots: Arc<Slots>,
-    door: Arc<PrivateDoor>,
+    upstream: Arc<PrivateAddress>,
 }
 
 impl NetServer {
@@ -171,10 +172,10 @@ impl NetServer {
     }
 
     /// Waits until every request that runs is answered, at most until `deadline`. Says whether all of them were, and gives
-    /// the way to tiny_http, which is to end next.
-    pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateDoor>) {
+    /// the address of tiny_http, which is to end next.
+    pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateAddress>) {
         self.tell(Stop { drained_by: Some(deadline) });
-        (matches!(self.thread.join(), Ok(true)), self.door)
+        (matches!(self.thread.join(), Ok(true)), self.upstream)
     }
 
     fn tell(&self, stop: Stop) {

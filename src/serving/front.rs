@@ -11,7 +11,7 @@ use super::refusals::meaning;
 use crate::access::client_block;
 use crate::http::{App, Service, Workers};
 use crate::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
     Slots,
 };
 
@@ -42,13 +42,13 @@ impl Front {
         let count = plan.classes.iter().map(|class| class.workers).sum();
         let bound = Bound::new(&plan.address, plan.limits, plan.classes)?;
         let service = Arc::new(service(Arc::clone(bound.slots())));
-        let (listener, door) = PrivateDoor::open(random()?)?;
+        let (listener, upstream) = PrivateAddress::open(random()?)?;
         let workers = Workers::start(count, listener, &service)?;
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
             service.refusal(&meaning(refusal), address, with_body)
         };
         let net = bound.start(NetParts {
-            door,
+            upstream,
             classifier: classifier(plan.class_of, Arc::clone(app)),
             refuse: Arc::new(refuse),
             counted_as: counted_as(plan.is_public, Arc::clone(app)),
@@ -63,8 +63,8 @@ impl Front {
 
     /// Waits for what runs, at most until `deadline`. Says whether everything was answered.
     pub(super) fn drain(self, deadline: Instant) -> bool {
-        let (ended, door) = self.net.drain(deadline);
-        self.workers.stop(ended, || door.knock()) && ended
+        let (ended, upstream) = self.net.drain(deadline);
+        self.workers.stop(ended, || upstream.wake_listener()) && ended
     }
 }
 
