@@ -1,4 +1,4 @@
-//! One request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
+//! An HTTP request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
 //!
 //! Knows tiny_http's request and hides it; knows no route.
 
@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 
-use super::errors::{ApiError, ErrorKind, FaultBody};
-use super::parameters::Parameters;
+use super::errors::{ApiError, ErrorKind, ValidationError};
 use super::request_id::RequestId;
-use super::router;
-use super::target::{Target, TargetError};
+use super::routing::parameters::Parameters;
+use super::routing::router;
+use super::routing::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
@@ -286,11 +286,11 @@ impl Incoming {
     pub fn read_json<T: DeserializeOwned>(&mut self) -> Result<T, ApiError> {
         let body = self.read_json_body()?;
         serde_json::from_slice(&body).map_err(|error| {
-            one_fault("BODY_INVALID", "", error.to_string(), "see docs/API.md for the fields")
+            validation_error("BODY_INVALID", "", error.to_string(), "see docs/API.md for the fields")
         })
     }
 
-    /// What the answer has to know of its request.
+    /// What is known of the request beside its head.
     pub(super) fn facts(&self) -> RequestFacts {
         self.socket.facts()
     }
@@ -313,13 +313,13 @@ pub(super) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> 
 }
 
 /// A 400 with a single fault.
-pub fn one_fault(
+pub fn validation_error(
     reason: &str,
     pointer: &str,
     message: impl Into<String>,
     hint: impl Into<String>,
 ) -> ApiError {
-    ApiError::bad_request(vec![FaultBody::parameter(reason, pointer, message, hint)])
+    ApiError::bad_request(vec![ValidationError::parameter(reason, pointer, message, hint)])
 }
 
 fn body_too_large() -> ApiError {

@@ -1,4 +1,4 @@
-//! Identifiers of requests: random UUIDs (RFC 9562, version 4). Random bytes are fetched for many of them at a time, because
+//! Request ids: random UUIDs (RFC 9562, version 4). Random bytes are fetched for many of them at a time, because
 //! a system call for each would cost more than all the rest of it.
 
 use std::cell::RefCell;

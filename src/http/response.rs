@@ -1,4 +1,4 @@
-//! An answer before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
+//! An HTTP response before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
 //!
 //! Knows no route. The fixed headers of every answer are added in `wire`, not here.
 
@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::buffer::ResponseBuffer;
-use super::coding::{self, Coding};
-use super::conditional::{Conditions, Validators, Verdict, not_expected};
 use super::errors::ApiError;
+use super::framing::buffer::ResponseBuffer;
+use super::framing::coding::{self, Coding};
+use super::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use super::framing::stream_body::StreamBody;
 use super::incoming::Incoming;
-use super::stream_body::StreamBody;
 use crate::clock::Moment;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 

@@ -1,4 +1,4 @@
-//! The workers behind a private listener: each takes a request, answers it and takes the next.
+//! The worker threads behind a private listener: each takes a request, answers it and takes the next.
 //!
 //! tiny_http listens only where nobody but the event loop can reach it. There are as many workers as requests may be in
 //! service, so nothing waits here. Knows threads and tiny_http; knows no route.
@@ -85,9 +85,9 @@ mod tests {
     use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
     use crate::http::incoming::{Incoming, Method};
+    use crate::http::listener_kind::ListenerKind;
     use crate::http::response::Response;
-    use crate::http::router::{Guard, Route, Router};
-    use crate::http::surface::Surface;
+    use crate::http::routing::router::{Guard, Route, Router};
     use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
     use crate::net::{
@@ -147,9 +147,9 @@ mod tests {
             let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
             let classes = vec![ClassPlan { name: "test", workers: count }];
             let bound = Bound::new(&address, NetLimits::default(), classes).unwrap();
-            let surface = Surface::public(&RateLimits { per_minute: 0, per_day: 0 });
+            let listener_kind = ListenerKind::public(&RateLimits { per_minute: 0, per_day: 0 });
             let slots = Arc::clone(bound.slots());
-            let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), surface, slots));
+            let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), listener_kind, slots));
             let mut random = [0; 8];
             getrandom::fill(&mut random).unwrap();
             let (listener, upstream) = PrivateAddress::open(u64::from_le_bytes(random)).unwrap();

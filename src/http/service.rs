@@ -1,4 +1,4 @@
-//! One request from its target to its answer: route, gate, handler, answer, log.
+//! The request pipeline: route, authentication, limits, handler, response, log line.
 //!
 //! Knows the order of the stops; knows no handler.
 
@@ -8,16 +8,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::app::App;
-use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
+use super::framing::wire;
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Incoming, Method, end_exchange, header_of, one_fault};
+use super::incoming::{Incoming, Method, end_exchange, header_of, validation_error};
+use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
 use super::response::Response;
-use super::router::{Guard, Router};
-use super::surface::Surface;
-use super::target::TargetError;
-use super::wire;
+use super::routing::classes::{Work, work_of};
+use super::routing::router::{Guard, Router};
+use super::routing::target::TargetError;
 use crate::access::{Caller, Effort, Held, InFlightRefusal, Scope, Subject};
 use crate::clock::Moment;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
@@ -28,14 +28,14 @@ use crate::net::Slots;
 pub struct Service {
     app: Arc<App>,
     router: Router,
-    surface: Surface,
+    listener_kind: ListenerKind,
     slots: Arc<Slots>,
 }
 
 impl Service {
     /// A service over a table of routes, which answers through the sockets in `slots`.
-    pub fn new(app: Arc<App>, router: Router, surface: Surface, slots: Arc<Slots>) -> Self {
-        Self { app, router, surface, slots }
+    pub fn new(app: Arc<App>, router: Router, listener_kind: ListenerKind, slots: Arc<Slots>) -> Self {
+        Self { app, router, listener_kind, slots }
     }
 
     /// What handlers can reach.
@@ -51,7 +51,7 @@ impl Service {
         let mut request = Incoming::new(raw, socket, self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
-            Ok(Ok(response)) if self.surface == Surface::Operator => response,
+            Ok(Ok(response)) if self.listener_kind == ListenerKind::Operator => response,
             Ok(Ok(response)) => response.encoded_for(&request),
             Ok(Err(error)) => Response::error(&error),
             Err(panic) => {
@@ -70,11 +70,11 @@ impl Service {
         let response = Response::error(error);
         self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
         let now = self.app.clock.now();
-        let admission = match self.surface {
-            Surface::Public { .. } => Some(self.app.gate.peek(Subject::Address(address), now)),
-            Surface::Operator => None,
+        let admission = match self.listener_kind {
+            ListenerKind::Public { .. } => Some(self.app.gate.peek(Subject::Address(address), now)),
+            ListenerKind::Operator => None,
         };
-        wire::standalone(response, admission.as_ref(), now, &self.surface, with_body)
+        wire::standalone(response, admission.as_ref(), now, &self.listener_kind, with_body)
     }
 
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -107,7 +107,7 @@ impl Service {
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
     fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
         let repeated = request.repeated_header();
-        if self.surface == Surface::Operator {
+        if self.listener_kind == ListenerKind::Operator {
             return match guard {
                 Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
                 Guard::Operator if !self.app.admin_token.admits(request.header("Authorization")) => {
@@ -176,7 +176,7 @@ impl Service {
         };
         self.pass(request, Guard::Uncounted)?;
         let response = Response::empty(204).with_header("Allow", allow.clone());
-        if self.surface == Surface::Operator {
+        if self.listener_kind == ListenerKind::Operator {
             return Ok(response);
         }
         Ok(response
@@ -198,11 +198,12 @@ impl Service {
             (request.method(), std::mem::take(&mut request.log), request.arrived());
         let request_id = request.id();
         let request_id = request_id.as_str();
-        let surface = &self.surface;
+        let listener_kind = &self.listener_kind;
         // In this order, so that the answer is never dated before its own duration has passed.
         let elapsed = arrived.elapsed();
         let now = self.app.clock.now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, elapsed, now)));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| wire::send(request, response, listener_kind, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");
@@ -250,9 +251,19 @@ fn operator_unknown() -> ApiError {
 
 fn header_repeated(name: Option<&str>) -> ApiError {
     let name = name.unwrap_or_default();
-    one_fault("DUPLICATE_HEADER", name, format!("{name}: the header is given more than once"), "give it once")
+    validation_error(
+        "DUPLICATE_HEADER",
+        name,
+        format!("{name}: the header is given more than once"),
+        "give it once",
+    )
 }
 
 fn unreadable_target(error: &TargetError) -> ApiError {
-    one_fault("TARGET_INVALID", "", error.to_string(), "percent-encode the path and the parameters as UTF-8")
+    validation_error(
+        "TARGET_INVALID",
+        "",
+        error.to_string(),
+        "percent-encode the path and the parameters as UTF-8",
+    )
 }

@@ -1,4 +1,4 @@
-//! New connections: admitted, or told that there are too many.
+//! Accepting connections: admitted, or refused where there are too many.
 //!
 //! Knows the bounds on connections; knows no request.
 

@@ -285,9 +285,8 @@ impl EventLoop {
         let assignment = Assignment { socket, facts, body };
         let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
         self.lane.send(head);
-        if let Some(service) = self.services.get_mut(slot) {
-            *service = Some(Service { token, class, generation });
-        }
+        let service = Service { token, class, generation };
+        self.services.get_mut(slot).into_iter().for_each(|of| *of = Some(service));
         count(&self.context.counters.requests);
         self.set_deadline(token, now + self.context.limits.answer_wait);
     }

@@ -1,4 +1,4 @@
-//! A request as it goes on: one canonical form, whatever form it came in.
+//! The canonical form in which a request head goes on, whatever form it came in.
 
 use super::fields::is_forwarded;
 use super::head::Head;

@@ -1,4 +1,4 @@
-//! What is refused before any worker sees it. How that is said to the client, others know.
+//! Why a request or connection is refused before any worker sees it. How that is said to the client, others know.
 
 use super::chunks::ChunkError;
 use super::head::HeadError;

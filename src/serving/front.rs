@@ -1,4 +1,4 @@
-//! One listener with everything behind it: event loop, private socket, workers.
+//! One listener with everything behind it: event loop, private listener, workers.
 //!
 //! Joins the event loop, which knows no status code and no account, with the service, which knows no public socket.
 

@@ -11,11 +11,11 @@ use crate::catalog::{
     ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
 };
 use crate::http::app::App;
-use crate::http::buffer::ResponseBuffer;
 use crate::http::errors::ApiError;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::dataset_answer::no_parameters;
 use crate::clock::Moment;
 use crate::http::app::App;
-use crate::http::buffer::ResponseBuffer;
 use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::negotiation::choose;
 use crate::http::incoming::{Incoming, Method};
-use crate::http::negotiation::choose;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::limits::http::SITEMAP_ADDRESSES_MAX;
 
 /// Paths of this file.

@@ -10,12 +10,12 @@ use super::{sample, schema, text_page};
 use crate::catalog::{Dataset, parse_changelog};
 use crate::clock::Moment;
 use crate::http::app::App;
-use crate::http::buffer::ResponseBuffer;
 use crate::http::errors::ApiError;
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::negotiation::choose;
 use crate::http::incoming::{Incoming, Method};
-use crate::http::negotiation::choose;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[

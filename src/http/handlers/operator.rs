@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::dataset_answer::no_parameters;
 use crate::http::app::App;
-use crate::http::buffer::ResponseBuffer;
 use crate::http::errors::ApiError;
-use crate::http::exposition::{Exposition, Kind};
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::incoming::{Incoming, Method};
+use crate::http::metrics::exposition::{Exposition, Kind};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Health;
 
 /// Paths of this file.

@@ -1,7 +1,7 @@
 //! A page of rows as an answer: the JSON envelope around rows in one buffer, or CSV and NDJSON with headers.
 
 use crate::catalog::{FormatError, Table};
-use crate::http::buffer::ResponseBuffer;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::limits::http::{CELL_SIZE_BYTES_GUESS, PAGE_RESERVE_BYTES_MAX};
 use crate::query::Page;

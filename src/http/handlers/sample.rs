@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::page_answer::content_type;
 use crate::catalog::{DatasetVersion, FormatError};
-use crate::http::buffer::ResponseBuffer;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
 use crate::render::{Format, RenderNotes, render_rows};

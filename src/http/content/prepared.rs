@@ -4,12 +4,12 @@
 
 use std::sync::OnceLock;
 
-use super::buffer::ResponseBuffer;
-use super::coding::{self, Coding, encode_whole};
-use super::conditional::{Conditions, Validators, Verdict, not_expected};
-use super::incoming::Incoming;
-use super::response::Response;
 use crate::clock::Moment;
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::coding::{self, Coding, encode_whole};
+use crate::http::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// A whole body with its media type and validators.

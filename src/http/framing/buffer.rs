@@ -1,4 +1,4 @@
-//! One answer in one allocation: free room for the head, then the body.
+//! The buffer of a response, in one allocation: free room for the head, then the body.
 //!
 //! The head is known last (length, credits, duration) and stands first, so it is written backwards into the room
 //! before the body and the whole answer leaves in one write. Knows nothing of what the bytes mean.

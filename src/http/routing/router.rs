@@ -2,10 +2,10 @@
 //!
 //! Routes are rows of a table; the first pattern that fits the path decides, so fixed words stand before parameters.
 
-use super::app::App;
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::{Incoming, Method};
-use super::response::Response;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
 
 /// What answers a route.
 pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
@@ -105,7 +105,7 @@ fn fits(segments: &[Segment], path: &[String]) -> bool {
 }
 
 /// The segments of a path that stand for the parameters of the pattern that it fits.
-pub(super) fn parameters<'p>(pattern: &'p str, path: &'p [String]) -> impl Iterator<Item = &'p str> {
+pub(in crate::http) fn parameters<'p>(pattern: &'p str, path: &'p [String]) -> impl Iterator<Item = &'p str> {
     let parts = pattern.split('/').skip(1).zip(path);
     parts.filter(|(part, _)| part.starts_with('{')).map(|(_, segment)| segment.as_str())
 }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn path(text: &str) -> Vec<String> {
-        crate::http::target::Target::parse(text).unwrap().segments
+        crate::http::routing::target::Target::parse(text).unwrap().segments
     }
 
     #[track_caller]

@@ -1,6 +1,8 @@
-//! What answers are counted by, and where other parts add what they count.
+//! Metrics of responses, and where other parts add theirs.
 //!
 //! Knows routes and statuses as labels; never a key, an account or a dataset.
+
+pub(super) mod exposition;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use super::exposition::{Exposition, Kind};
 use crate::histogram::{Histogram, MICROS};
 use crate::sample::Sample;
+use exposition::{Exposition, Kind};
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
@@ -106,7 +108,7 @@ impl Metrics {
     }
 
     /// Writes down everything that is counted here and by the sources.
-    pub(super) fn write_to(&self, out: &mut Exposition) {
+    pub(in crate::http) fn write_to(&self, out: &mut Exposition) {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
         out.family("mercato_requests_total", "Answers by route and status.", Kind::Counter);

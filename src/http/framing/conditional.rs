@@ -8,9 +8,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::coding::Coding;
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::Incoming;
 use crate::clock::Moment;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
 use crate::limits::http::ENTITY_TAG_COUNT_MAX;
 
 /// What a client could hold: a strong tag and the time of the last change.

@@ -1,4 +1,4 @@
-//! From an answer to bytes: status line, the headers of every answer, the tail of the envelope, one write.
+//! Responses as bytes: status line, the headers of every response, the tail of the envelope, one write.
 //!
 //! Knows the framing and the fixed headers; knows no route.
 
@@ -11,14 +11,14 @@ use serde_json::json;
 
 use super::buffer::ResponseBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
-use super::errors::reason_phrase;
-use super::incoming::Incoming;
-use super::request_id::RequestId;
-use super::response::{Body, MetaExtras, Response};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
-use super::surface::Surface;
 use crate::access::{Admission, Standing};
 use crate::clock::Moment;
+use crate::http::errors::reason_phrase;
+use crate::http::incoming::Incoming;
+use crate::http::listener_kind::ListenerKind;
+use crate::http::request_id::RequestId;
+use crate::http::response::{Body, MetaExtras, Response};
 use crate::net::{RequestFacts, ResponseWriter};
 
 /// Headers that scripts of other origins may read.
@@ -43,7 +43,7 @@ pub struct Sent {
 pub fn send(
     request: Incoming,
     mut response: Response,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
     elapsed: Duration,
     now: Moment,
 ) -> Sent {
@@ -55,7 +55,7 @@ pub fn send(
     let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
     facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request.request_id(), now, request.admission(), surface);
+    begin_head(&mut head, &response, request.request_id(), now, request.admission(), listener_kind);
     head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
@@ -168,13 +168,13 @@ pub fn standalone(
     response: Response,
     admission: Option<&Admission>,
     now: Moment,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
     with_body: bool,
 ) -> Vec<u8> {
     let id = RequestId::next();
     let request_id = id.as_str();
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request_id, now, admission, surface);
+    begin_head(&mut head, &response, request_id, now, admission, listener_kind);
     let body = standalone_envelope(response, request_id, now);
     head.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
     if with_body {
@@ -189,7 +189,7 @@ fn begin_head(
     request_id: &str,
     now: Moment,
     admission: Option<&Admission>,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
 ) {
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
@@ -198,7 +198,7 @@ fn begin_head(
     head.extend_from_slice(b"\r\nServer: mercato\r\nX-Content-Type-Options: nosniff\r\n");
     push_date(head, now);
     push_field(head, "X-Request-Id", request_id);
-    if let Surface::Public { policy } = surface {
+    if let ListenerKind::Public { policy } = listener_kind {
         head.extend_from_slice(b"Access-Control-Allow-Origin: *\r\n");
         push_field(head, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
         if !policy.is_empty() {
@@ -216,7 +216,8 @@ fn begin_head(
         push_field(head, name, value);
     }
     // Whatever could be encoded depends on what the client takes, also where it went out as it is.
-    let encodes = matches!(surface, Surface::Public { .. }) && !matches!(response.body, Body::Absent);
+    let encodes =
+        matches!(listener_kind, ListenerKind::Public { .. }) && !matches!(response.body, Body::Absent);
     let encodes = (encodes || response.has_header("ETag")).then_some("Accept-Encoding");
     let others = response.headers.iter().filter(|(name, _)| *name == "Vary").map(|(_, value)| &**value);
     push_list(head, "Vary", encodes.into_iter().chain(others));
