@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use mercato::limits::net::SLOT_HEADER;
 use mercato::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Slots,
+    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Slots,
 };
 use socket2::{Domain, Socket, Type};
 
@@ -89,13 +89,13 @@ fn start_alone() -> SocketAddr {
 }
 
 fn start_behind() -> (NetServer, SocketAddr) {
-    let (listener, door) = PrivateDoor::open(std::process::id().into()).unwrap();
+    let (listener, upstream) = PrivateAddress::open(std::process::id().into()).unwrap();
     let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
     let classes = vec![ClassPlan { name: "bench", workers: WORKERS }];
     let bound = Bound::new(&address, NetLimits::default(), classes).unwrap();
     serve(&Arc::new(tiny_http::Server::from_listener(listener, None).unwrap()), Some(bound.slots()));
     let parts = NetParts {
-        door,
+        upstream,
         classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
         refuse: Arc::new(|_, _, _| b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec()),
         counted_as: Arc::new(|_| None),

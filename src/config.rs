@@ -24,7 +24,7 @@ const CONFIG_SIZE_BYTES_MAX: u64 = 1024 * 1024;
 /// Most workers.
 const WORKERS_MAX: usize = 4096;
 /// Fewest workers unless asked otherwise: most of them wait for the books.
-const WORKERS_DEFAULT_MIN: usize = 12;
+const WORKERS_DEFAULT_MIN: usize = 8;
 /// Workers for each core unless asked otherwise.
 const WORKERS_PER_CORE: usize = 4;
 /// Workers for streams and downloads for each other one; they mostly wait for their clients.
@@ -364,7 +364,7 @@ mod tests {
         let settings = Settings::resolve(typed(&["--data", "/d"]), 2).unwrap();
         assert_eq!(settings.listen, SocketAddr::from(([127, 0, 0, 1], 8080)));
         assert_eq!(settings.admin, AdminPlace::Tcp(SocketAddr::from(([127, 0, 0, 1], 8081))));
-        assert_eq!((settings.workers, settings.drain.as_secs()), (12, 30));
+        assert_eq!((settings.workers, settings.drain.as_secs()), (8, 30));
         assert_eq!((settings.requests_per_minute, settings.requests_per_day), (120, 5000));
         assert_eq!(settings.charge_durability, "power");
     }

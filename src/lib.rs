@@ -13,6 +13,7 @@ pub mod net;
 pub mod operator;
 pub mod query;
 pub mod render;
+pub mod sample;
 pub mod search;
 pub mod selections;
 pub mod serving;

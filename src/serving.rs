@@ -16,15 +16,15 @@ use std::time::{Duration, Instant};
 use crate::access::{AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
-use crate::config::{AdminPlace, NetSettings, Settings};
+use crate::config::{AdminPlace, Settings};
 use crate::http::{
-    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Sample, Service, Work, admin_service,
-    public_service, work_of,
+    AdminToken, App, Documents, GraphCache, Metrics, PublicUrl, Service, Work, admin_service, public_service,
+    work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::limits::http::ADMIN_WORKER_COUNT;
-use crate::limits::net::{ANSWER_WAIT, VITAL_WORKER_COUNT};
-use crate::net::{ClassPlan, HeadLimits, ListenAddress, NetLimits, Slots};
+use crate::limits::net::VITAL_WORKER_COUNT;
+use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -118,8 +118,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let (admin, public) = (admin?, public?);
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
-    let sampler = public.net().sampler();
-    app.metrics.add_source(move || sampler().into_iter().map(sample).collect());
+    app.metrics.add_source(public.net().sampler());
     let datasets = app.catalog.snapshot();
     tracing::info!(
         address = %public.net().address(),
@@ -199,7 +198,7 @@ fn part(name: &'static str, error: &dyn std::fmt::Display) -> StartError {
 fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Result<Front, StartError> {
     let plan = FrontPlan {
         address: ListenAddress::Tcp(settings.listen),
-        limits: net_limits(&settings.net),
+        limits: settings.net.net.clone(),
         classes: vec![
             ClassPlan { name: "page", workers: settings.workers },
             ClassPlan { name: "public", workers: settings.workers },
@@ -220,7 +219,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {
     let plan = FrontPlan {
         address: admin_address(&settings.admin),
-        limits: net_limits(&settings.net),
+        limits: settings.net.net.clone(),
         classes: vec![
             ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
@@ -238,31 +237,6 @@ fn listen(
 ) -> Result<Front, StartError> {
     let address = plan.address.clone();
     Front::start(plan, app, service).map_err(|source| StartError::Listen { address, source })
-}
-
-fn net_limits(settings: &NetSettings) -> NetLimits {
-    NetLimits {
-        connections: settings.connections,
-        connections_per_address: settings.connections_per_address,
-        head: HeadLimits {
-            request_line_bytes: settings.request_line_bytes,
-            header_bytes: settings.header_bytes,
-            header_count: settings.header_count,
-        },
-        body_bytes: settings.body_bytes,
-        head_time: settings.head_time,
-        body_time: settings.body_time,
-        idle_time: settings.idle_time,
-        write_time: settings.write_time,
-        queue_wait: settings.queue_wait,
-        queue_length: settings.queue_length,
-        answer_wait: ANSWER_WAIT,
-    }
-}
-
-fn sample(counted: crate::net::Sample) -> Sample {
-    let crate::net::Sample { name, help, is_counter, label, value } = counted;
-    Sample { name, help, is_counter, label, value }
 }
 
 fn admin_address(place: &AdminPlace) -> ListenAddress {

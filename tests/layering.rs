@@ -38,13 +38,14 @@ const ARROWS: &[(&str, &[&str])] = &[
             "operator",
             "query",
             "render",
+            "sample",
             "search",
             "selections",
             "words",
         ],
     ),
     ("operator", &["clock", "ledger", "limits"]),
-    ("net", &["limits"]),
+    ("net", &["limits", "sample"]),
     ("render", &["limits", "mercato_format"]),
     ("selections", &["mercato_format", "query"]),
     ("search", &["catalog", "limits"]),
@@ -58,6 +59,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("histogram", &[]),
     ("limits", &[]),
+    ("sample", &[]),
     ("words", &[]),
 ];
 

@@ -8,17 +8,23 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, TrustedProxies};
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
 use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions, Pending};
+use mercato::limits::net::SLOT_HEADER;
 use mercato::logging::{self, LogGuard};
-use mercato::net::{Budget, Client, Head, LoneSlot, NetLimits, RequestParser, Step};
+use mercato::net::{
+    Assignment, Bound, Budget, ClassPlan, Client, Head, ListenAddress, NetLimits, Request, RequestFacts,
+    RequestParser, Slots, Step,
+};
 use mercato::render::ParallelEncoder;
 use mercato::search::Search;
 use mercato::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use socket2::Socket;
 use tempfile::TempDir;
 use tiny_http::{Header, TestRequest};
 
@@ -38,7 +44,9 @@ pub struct Shop {
     clock: Arc<TestClock>,
     now: Moment,
     parser: RequestParser,
-    slot: LoneSlot,
+    slots: Arc<Slots>,
+    socket: Arc<Socket>,
+    _bound: Bound,
     client: UnixStream,
     received: Vec<u8>,
     _log: LogGuard,
@@ -84,17 +92,22 @@ impl Shop {
         let bodies = Budget::new(1 << 20);
         let (server, client) = UnixStream::pair().unwrap();
         client.set_nonblocking(true).unwrap();
-        let slot = LoneSlot::new(server.into()).unwrap();
+        let anywhere = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
+        let classes = vec![ClassPlan { name: "bench", workers: 1 }];
+        let bound = Bound::new(&anywhere, NetLimits::default(), classes).unwrap();
+        let slots = Arc::clone(bound.slots());
         let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
         Shop {
-            service: public_service(app, &limits, Arc::clone(slot.slots())),
+            service: public_service(app, &limits, Arc::clone(&slots)),
             ledger,
             account,
             key,
             clock,
             now,
             parser: RequestParser::new(peer, &NetLimits::default(), bodies, classifier),
-            slot,
+            slots,
+            socket: Arc::new(server.into()),
+            _bound: bound,
             client,
             received: vec![0; 1 << 20],
             _log: logging::start(std::io::sink()).unwrap(),
@@ -134,12 +147,27 @@ impl Shop {
         self.parser.room().get_mut(..ask.bytes.len()).unwrap().copy_from_slice(&ask.bytes);
         self.parser.received(ask.bytes.len());
         assert_eq!(self.parser.advance(), Step::Ready);
-        self.slot.offer(self.parser.request().unwrap());
-        let raw = from_head(self.parser.request().unwrap().head);
+        let facts = RequestFacts {
+            peer: Ipv4Addr::LOCALHOST.into(),
+            arrived: Instant::now(),
+            is_head: false,
+            is_http_1_1: true,
+            closes: false,
+        };
+        let Request { head, body, .. } = self.parser.request().unwrap();
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body };
+        head.truncate(head.len() - 2);
+        head.extend_from_slice(format!("{SLOT_HEADER}: ").as_bytes());
+        self.slots.assign(0, assignment, false, head);
+        head.extend_from_slice(b"\r\n\r\n");
+        let raw = from_head(head);
         self.parser.next();
         self.service.answer(raw);
-        assert!(self.slot.is_answered());
-        while matches!(self.client.read(&mut self.received), Ok(length) if length > 0) {}
+        let mut received = 0;
+        while let Ok(length @ 1..) = self.client.read(&mut self.received) {
+            received += length;
+        }
+        assert!(received > 0, "nothing came");
     }
 }
 

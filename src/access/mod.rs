@@ -111,15 +111,25 @@ impl AccessControl {
         };
     }
 
-    /// The account number of a key that is not revoked. Does not authenticate.
-    pub fn account_of(&self, presented: Option<&str>) -> Option<u64> {
-        let presented = presented.filter(|text| text.len() <= PRESENTED_KEY_BYTES_MAX)?;
-        let key = self.ledger.find_key(&KeyHash::of_presented(presented).ok()?)?;
-        key.revoked_at().is_none().then(|| key.account().id().number())
+    /// The number of the account whose valid key this is. Counts as no use of the key. The clock is read only for a key
+    /// that has an end.
+    pub fn account_of(&self, presented: Option<&str>, clock: &dyn Clock) -> Option<u64> {
+        let key = self.valid_key(presented, |end| clock.now() >= end).ok()?;
+        Some(key.account().id().number())
     }
 
     /// Authenticates a presented key. A typing error costs no lookup; nothing costs a disk access.
     pub fn authenticate(&self, presented: Option<&str>, now: Moment) -> Result<Caller, KeyRefusal> {
+        let key = self.valid_key(presented, |end| now >= end)?;
+        key.touch(now);
+        Ok(Caller { account: key.account().clone(), key })
+    }
+
+    fn valid_key(
+        &self,
+        presented: Option<&str>,
+        has_passed: impl FnOnce(Moment) -> bool,
+    ) -> Result<KeyHandle, KeyRefusal> {
         let presented = presented.ok_or(KeyRefusal::Missing)?;
         if presented.len() > PRESENTED_KEY_BYTES_MAX {
             return Err(KeyRefusal::Malformed);
@@ -132,11 +142,10 @@ impl AccessControl {
         if key.revoked_at().is_some() {
             return Err(KeyRefusal::Revoked);
         }
-        if key.expires_at().is_some_and(|end| now >= end) {
+        if key.expires_at().is_some_and(has_passed) {
             return Err(KeyRefusal::Expired);
         }
-        key.touch(now);
-        Ok(Caller { account: key.account().clone(), key })
+        Ok(key)
     }
 
     /// Counts and admits a request, or refuses it with the time of the next admission. A refused request is not

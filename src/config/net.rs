@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::{ConfigError, within};
-use crate::limits::{access, net};
+use crate::limits::access::{REQUESTS_IN_FLIGHT_PER_KEY_MAX, STREAMS_PER_KEY_MAX};
+use crate::limits::net::{HEADER_COUNT_CEILING, HeadLimits, NetLimits};
 
 /// Flags as typed; `[limits]` in the configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
@@ -72,30 +73,8 @@ pub struct LimitFlags {
 /// The resolved limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetSettings {
-    /// Connections at one time.
-    pub connections: usize,
-    /// Connections of one address, 0 for no limit.
-    pub connections_per_address: usize,
-    /// Longest request line.
-    pub request_line_bytes: usize,
-    /// All header lines of a request.
-    pub header_bytes: usize,
-    /// Header lines of a request.
-    pub header_count: usize,
-    /// Largest body.
-    pub body_bytes: usize,
-    /// For a head.
-    pub head_time: Duration,
-    /// For a body.
-    pub body_time: Duration,
-    /// Between requests.
-    pub idle_time: Duration,
-    /// For a piece of an answer.
-    pub write_time: Duration,
-    /// For a worker.
-    pub queue_wait: Duration,
-    /// Requests that may wait for one.
-    pub queue_length: usize,
+    /// What a listener lets in.
+    pub net: NetLimits,
     /// Streams of one key, 0 for no limit.
     pub streams_per_key: usize,
     /// Requests of one key that are worked on, 0 for no limit.
@@ -125,44 +104,51 @@ impl LimitFlags {
         }
     }
 
-    /// Resolves and validates the flags.
+    /// Says what the flags mean, or which of them cannot be used.
     pub(super) fn resolve(&self) -> Result<NetSettings, ConfigError> {
-        let wait =
-            self.queue_wait_millis.unwrap_or(u64::try_from(net::QUEUE_WAIT.as_millis()).unwrap_or(u64::MAX));
-        Ok(NetSettings {
-            connections: number("max-connections", self.max_connections, net::CONNECTIONS_MAX)?.max(1),
+        let default = NetLimits::default();
+        let wait = self.queue_wait_millis.unwrap_or(millis(default.queue_wait));
+        let net = NetLimits {
+            connections: number("max-connections", self.max_connections, default.connections)?.max(1),
             connections_per_address: number(
                 "max-connections-per-address",
                 self.max_connections_per_address,
-                net::CONNECTIONS_PER_ADDRESS_MAX,
+                default.connections_per_address,
             )?,
-            request_line_bytes: size(
-                "max-request-line-bytes",
-                self.max_request_line_bytes,
-                net::REQUEST_LINE_BYTES_MAX,
-            )?,
-            header_bytes: size("max-header-bytes", self.max_header_bytes, net::HEADER_BYTES_MAX)?,
-            header_count: within(
-                "max-headers",
-                self.max_headers.unwrap_or(net::HEADER_COUNT_MAX),
-                1..=net::HEADER_COUNT_CEILING,
-                "1 to 256",
-            )?,
-            body_bytes: size("max-body-bytes", self.max_body_bytes, net::BODY_BYTES_MAX)?,
-            head_time: time("head-seconds", self.head_seconds, net::HEAD_TIME)?,
-            body_time: time("body-seconds", self.body_seconds, net::BODY_TIME)?,
-            idle_time: time("idle-seconds", self.idle_seconds, net::IDLE_TIME)?,
-            write_time: time("write-seconds", self.write_seconds, net::WRITE_TIME)?,
+            head: self.head(default.head)?,
+            body_bytes: size("max-body-bytes", self.max_body_bytes, default.body_bytes)?,
+            head_time: time("head-seconds", self.head_seconds, default.head_time)?,
+            body_time: time("body-seconds", self.body_seconds, default.body_time)?,
+            idle_time: time("idle-seconds", self.idle_seconds, default.idle_time)?,
+            write_time: time("write-seconds", self.write_seconds, default.write_time)?,
             queue_wait: Duration::from_millis(within("queue-wait-millis", wait, 1..=60_000, "1 to 60000")?),
-            queue_length: number("queue-length", self.queue_length, net::QUEUE_LENGTH_MAX)?,
-            streams_per_key: number("streams-per-key", self.streams_per_key, access::STREAMS_PER_KEY_MAX)?,
+            queue_length: number("queue-length", self.queue_length, default.queue_length)?,
+            answer_wait: default.answer_wait,
+        };
+        Ok(NetSettings {
+            net,
+            streams_per_key: number("streams-per-key", self.streams_per_key, STREAMS_PER_KEY_MAX)?,
             requests_in_flight_per_key: number(
                 "requests-in-flight-per-key",
                 self.requests_in_flight_per_key,
-                access::REQUESTS_IN_FLIGHT_PER_KEY_MAX,
+                REQUESTS_IN_FLIGHT_PER_KEY_MAX,
             )?,
         })
     }
+
+    fn head(&self, default: HeadLimits) -> Result<HeadLimits, ConfigError> {
+        let line = size("max-request-line-bytes", self.max_request_line_bytes, default.request_line_bytes)?;
+        let count = self.max_headers.unwrap_or(default.header_count);
+        Ok(HeadLimits {
+            request_line_bytes: line,
+            header_bytes: size("max-header-bytes", self.max_header_bytes, default.header_bytes)?,
+            header_count: within("max-headers", count, 1..=HEADER_COUNT_CEILING, "1 to 256")?,
+        })
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Bytes; the default is never the least, and 1 MiB is the most.

@@ -1,13 +1,13 @@
-//! What every handler can reach.
+//! The application state that every handler can reach.
 //!
 //! Holds the parts together and does nothing itself.
 
 use std::sync::Arc;
 
 use super::admin_token::AdminToken;
-use super::documents::Documents;
-use super::exports::Exports;
-use super::graph_cache::GraphCache;
+use super::content::documents::Documents;
+use super::content::exports::Exports;
+use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use crate::access::{AccessControl, InFlight, TrustedProxies};
 use crate::catalog::Catalog;

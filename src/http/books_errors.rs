@@ -1,4 +1,4 @@
-//! How refusals of the books and of the access are told to the client.
+//! Errors of the books and of authentication, as API errors.
 //!
 //! The only place where a refusal of theirs meets a status.
 

@@ -132,7 +132,7 @@ pub const fn reason_phrase(status: u16) -> &'static str {
 
 /// One fault of a request, in the shape of `details.errors[]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct FaultBody {
+pub struct ValidationErrorBody {
     /// A stable word for programs.
     pub reason: String,
     /// RFC 6901 into the body, or the name of the parameter.
@@ -149,7 +149,7 @@ pub struct FaultBody {
     pub suggestion: Option<String>,
 }
 
-impl FaultBody {
+impl ValidationErrorBody {
     /// A fault of a query parameter or header.
     pub fn parameter(reason: &str, name: &str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
@@ -183,13 +183,13 @@ pub struct Details {
     suggestion: Option<String>,
     #[serde(flatten)]
     facts: Map<String, Value>,
-    errors: Vec<FaultBody>,
+    errors: Vec<ValidationErrorBody>,
 }
 
 /// How many of the faults are told: the first one, and those behind it that fit.
-fn told_at_most(faults: &[FaultBody]) -> usize {
+fn told_at_most(faults: &[ValidationErrorBody]) -> usize {
     let mut bytes = 0_usize;
-    let fits = |fault: &&FaultBody| {
+    let fits = |fault: &&ValidationErrorBody| {
         let length = serde_json::to_vec(fault).map_or(0, |text| text.len());
         bytes = bytes.saturating_add(length);
         bytes <= FAULTS_BYTES_MAX
@@ -215,7 +215,7 @@ impl ApiError {
     }
 
     /// A 400 that carries the faults of the request: the first ones, so that a refusal stays small.
-    pub fn bad_request(mut faults: Vec<FaultBody>) -> Self {
+    pub fn bad_request(mut faults: Vec<ValidationErrorBody>) -> Self {
         faults.truncate(told_at_most(&faults));
         let first = faults.first().cloned().unwrap_or_default();
         let message = match faults.len() {
@@ -363,8 +363,8 @@ mod tests {
     #[test]
     fn details_carry_the_first_fault_and_all_of_them() {
         let faults = vec![
-            FaultBody::parameter("OUT_OF_RANGE", "limit", "limit is 0", "use 1 to 100"),
-            FaultBody::parameter("UNKNOWN_PARAMETER", "lmit", "no parameter `lmit`", "drop it"),
+            ValidationErrorBody::parameter("OUT_OF_RANGE", "limit", "limit is 0", "use 1 to 100"),
+            ValidationErrorBody::parameter("UNKNOWN_PARAMETER", "lmit", "no parameter `lmit`", "drop it"),
         ];
         let error = ApiError::bad_request(faults);
         let details = serde_json::to_value(error.details().unwrap()).unwrap();

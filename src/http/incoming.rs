@@ -1,20 +1,21 @@
-//! One request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
+//! An HTTP request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
 //!
 //! Knows tiny_http's request and hides it; knows no route.
 
-use std::time::{Duration, Instant};
+use std::borrow::Cow;
+use std::time::Instant;
 
 use serde::de::DeserializeOwned;
 
-use super::errors::{ApiError, ErrorKind, FaultBody};
-use super::parameters::Parameters;
-use super::request_id;
-use super::target::{Target, TargetError};
+use super::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use super::request_id::RequestId;
+use super::routing::parameters::Parameters;
+use super::routing::router;
+use super::routing::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Permit};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
-use crate::limits::net::WAITED_HEADER;
-use crate::net::{AnswerFacts, ResponseSocket};
+use crate::net::{RequestFacts, ResponseSocket};
 
 /// Headers that say one thing. One that stands twice says two, so the request is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -97,10 +98,9 @@ pub struct Incoming {
     raw: tiny_http::Request,
     method: Method,
     target: Target,
-    request_id: String,
-    started: Instant,
+    request_id: RequestId,
     received_at: Moment,
-    parameters: Vec<String>,
+    pattern: &'static str,
     caller: Option<Caller>,
     admission: Option<Admission>,
     held: Option<Permit>,
@@ -110,22 +110,14 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Takes a request over at `now`. The time that it waited for a worker counts into `durationMs`.
-    pub(super) fn new(
-        raw: tiny_http::Request,
-        socket: ResponseSocket,
-        now: Instant,
-        received_at: Moment,
-    ) -> Self {
-        let waited = header_of(&raw, WAITED_HEADER).and_then(|micros| micros.parse().ok());
-        let started = now.checked_sub(Duration::from_micros(waited.unwrap_or(0))).unwrap_or(now);
+    /// Takes a request over at `received_at`.
+    pub(super) fn new(raw: tiny_http::Request, socket: ResponseSocket, received_at: Moment) -> Self {
         Self {
             method: Method::of(raw.method()),
             target: Target::default(),
-            request_id: request_id::next(),
-            started,
+            request_id: RequestId::next(),
             received_at,
-            parameters: Vec::new(),
+            pattern: "",
             caller: None,
             admission: None,
             held: None,
@@ -153,11 +145,12 @@ impl Incoming {
 
     /// The value of a `{…}` in the route's pattern, by its place, as it stands in the path.
     pub fn path_parameter(&self, place: usize) -> &str {
-        self.parameters.get(place).map_or("", String::as_str)
+        router::parameters(self.pattern, &self.target.segments).nth(place).unwrap_or_default()
     }
 
-    pub(super) fn set_path_parameters(&mut self, parameters: Vec<String>) {
-        self.parameters = parameters;
+    /// Sets the pattern of the route, which says what of the path is a parameter.
+    pub(super) fn set_pattern(&mut self, pattern: &'static str) {
+        self.pattern = pattern;
     }
 
     /// Decoded query pairs.
@@ -196,29 +189,25 @@ impl Incoming {
     }
 
     /// All `Accept` headers as one list.
-    pub fn accept(&self) -> String {
+    pub fn accept(&self) -> Cow<'_, str> {
         self.list("Accept").unwrap_or_default()
     }
 
     /// All `Accept-Encoding` headers as one list.
-    pub fn accept_encoding(&self) -> String {
+    pub fn accept_encoding(&self) -> Cow<'_, str> {
         self.list("Accept-Encoding").unwrap_or_default()
     }
 
     /// All headers of that name as one list; nothing when there is none.
-    pub fn list(&self, name: &'static str) -> Option<String> {
+    pub fn list(&self, name: &'static str) -> Option<Cow<'_, str>> {
         let mut values = self.headers(name);
-        let mut list = values.next()?.to_owned();
-        for value in values {
-            list.push(',');
-            list.push_str(value);
-        }
-        Some(list)
+        let first = Cow::Borrowed(values.next()?);
+        Some(values.fold(first, |list, value| list + "," + value))
     }
 
     /// UUID of this request.
     pub fn request_id(&self) -> &str {
-        &self.request_id
+        self.request_id.as_str()
     }
 
     /// The moment that counts as "now" for everything this request does.
@@ -226,9 +215,14 @@ impl Incoming {
         self.received_at
     }
 
-    /// When the request was received, for durations.
-    pub(super) fn started(&self) -> Instant {
-        self.started
+    /// The same, to keep.
+    pub(super) fn id(&self) -> RequestId {
+        self.request_id
+    }
+
+    /// When the request was whole, for durations.
+    pub(super) fn arrived(&self) -> Instant {
+        self.facts().arrived
     }
 
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
@@ -292,12 +286,12 @@ impl Incoming {
     pub fn read_json<T: DeserializeOwned>(&mut self) -> Result<T, ApiError> {
         let body = self.read_json_body()?;
         serde_json::from_slice(&body).map_err(|error| {
-            one_fault("BODY_INVALID", "", error.to_string(), "see docs/API.md for the fields")
+            validation_error("BODY_INVALID", "", error.to_string(), "see docs/API.md for the fields")
         })
     }
 
-    /// What the answer has to know of its request.
-    pub(super) fn facts(&self) -> AnswerFacts {
+    /// What is known of the request beside its head.
+    pub(super) fn facts(&self) -> RequestFacts {
         self.socket.facts()
     }
 
@@ -319,13 +313,13 @@ pub(super) fn header_of<'r>(raw: &'r tiny_http::Request, name: &'static str) -> 
 }
 
 /// A 400 with a single fault.
-pub fn one_fault(
+pub fn validation_error(
     reason: &str,
     pointer: &str,
     message: impl Into<String>,
     hint: impl Into<String>,
 ) -> ApiError {
-    ApiError::bad_request(vec![FaultBody::parameter(reason, pointer, message, hint)])
+    ApiError::bad_request(vec![ValidationErrorBody::parameter(reason, pointer, message, hint)])
 }
 
 fn body_too_large() -> ApiError {

@@ -1,50 +1,34 @@
-//! HTTP: the only folder that names tiny_http and status codes.
+//! HTTP requests and responses: the only folder that names tiny_http and status codes.
 //!
-//! Turns requests into calls of the layers below and their results into answers. Knows nothing of connections:
-//! `net` owns the public socket and lends it for one answer.
+//! Turns requests into calls of the layers below and their results into responses. Knows nothing of connections:
+//! `net` owns the public socket and lends it for one response.
 
 mod admin_token;
 mod app;
 mod books_errors;
-mod buffer;
-mod classes;
-mod coding;
-mod conditional;
-mod delivery;
-mod documents;
+mod content;
 pub mod errors;
-mod exports;
-mod exposition;
-mod graph_cache;
+mod framing;
 pub mod handlers;
 pub mod incoming;
+mod listener_kind;
 mod metrics;
-mod negotiation;
 mod openapi;
-pub mod parameters;
-mod prepared;
-mod public_url;
-mod range;
 mod request_id;
 pub mod response;
-pub mod router;
-mod routes;
+pub mod routing;
 mod server;
 mod service;
-pub mod stream_body;
-mod surface;
-pub mod target;
-mod wire;
 
 pub use admin_token::AdminToken;
 pub use app::App;
-pub use classes::{Work, work_of};
-pub use documents::Documents;
-pub use exports::Exports;
-pub use graph_cache::GraphCache;
+pub use content::documents::Documents;
+pub use content::exports::Exports;
+pub use content::graph_cache::GraphCache;
+pub use content::public_url::{PublicUrl, PublicUrlError};
 pub use handlers::percent::percent_encode;
-pub use metrics::{Metrics, Sample};
-pub use public_url::{PublicUrl, PublicUrlError};
-pub use routes::{admin_service, public_service};
+pub use metrics::Metrics;
+pub use routing::classes::{Work, work_of};
+pub use routing::routes::{admin_service, public_service};
 pub use server::Workers;
 pub use service::Service;

@@ -1,8 +1,9 @@
-//! Identifiers of requests: random UUIDs (RFC 9562, version 4). Random bytes are fetched for many of them at a time, because
+//! Request ids: random UUIDs (RFC 9562, version 4). Random bytes are fetched for many of them at a time, because
 //! a system call for each would cost more than all the rest of it.
 
 use std::cell::RefCell;
 
+use uuid::fmt::Hyphenated;
 use uuid::{Builder, Uuid};
 
 /// Identifiers that one system call serves.
@@ -20,11 +21,22 @@ thread_local! {
         const { RefCell::new(Pool { bytes: [[0; ID_BYTES]; IDS_AT_ONCE], used: IDS_AT_ONCE }) };
 }
 
-/// One that no other request has.
-pub(super) fn next() -> String {
-    let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-    let id = POOL.with_borrow_mut(Pool::next).unwrap_or_else(Uuid::new_v4);
-    id.hyphenated().encode_lower(&mut text).to_owned()
+/// The identifier of a request, as text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestId([u8; Hyphenated::LENGTH]);
+
+impl RequestId {
+    /// One that no other request has.
+    pub(super) fn next() -> Self {
+        let mut text = [0; Hyphenated::LENGTH];
+        POOL.with_borrow_mut(Pool::next).unwrap_or_else(Uuid::new_v4).hyphenated().encode_lower(&mut text);
+        Self(text)
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        // A UUID is ASCII.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
 }
 
 impl Pool {
@@ -48,7 +60,8 @@ mod tests {
 
     #[test]
     fn identifiers_are_random_uuids_and_none_comes_twice() {
-        let per_thread = || (0..IDS_AT_ONCE * 3 + 1).map(|_| next()).collect::<Vec<_>>();
+        let per_thread =
+            || (0..IDS_AT_ONCE * 3 + 1).map(|_| RequestId::next().as_str().to_owned()).collect::<Vec<_>>();
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(per_thread)).collect();
         let ids: Vec<String> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         assert!(ids.iter().all(|id| Uuid::parse_str(id).unwrap().get_version_num() == 4));

@@ -1,4 +1,4 @@
-//! An answer before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
+//! An HTTP response before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
 //!
 //! Knows no route. The fixed headers of every answer are added in `wire`, not here.
 
@@ -6,21 +6,21 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::buffer::AnswerBuffer;
-use super::coding::{self, Coding};
-use super::conditional::{Conditions, Validators, Verdict, not_expected};
 use super::errors::ApiError;
+use super::framing::buffer::ResponseBuffer;
+use super::framing::coding::{self, Coding};
+use super::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use super::framing::stream_body::StreamBody;
 use super::incoming::Incoming;
-use super::stream_body::StreamBody;
 use crate::clock::Moment;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// What the body is.
 pub(super) enum Body {
     /// JSON up to and including `data` or `error`; the tail with `meta` is added when the answer is sent.
-    Envelope(AnswerBuffer),
+    Envelope(ResponseBuffer),
     /// Bytes of another media type.
-    Raw(AnswerBuffer),
+    Raw(ResponseBuffer),
     /// No body at all: 204 and 304.
     Absent,
     /// Written piece by piece after the head; `length` is the number of its bytes, where that is known.
@@ -57,19 +57,19 @@ impl Response {
     }
 
     /// A buffer that already holds the beginning of a successful envelope: `data` is to be appended.
-    pub fn begin_envelope(body_capacity: usize) -> AnswerBuffer {
-        let mut buffer = AnswerBuffer::with_capacity(body_capacity.saturating_add(512));
+    pub fn begin_envelope(body_capacity: usize) -> ResponseBuffer {
+        let mut buffer = ResponseBuffer::with_capacity(body_capacity.saturating_add(512));
         buffer.sink().extend_from_slice(br#"{"success":true,"data":"#);
         buffer
     }
 
     /// An answer from a buffer of [`Response::begin_envelope`] to which `data` was appended.
-    pub fn enveloped(buffer: AnswerBuffer) -> Self {
+    pub fn enveloped(buffer: ResponseBuffer) -> Self {
         Self::of(200, Body::Envelope(buffer)).with_header("Content-Type", "application/json; charset=utf-8")
     }
 
     /// An answer of another media type.
-    pub fn raw(content_type: &'static str, buffer: AnswerBuffer) -> Self {
+    pub fn raw(content_type: &'static str, buffer: ResponseBuffer) -> Self {
         Self::of(200, Body::Raw(buffer)).with_header("Content-Type", content_type)
     }
 
@@ -129,7 +129,7 @@ impl Response {
         }
         let (status, code) = error.kind().wire();
         let body = ErrorBody { code, message: error.message(), details: error.details() };
-        let mut buffer = AnswerBuffer::with_capacity(1024);
+        let mut buffer = ResponseBuffer::with_capacity(1024);
         buffer.sink().extend_from_slice(br#"{"success":false,"data":null,"error":"#);
         if serde_json::to_writer(buffer.sink(), &body).is_err() {
             buffer.sink().extend_from_slice(b"null");

@@ -1,4 +1,4 @@
-//! The workers behind a private listener: each takes a request, answers it and takes the next.
+//! The worker threads behind a private listener: each takes a request, answers it and takes the next.
 //!
 //! tiny_http listens only where nobody but the event loop can reach it. There are as many workers as requests may be in
 //! service, so nothing waits here. Knows threads and tiny_http; knows no route.
@@ -42,9 +42,9 @@ impl Workers {
         Ok(Self { server, stopping, threads })
     }
 
-    /// Ends the workers when they have answered what they are at. `knock` connects once to the listener, which makes
+    /// Ends the workers when they have answered what they are at. `wake_listener` connects once to the listener, which makes
     /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
-    pub fn stop(self, wait: bool, knock: impl FnOnce()) -> bool {
+    pub fn stop(self, wait: bool, wake_listener: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
         for _ in &self.threads {
             self.server.unblock();
@@ -55,7 +55,7 @@ impl Workers {
             drop(thread.join());
         }
         drop(self.server);
-        knock();
+        wake_listener();
         busy.is_empty()
     }
 }
@@ -85,13 +85,14 @@ mod tests {
     use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
     use crate::http::incoming::{Incoming, Method};
+    use crate::http::listener_kind::ListenerKind;
     use crate::http::response::Response;
-    use crate::http::router::{Guard, Route, Router};
-    use crate::http::surface::Surface;
+    use crate::http::routing::router::{Guard, Route, Router};
     use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
     use crate::net::{
-        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+        Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress,
+        Refusal,
     };
     use crate::render::ParallelEncoder;
     use crate::selections::SelectionCache;
@@ -146,17 +147,17 @@ mod tests {
             let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
             let classes = vec![ClassPlan { name: "test", workers: count }];
             let bound = Bound::new(&address, NetLimits::default(), classes).unwrap();
-            let surface = Surface::public(&RateLimits { per_minute: 0, per_day: 0 });
+            let listener_kind = ListenerKind::public(&RateLimits { per_minute: 0, per_day: 0 });
             let slots = Arc::clone(bound.slots());
-            let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), surface, slots));
+            let service = Arc::new(Service::new(app, Router::new(&[ROUTES]), listener_kind, slots));
             let mut random = [0; 8];
             getrandom::fill(&mut random).unwrap();
-            let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
+            let (listener, upstream) = PrivateAddress::open(u64::from_le_bytes(random)).unwrap();
             let workers = Workers::start(count, listener, &service).unwrap();
             let refuse = |_: &Refusal, _: IpAddr, _: bool| b"HTTP/1.1 503 No\r\n\r\n".to_vec();
             let net = bound
                 .start(NetParts {
-                    door,
+                    upstream,
                     classifier: Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer))),
                     refuse: Arc::new(refuse),
                     counted_as: Arc::new(|_| None),
@@ -167,8 +168,8 @@ mod tests {
         }
 
         fn stop(self) -> bool {
-            let (ended, door) = self.net.drain(Instant::now() + Duration::from_secs(20));
-            ended && self.workers.stop(true, || door.knock())
+            let (ended, upstream) = self.net.drain(Instant::now() + Duration::from_secs(20));
+            ended && self.workers.stop(true, || upstream.wake_listener())
         }
     }
 

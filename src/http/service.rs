@@ -1,42 +1,41 @@
-//! One request from its target to its answer: route, access, handler, answer, log.
+//! The request pipeline: route, authentication, limits, handler, response, log line.
 //!
 //! Knows the order of the stops; knows no handler.
 
 use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::app::App;
-use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
+use super::framing::wire;
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Incoming, Method, end_exchange, header_of, one_fault};
+use super::incoming::{Incoming, Method, end_exchange, header_of, validation_error};
+use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
 use super::response::Response;
-use super::router::{Found, Guard, Router};
-use super::surface::Surface;
-use super::target::TargetError;
-use super::wire;
-use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
+use super::routing::classes::{Work, work_of};
+use super::routing::router::{Guard, Router};
+use super::routing::target::TargetError;
+use crate::access::{Caller, RequestKind, Permit, InFlightRefusal, Scope, Subject};
 use crate::clock::Moment;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER};
+use crate::limits::net::SLOT_HEADER;
 use crate::net::Slots;
 
 /// Answers requests of one listener.
 pub struct Service {
     app: Arc<App>,
     router: Router,
-    surface: Surface,
+    listener_kind: ListenerKind,
     slots: Arc<Slots>,
 }
 
 impl Service {
     /// A service over a table of routes, which answers through the sockets in `slots`.
-    pub fn new(app: Arc<App>, router: Router, surface: Surface, slots: Arc<Slots>) -> Self {
-        Self { app, router, surface, slots }
+    pub fn new(app: Arc<App>, router: Router, listener_kind: ListenerKind, slots: Arc<Slots>) -> Self {
+        Self { app, router, listener_kind, slots }
     }
 
     /// What handlers can reach.
@@ -49,10 +48,10 @@ impl Service {
         let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
         // The client of a request without a socket has been told already that nobody answers.
         let Some(socket) = claimed else { return end_exchange(raw) };
-        let mut request = Incoming::new(raw, socket, Instant::now(), self.app.clock.now());
+        let mut request = Incoming::new(raw, socket, self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
         let response = match outcome {
-            Ok(Ok(response)) if self.surface == Surface::Operator => response,
+            Ok(Ok(response)) if self.listener_kind == ListenerKind::Operator => response,
             Ok(Ok(response)) => response.encoded_for(&request),
             Ok(Err(error)) => Response::error(&error),
             Err(panic) => {
@@ -71,11 +70,11 @@ impl Service {
         let response = Response::error(error);
         self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
         let now = self.app.clock.now();
-        let admission = match self.surface {
-            Surface::Public { .. } => Some(self.app.access.peek(Subject::Address(address), now)),
-            Surface::Operator => None,
+        let admission = match self.listener_kind {
+            ListenerKind::Public { .. } => Some(self.app.access.peek(Subject::Address(address), now)),
+            ListenerKind::Operator => None,
         };
-        wire::standalone(response, admission.as_ref(), now, &self.surface, with_body)
+        wire::standalone(response, admission.as_ref(), now, &self.listener_kind, with_body)
     }
 
     fn respond(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -89,9 +88,9 @@ impl Service {
         }
         let found = self.router.find(request.method(), request.segments());
         let found = found.unwrap_or_else(|| Err(unknown_path(&self.app)));
-        let guard = found.as_ref().map_or(Guard::Public, |found| found.route.guard);
+        let guard = found.as_ref().map_or(Guard::Public, |route| route.guard);
         self.pass(request, guard)?;
-        let Found { route, parameters } = found?;
+        let route = found?;
         let work = work_of(route.pattern);
         if guard == Guard::Key {
             let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
@@ -101,14 +100,14 @@ impl Service {
             request.set_held(held);
         }
         request.log.route = route.pattern;
-        request.set_path_parameters(parameters);
+        request.set_pattern(route.pattern);
         (route.handler)(&self.app, request)
     }
 
     /// Lets the request in or refuses it: 401 and 429 arise here and nowhere else.
     fn pass(&self, request: &mut Incoming, guard: Guard) -> Result<(), ApiError> {
         let repeated = request.repeated_header();
-        if self.surface == Surface::Operator {
+        if self.listener_kind == ListenerKind::Operator {
             return match guard {
                 Guard::Operator if repeated.is_some() => Err(header_repeated(repeated)),
                 Guard::Operator if !self.app.admin_token.admits(request.header("Authorization")) => {
@@ -167,11 +166,8 @@ impl Service {
         })
     }
 
-    /// The event loop names the peer; one without an address (a socket file) counts as a client of the machine itself.
     fn client_address(&self, request: &Incoming) -> IpAddr {
-        let peer = request.header(CLIENT_HEADER).and_then(|address| address.parse().ok());
-        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        self.app.trusted_proxies.client_address(peer, request.headers("X-Forwarded-For"))
+        self.app.trusted_proxies.client_address(request.facts().peer, request.headers("X-Forwarded-For"))
     }
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -180,7 +176,7 @@ impl Service {
         };
         self.pass(request, Guard::Uncounted)?;
         let response = Response::empty(204).with_header("Allow", allow.clone());
-        if self.surface == Surface::Operator {
+        if self.listener_kind == ListenerKind::Operator {
             return Ok(response);
         }
         Ok(response
@@ -194,23 +190,26 @@ impl Service {
             .with_header("Cache-Control", "public, max-age=86400"))
     }
 
-    fn send(&self, mut request: Incoming, response: Response) {
+    fn send(&self, mut request: Incoming, mut response: Response) {
         // Until the last byte is out, this counts as running.
         let _held = request.take_held();
-        let (status, cause) = (response.status, response.cause.clone());
-        let (method, fields, started) = (request.method(), request.log.clone(), request.started());
-        let request_id = request.request_id().to_owned();
-        let surface = &self.surface;
+        let (status, cause) = (response.status, response.cause.take());
+        let (method, fields, arrived) =
+            (request.method(), std::mem::take(&mut request.log), request.arrived());
+        let request_id = request.id();
+        let request_id = request_id.as_str();
+        let listener_kind = &self.listener_kind;
         // In this order, so that the answer is never dated before its own duration has passed.
-        let elapsed = started.elapsed();
+        let elapsed = arrived.elapsed();
         let now = self.app.clock.now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, elapsed, now)));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| wire::send(request, response, listener_kind, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");
             wire::Sent { broken: true, ..wire::Sent::default() }
         });
-        let duration = started.elapsed();
+        let duration = arrived.elapsed();
         let rows = sent.stream.map(|end| end.rows).or(fields.rows);
         let credits = sent.stream.map(|end| end.credits).or(fields.credits);
         self.app.metrics.observe(&Observation {
@@ -252,9 +251,19 @@ fn operator_unknown() -> ApiError {
 
 fn header_repeated(name: Option<&str>) -> ApiError {
     let name = name.unwrap_or_default();
-    one_fault("DUPLICATE_HEADER", name, format!("{name}: the header is given more than once"), "give it once")
+    validation_error(
+        "DUPLICATE_HEADER",
+        name,
+        format!("{name}: the header is given more than once"),
+        "give it once",
+    )
 }
 
 fn unreadable_target(error: &TargetError) -> ApiError {
-    one_fault("TARGET_INVALID", "", error.to_string(), "percent-encode the path and the parameters as UTF-8")
+    validation_error(
+        "TARGET_INVALID",
+        "",
+        error.to_string(),
+        "percent-encode the path and the parameters as UTF-8",
+    )
 }

@@ -10,7 +10,7 @@ use nix::{getsockopt_impl, libc, sockopt_impl};
 use rustix::net::connect_unspec;
 use socket2::Socket;
 
-use super::slots::Cut;
+use super::slots::AbortReason;
 
 /// The first pause between two looks at what was acknowledged; each is twice as long as the one before.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
@@ -45,19 +45,19 @@ struct Info {
 impl Info {
     fn of(socket: &Socket) -> Option<Self> {
         let info = getsockopt(socket, TcpInfo).ok()?;
-        let segments = u64::from(u32_at(&info, SEGMENTS_IN_FLIGHT_AT)?);
-        let in_flight_max = segments.saturating_mul(u32_at(&info, SEGMENT_BYTES_AT)?.into());
+        let in_flight =
+            u32_at(&info, SEGMENTS_IN_FLIGHT_AT)?.saturating_mul(u32_at(&info, SEGMENT_BYTES_AT)?);
         // A request has come, so a kernel that counts has counted it.
         (u64_at(&info, BYTES_RECEIVED_AT)? > 0).then_some(Self {
             acked: u64_at(&info, BYTES_ACKED_AT)?,
-            outstanding_max: in_flight_max.saturating_add(u32_at(&info, BYTES_NOT_SENT_AT)?.into()),
+            outstanding_max: in_flight.saturating_add(u32_at(&info, BYTES_NOT_SENT_AT)?),
             is_open: matches!(info.get(STATE_AT).copied()?, ESTABLISHED | CLOSE_WAIT),
         })
     }
 }
 
-fn u32_at(info: &[u8], at: usize) -> Option<u32> {
-    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
+fn u32_at(info: &[u8], at: usize) -> Option<u64> {
+    info.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes).into())
 }
 
 fn u64_at(info: &[u8], at: usize) -> Option<u64> {
@@ -89,7 +89,7 @@ impl Acknowledged {
     ///
     /// # Errors
     /// Says why that will not happen any more: the client has left, or has acknowledged nothing for `patience`.
-    pub(super) fn wait(&self, socket: &Socket, bytes: u64, patience: Duration) -> Result<(), Cut> {
+    pub(super) fn wait(&self, socket: &Socket, bytes: u64, patience: Duration) -> Result<(), AbortReason> {
         let Some(before) = self.before else { return Ok(()) };
         let (mut pause, mut most, mut since) = (PAUSE_MIN, 0, Instant::now());
         loop {
@@ -102,10 +102,10 @@ impl Acknowledged {
                 (most, since) = (acked, Instant::now());
             }
             if !info.is_open {
-                return Err(Cut::Gone);
+                return Err(AbortReason::Gone);
             }
             if since.elapsed() >= patience {
-                return Err(Cut::Stalled);
+                return Err(AbortReason::Stalled);
             }
             thread::sleep(pause);
             pause = pause.saturating_mul(2).min(PAUSE_MAX);

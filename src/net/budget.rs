@@ -21,11 +21,6 @@ impl Budget {
             self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(bytes));
         taken.is_ok().then(|| Taken { budget: Arc::clone(self), bytes })
     }
-
-    /// What is left, in bytes.
-    pub fn free(&self) -> usize {
-        self.free.load(Ordering::Acquire)
-    }
 }
 
 /// A part of a budget; it goes back when this is dropped.

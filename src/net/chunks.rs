@@ -80,17 +80,18 @@ impl Chunks {
     /// end is not used.
     pub fn advance(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Result<usize, ChunkError> {
         let mut used = 0_usize;
-        self.sound = 0;
         while let Some(byte) = bytes.get(used).copied() {
+            self.sound = used;
             match self.state {
                 State::Done => break,
                 State::Data => {
-                    let rest = bytes.get(used..).unwrap_or_default();
-                    let length = usize::try_from(self.remaining).unwrap_or(usize::MAX).min(rest.len());
-                    content(rest.get(..length).unwrap_or_default());
-                    self.remaining = self.remaining.saturating_sub(u64::try_from(length).unwrap_or(u64::MAX));
-                    used = used.saturating_add(length);
-                    self.sound = used;
+                    let came = bytes.get(used..).unwrap_or_default();
+                    let wanted = usize::try_from(self.remaining).unwrap_or(usize::MAX);
+                    let piece = came.get(..wanted).unwrap_or(came);
+                    content(piece);
+                    self.remaining =
+                        self.remaining.saturating_sub(piece.len().try_into().unwrap_or(u64::MAX));
+                    used = used.saturating_add(piece.len());
                     if self.remaining == 0 {
                         self.state = State::DataReturn;
                     }
@@ -98,10 +99,10 @@ impl Chunks {
                 _ => {
                     self.state = self.take(byte)?;
                     used = used.saturating_add(1);
-                    self.sound = used;
                 }
             }
         }
+        self.sound = used;
         Ok(used)
     }
 

@@ -1,32 +1,32 @@
-//! One client connection as a state machine: it reads, waits for its answer, writes what is left of it, and lingers.
+//! One client connection as a state machine: it reads, waits for its response, writes what is left of it, and lingers.
 //!
 //! | state | waits for | ends with |
 //! |---|---|---|
 //! | reading | bytes of a request, within the time of its phase | a whole request, a refusal, the end of the client |
 //! | queued | a worker, within the time of the queue | a slot, or 503 |
-//! | in service | the word of the worker | the next request, a rest, a cut |
+//! | in service | the completion by the worker | the next request, remaining bytes, an abort |
 //! | writing | the socket, a piece within its time | what was to follow the bytes |
-//! | lingering | the end of the client, so that a close does not reset the answer | the end |
+//! | lingering | the end of the client, so that a close does not reset the response | the end |
 //!
 //! It never closes itself: it says what is to be done, and the event loop does it. Knows no worker and no lane.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
 use std::time::Instant;
 
+use mio::event::Event;
 use socket2::Socket;
 
 use super::budget::Taken;
 use super::counters::{Counters, add, count};
 use super::deadlines::Deadline;
-use super::limits::NetLimits;
 use super::refusal::Refusal;
 use super::request_parser::{Phase, RequestParser, Step};
-use super::slots::Rest;
-use crate::limits::net::{LINGER_BYTES_MAX, LINGER_TIME, PUMP_STEPS_MAX, WRITE_PIECE_BYTES};
+use super::slots::Remaining;
+use crate::limits::net::{LINGER_BYTES_MAX, LINGER_TIME, NetLimits, PUMP_STEPS_MAX, WRITE_PIECE_BYTES};
 
-/// Makes the answer to what was refused: to whom, and whether with a body.
+/// Makes the response to what was refused: to whom, and whether with a body.
 pub type Refuser = dyn Fn(&Refusal, IpAddr, bool) -> Vec<u8> + Send + Sync;
 
 /// What all connections of a listener are told.
@@ -88,26 +88,19 @@ pub(super) enum Verdict {
     Close,
 }
 
-/// How reading once ended.
-enum Filled {
-    Bytes,
-    Blocked,
-    Ended,
-}
-
 /// A client connection.
 pub(super) struct Connection {
     pub(super) socket: Arc<Socket>,
     pub(super) peer: IpAddr,
+    /// Whether it was refused as soon as it was accepted.
+    pub(super) is_refused: bool,
     /// As what it is counted among the connections of an address.
     pub(super) counted: Option<IpAddr>,
     pub(super) parser: RequestParser,
     pub(super) deadline: Deadline,
-    /// Whether it stands in the list of those that come again.
-    pub(super) is_listed: bool,
-    state: State,
     /// Whether the socket may have something to read.
-    readable: bool,
+    pub(super) readable: bool,
+    state: State,
     /// Whether the client has ended its side, so that a short read is not the last one.
     half_closed: bool,
     /// Whether the client can read no more.
@@ -126,12 +119,12 @@ impl Connection {
         Self {
             socket,
             peer,
+            is_refused: false,
             counted,
             parser,
             deadline: Deadline::default(),
-            is_listed: false,
-            state: State::Reading { phase: Phase::Idle, since: now },
             readable: true,
+            state: State::Reading { phase: Phase::Idle, since: now },
             half_closed: false,
             gone: false,
             writable: true,
@@ -139,19 +132,14 @@ impl Connection {
     }
 
     /// Adds what an event said.
-    pub(super) fn note(&mut self, readable: bool, writable: bool, ended: bool, gone: bool) {
-        self.gone |= gone;
-        self.readable |= readable || ended;
-        self.writable |= writable;
-        self.half_closed |= ended;
+    pub(super) fn note(&mut self, event: &Event) {
+        self.gone |= event.is_write_closed() || event.is_error();
+        self.half_closed |= self.gone || event.is_read_closed();
+        self.readable |= self.half_closed || event.is_readable();
+        self.writable |= event.is_writable();
     }
 
-    /// Whether the socket may have something to read.
-    pub(super) fn is_readable(&self) -> bool {
-        self.readable
-    }
-
-    /// The slot whose word it waits for.
+    /// The slot whose completion it waits for.
     pub(super) fn slot(&self) -> Option<usize> {
         match self.state {
             State::InService { slot } => Some(slot),
@@ -187,19 +175,21 @@ impl Connection {
         if closes { self.linger(context) } else { self.next(context) }
     }
 
-    /// Its request is answered but for a rest.
-    pub(super) fn write_rest(&mut self, rest: Rest, closes: bool, context: &Context) {
+    /// Its request is answered but for a remaining.
+    pub(super) fn write_remaining(&mut self, remaining: Remaining, closes: bool, context: &Context) {
         let after = if closes { After::Linger } else { After::Next };
-        self.write(rest.bytes, rest.sent, after, Some(rest.held), context);
+        self.write(remaining.bytes, remaining.sent, after, Some(remaining.held), context);
     }
 
     /// Tells the client what is wrong; afterwards the connection goes on where `keep` says so.
     pub(super) fn refuse(&mut self, refusal: &Refusal, keep: bool, context: &Context) {
         context.counters.refuse(refusal);
         let keep = keep && !context.stopping;
-        let answer = (context.refuse)(refusal, self.peer, !self.parser.is_head_request());
-        let (answer, after) = if keep { (answer, After::Next) } else { (closing(answer), After::Linger) };
-        self.write(answer, 0, after, None, context);
+        let response =
+            (context.refuse)(refusal, self.peer, !self.parser.facts().is_some_and(|facts| facts.is_head));
+        let (response, after) =
+            if keep { (response, After::Next) } else { (closing(response), After::Linger) };
+        self.write(response, 0, after, None, context);
     }
 
     /// Goes as far as bytes and socket lead.
@@ -207,7 +197,7 @@ impl Connection {
         for _ in 0..PUMP_STEPS_MAX {
             let verdict = match &mut self.state {
                 State::Reading { .. } => self.read(context),
-                // Nobody is there to get an answer, and none is charged.
+                // Nobody is there to get a response, and none is charged.
                 State::Queued { .. } if self.gone => Some(Verdict::Close),
                 State::Queued { .. } | State::InService { .. } => Some(Verdict::Wait),
                 State::Writing(_) => self.write_on(context),
@@ -220,37 +210,25 @@ impl Connection {
         Verdict::Again
     }
 
-    /// Tries to read once more, also where no event said that there is something.
-    pub(super) fn look_again(&mut self) {
-        self.readable = true;
-    }
-
-    /// Does what its deadline means; a verdict where nothing is left to do but that. The event loop sees to those in service.
-    pub(super) fn expire(&mut self, context: &Context) -> Option<Verdict> {
-        match &self.state {
+    /// Does what its deadline means. Says whether it is to be closed. The event loop sees to those in service.
+    pub(super) fn expire(&mut self, context: &Context) -> bool {
+        let (refusal, keep) = match &self.state {
+            State::InService { .. } => return false,
+            State::Lingering { .. } => return true,
             State::Reading { phase: Phase::Idle, .. } => {
                 count(&context.counters.idle_closed);
-                Some(Verdict::Close)
+                return true;
             }
-            State::Reading { phase: Phase::Head, .. } => {
-                self.refuse(&Refusal::HeadTimeout, false, context);
-                None
-            }
-            State::Reading { phase: Phase::Body, .. } => {
-                self.refuse(&Refusal::BodyTimeout, false, context);
-                None
-            }
-            State::Queued { .. } => {
-                self.refuse(&Refusal::Busy, self.keeps_alive(), context);
-                None
-            }
-            State::InService { .. } => None,
             State::Writing(_) => {
                 count(&context.counters.slow_readers);
-                Some(Verdict::Close)
+                return true;
             }
-            State::Lingering { .. } => Some(Verdict::Close),
-        }
+            State::Reading { phase: Phase::Head, .. } => (Refusal::HeadTimeout, false),
+            State::Reading { phase: Phase::Body, .. } => (Refusal::BodyTimeout, false),
+            State::Queued { .. } => (Refusal::Busy, self.keeps_alive()),
+        };
+        self.refuse(&refusal, keep, context);
+        false
     }
 
     /// Whether the client wants to go on after its present request.
@@ -281,11 +259,8 @@ impl Connection {
                 self.refuse(&refusal, false, context);
                 None
             }
-            Step::Wait(phase) => match self.fill(context) {
-                Filled::Bytes => None,
-                Filled::Ended => Some(Verdict::Close),
-                Filled::Blocked => self.wait_for(phase, context),
-            },
+            Step::Wait(_) if self.readable => self.fill(context),
+            Step::Wait(phase) => self.wait_for(phase, context),
         }
     }
 
@@ -308,28 +283,15 @@ impl Connection {
         Some(Verdict::WaitUntil(due))
     }
 
-    fn fill(&mut self, context: &Context) -> Filled {
-        if !self.readable {
-            return Filled::Blocked;
-        }
+    fn fill(&mut self, context: &Context) -> Option<Verdict> {
         let room = self.parser.room();
         let wanted = room.len();
-        match (&*self.socket).read(room) {
-            Ok(0) => Filled::Ended,
-            Ok(length) => {
-                add(&context.counters.bytes_in, length);
-                self.parser.received(length);
-                // The events are edges: after a short read the next byte is a new one.
-                self.readable = length == wanted || self.half_closed;
-                Filled::Bytes
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.readable = false;
-                Filled::Blocked
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Filled::Bytes,
-            Err(_) => Filled::Ended,
-        }
+        let length = moved((&*self.socket).read(room), &mut self.readable)?;
+        add(&context.counters.bytes_in, length);
+        self.parser.received(length);
+        // The events are edges: after a short read the next byte is a new one.
+        self.readable = length == wanted || self.half_closed;
+        (length == 0).then_some(Verdict::Close)
     }
 
     fn write(&mut self, bytes: Vec<u8>, sent: usize, after: After, held: Option<Taken>, context: &Context) {
@@ -352,54 +314,51 @@ impl Connection {
         if !self.writable {
             return Some(Verdict::WaitUntil(writing.due));
         }
-        match (&*self.socket).write(left.get(..WRITE_PIECE_BYTES).unwrap_or(left)) {
-            Ok(taken) => {
-                add(&context.counters.bytes_out, taken);
-                writing.sent = writing.sent.saturating_add(taken);
-                if writing.sent.saturating_sub(writing.piece) >= WRITE_PIECE_BYTES {
-                    (writing.piece, writing.due) = (writing.sent, context.now + context.limits.write_time);
-                }
-                None
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.writable = false;
-                Some(Verdict::WaitUntil(writing.due))
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => None,
-            Err(_) => {
-                count(&context.counters.clients_gone);
-                Some(Verdict::Close)
-            }
+        let piece = left.get(..WRITE_PIECE_BYTES).unwrap_or(left);
+        let taken = moved((&*self.socket).write(piece), &mut self.writable)?;
+        add(&context.counters.bytes_out, taken);
+        writing.sent = writing.sent.saturating_add(taken);
+        if writing.sent.saturating_sub(writing.piece) >= WRITE_PIECE_BYTES {
+            (writing.piece, writing.due) = (writing.sent, context.now + context.limits.write_time);
         }
+        if taken > 0 {
+            return None;
+        }
+        count(&context.counters.clients_gone);
+        Some(Verdict::Close)
     }
 
     /// What the client still sends is dropped for a while, because unread bytes would turn the close into a reset that
-    /// takes the answer with it.
+    /// takes the response with it.
     fn drop_bytes(&mut self, context: &mut Context) -> Option<Verdict> {
         let State::Lingering { until, dropped } = &mut self.state else { return None };
         if !self.readable {
             return Some(Verdict::WaitUntil(*until));
         }
-        match (&*self.socket).read(&mut context.scratch) {
-            Ok(length) if length > 0 && *dropped < LINGER_BYTES_MAX => {
-                *dropped = dropped.saturating_add(length);
-                None
-            }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.readable = false;
-                None
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => None,
-            Ok(_) | Err(_) => Some(Verdict::Close),
-        }
+        let length = moved((&*self.socket).read(&mut context.scratch), &mut self.readable)?;
+        *dropped = dropped.saturating_add(length);
+        (length == 0 || *dropped > LINGER_BYTES_MAX).then_some(Verdict::Close)
     }
 }
 
-/// Says in an answer of our own that the connection ends with it.
-pub(super) fn closing(mut answer: Vec<u8>) -> Vec<u8> {
-    if let Some(end) = memchr::memmem::find(&answer, b"\r\n\r\n") {
-        let at = end.saturating_add(2).min(answer.len());
-        answer.splice(at..at, *b"Connection: close\r\n");
+/// The bytes that a read or a write has moved, 0 at the end of the connection; nothing where it has to be tried again, at
+/// once while `ready` says so.
+fn moved(outcome: io::Result<usize>, ready: &mut bool) -> Option<usize> {
+    match outcome {
+        Ok(length) => Some(length),
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {
+            *ready = error.kind() == ErrorKind::Interrupted;
+            None
+        }
+        Err(_) => Some(0),
     }
-    answer
+}
+
+/// Says in a response of our own that the connection ends with it.
+pub(super) fn closing(mut response: Vec<u8>) -> Vec<u8> {
+    if let Some(end) = memchr::memmem::find(&response, b"\r\n\r\n") {
+        let at = end.saturating_add(2).min(response.len());
+        response.splice(at..at, *b"Connection: close\r\n");
+    }
+    response
 }

@@ -20,23 +20,15 @@ pub(super) struct Deadline {
     reminder: Option<Instant>,
 }
 
-impl Deadline {
-    /// Whether the time is over.
-    pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.due.is_some_and(|due| due <= now)
-    }
-}
-
 impl<T: Ord + Copy> Deadlines<T> {
     /// No reminders.
     pub(super) fn new() -> Self {
         Self { heap: BinaryHeap::new() }
     }
 
-    /// Sets the deadline of `token`, or lifts it.
-    pub(super) fn set(&mut self, token: T, deadline: &mut Deadline, due: Option<Instant>) {
-        deadline.due = due;
-        let Some(due) = due else { return };
+    /// Sets the deadline of `token`.
+    pub(super) fn set(&mut self, token: T, deadline: &mut Deadline, due: Instant) {
+        deadline.due = Some(due);
         if deadline.reminder.is_none_or(|reminder| due < reminder) {
             deadline.reminder = Some(due);
             self.heap.push(Reverse((due, token)));
@@ -61,11 +53,9 @@ impl<T: Ord + Copy> Deadlines<T> {
             return false;
         }
         deadline.reminder = None;
-        if deadline.is_over(now) {
-            return true;
-        }
-        self.set(token, deadline, deadline.due);
-        false
+        let later = deadline.due.filter(|due| *due > now);
+        later.into_iter().for_each(|due| self.set(token, deadline, due));
+        later.is_none()
     }
 }
 
@@ -87,16 +77,14 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_may_move_both_ways_and_be_lifted() {
+    fn a_deadline_may_move_both_ways() {
         let start = Instant::now();
-        let at = |seconds| Some(start + Duration::from_secs(seconds));
-        let (mut deadlines, mut all) = (Deadlines::new(), [Deadline::default(); 3]);
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let (mut deadlines, mut all) = (Deadlines::new(), [Deadline::default(); 2]);
         deadlines.set(0, &mut all[0], at(5));
         deadlines.set(0, &mut all[0], at(60));
         deadlines.set(1, &mut all[1], at(60));
         deadlines.set(1, &mut all[1], at(2));
-        deadlines.set(2, &mut all[2], at(1));
-        deadlines.set(2, &mut all[2], None);
         assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(1)), [0; 0]);
         assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(10)), [1]);
         assert_eq!(expired(&mut deadlines, &mut all, start + Duration::from_secs(59)), [0; 0]);
@@ -109,7 +97,7 @@ mod tests {
         let start = Instant::now();
         let (mut deadlines, mut one) = (Deadlines::new(), Deadline::default());
         for millis in 0..1_000 {
-            deadlines.set(0_usize, &mut one, Some(start + Duration::from_millis(millis)));
+            deadlines.set(0_usize, &mut one, start + Duration::from_millis(millis));
         }
         assert_eq!(deadlines.heap.len(), 1);
     }

@@ -1,33 +1,34 @@
 //! The event loop: one thread that owns the listener, all client connections, their deadlines and the queue for workers.
 //!
-//! A turn has a fixed order: events, words of workers, connections, requests to workers, the lane, deadlines, new connections.
+//! An iteration has a fixed order: events, completions, connections, requests to workers, the lane, deadlines, new connections.
 //! Nothing in it blocks, and nothing it owns is locked. Knows no route and no account.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 use mio::unix::SourceFd;
 use mio::{Events, Poll, Token};
-use slab::Slab;
 use socket2::Socket;
 
 use super::addresses::Addresses;
 use super::budget::Budget;
-use super::connection::{Connection, Context, Verdict};
+use super::connection::{Context, Verdict};
+use super::connections::Connections;
 use super::counters::count;
 use super::deadlines::Deadlines;
 use super::fair_queue::FairQueue;
-use super::forward::{add_slot, add_wait};
+use super::forward::add_slot;
 use super::lane::Lane;
 use super::refusal::Refusal;
 use super::request_parser::{Classifier, Request};
 use super::server::CountedAs;
-use super::slots::{AnswerFacts, Cut, Offer, Outcome, Slots, Word};
-use crate::limits::net::{EVENTS_PER_TURN, WAIT_TOLD_FROM, WORDS_PAUSE};
+use super::slots::{AbortReason, Assignment, Completion, Outcome, RequestFacts, Slots};
+use crate::limits::net::{COMPLETIONS_PAUSE, EVENTS_PER_ITERATION};
 
 /// Token of the listener.
 pub(super) const LISTENER: Token = Token(0);
@@ -35,18 +36,12 @@ pub(super) const LISTENER: Token = Token(0);
 pub(super) const WAKER: Token = Token(1);
 /// Token of the lane.
 pub(super) const LANE: Token = Token(2);
-/// Tokens of clients begin here.
-const CLIENTS: usize = 3;
-/// The index of a connection is in the low half of its token, its generation in the high half.
-const INDEX_BITS: u32 = 32;
 
-/// What others ask of the event loop.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Command {
-    /// Accept no further connection, and of those that are open no request that was not sent before.
-    Stop,
-    /// End when all connections have, at the latest then.
-    Drain(Instant),
+/// Accept no further connection, and of those that are open no request that was not sent before.
+#[derive(Debug)]
+pub(super) struct Stop {
+    /// Where that is given: end when all connections have, at the latest then.
+    pub(super) drained_by: Option<Instant>,
 }
 
 /// Workers of one kind.
@@ -62,20 +57,21 @@ pub(super) struct Class {
 pub(super) struct Service {
     token: Token,
     class: usize,
-    turn: u64,
+    generation: u64,
 }
 
 /// Everything that the thread owns.
 pub(super) struct EventLoop {
     pub(super) poll: Poll,
     pub(super) listener: Option<Socket>,
-    pub(super) connections: Slab<(u32, Connection)>,
-    pub(super) generation: u32,
+    pub(super) connections: Connections,
+    /// Connections that were refused and linger; they count into no bound but their own.
+    pub(super) refused: usize,
     pub(super) classes: Vec<Class>,
     pub(super) services: Vec<Option<Service>>,
     pub(super) slots: Arc<Slots>,
-    pub(super) words: Receiver<Word>,
-    pub(super) commands: Receiver<Command>,
+    pub(super) completions: Receiver<Completion>,
+    pub(super) stops: Receiver<Stop>,
     pub(super) lane: Lane,
     pub(super) deadlines: Deadlines<Token>,
     /// Connections that come again before the next sleep.
@@ -85,27 +81,24 @@ pub(super) struct EventLoop {
     pub(super) classifier: Arc<Classifier>,
     pub(super) counted_as: Arc<CountedAs>,
     pub(super) context: Context,
-    /// Whether connections may wait to be accepted.
-    pub(super) acceptable: bool,
-    /// When a failed `accept` is tried again.
-    pub(super) accept_again: Option<Instant>,
+    /// From when on connections are accepted; nothing where none waits.
+    pub(super) accept_from: Option<Instant>,
     pub(super) drained_by: Option<Instant>,
 }
 
 impl EventLoop {
     /// Runs until it is drained. Says whether all connections had ended in time.
     pub(super) fn run(mut self) -> io::Result<bool> {
-        let mut events = Events::with_capacity(EVENTS_PER_TURN);
+        let mut events = Events::with_capacity(EVENTS_PER_ITERATION);
         loop {
             self.sleep(&mut events)?;
             self.context.now = Instant::now();
             let mut ready = std::mem::take(&mut self.again);
-            for token in &ready {
-                self.unlist(*token);
-            }
+            ready.sort_unstable();
+            ready.dedup();
             self.note(&events, &mut ready);
-            self.take_commands(&mut ready);
-            self.take_words(&mut ready);
+            self.take_stops(&mut ready);
+            self.take_completions(&mut ready);
             for token in ready {
                 self.pump(token);
             }
@@ -121,12 +114,10 @@ impl EventLoop {
     }
 
     fn sleep(&mut self, events: &mut Events) -> io::Result<()> {
-        // Whoever leaves a word from here on wakes the loop if requests wait for a slot, or the end does.
+        // A completion from here on wakes the loop if requests wait for a slot, or the end does.
         let crowded = self.context.stopping || self.classes.iter().any(|class| class.queue.len() > 0);
-        self.slots.await_all(crowded);
-        let is_busy = !self.again.is_empty()
-            || !self.words.is_empty()
-            || (self.acceptable && self.accept_again.is_none() && self.listener.is_some());
+        self.slots.await_any(crowded);
+        let is_busy = !self.again.is_empty() || !self.completions.is_empty();
         let timeout = if is_busy { Some(Duration::ZERO) } else { self.time_to_sleep() };
         match self.poll.poll(events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
@@ -135,10 +126,10 @@ impl EventLoop {
     }
 
     fn time_to_sleep(&self) -> Option<Duration> {
-        let now = Instant::now();
-        // A word that nobody awaited wakes nobody, so words are looked at now and then.
-        let words = self.services.iter().any(Option::is_some).then(|| now + WORDS_PAUSE);
-        let times = [self.deadlines.next(), self.accept_again, self.drained_by, self.lane.reopen_at(), words];
+        let now = self.context.now;
+        // A completion that nobody awaited wakes nobody, so the queue is looked at now and then.
+        let look = self.services.iter().any(Option::is_some).then(|| now + COMPLETIONS_PAUSE);
+        let times = [self.deadlines.next(), self.accept_from, self.drained_by, self.lane.reopen_at(), look];
         Some(times.into_iter().flatten().min()?.saturating_duration_since(now))
     }
 
@@ -147,20 +138,18 @@ impl EventLoop {
         for event in events {
             let token = event.token();
             match token {
-                LISTENER => self.acceptable = true,
+                LISTENER => self.accept_from = self.accept_from.or(Some(self.context.now)),
                 WAKER => {}
                 LANE => {
                     let readable = event.is_readable() || event.is_read_closed();
                     self.lane.note(readable, event.is_writable(), self.context.now);
                 }
                 _ => {
-                    let gone = event.is_write_closed() || event.is_error();
-                    let ended = gone || event.is_read_closed();
-                    let Some(connection) = self.connection(token) else { continue };
-                    connection.note(event.is_readable(), event.is_writable(), ended, gone);
+                    let Some(connection) = self.connections.get_mut(token) else { continue };
+                    connection.note(event);
                     match connection.slot() {
-                        // The next request is there, so the word of this one is awaited now.
-                        Some(slot) if event.is_readable() || ended => self.slots.await_word(slot),
+                        // The next request is there, so the completion of this one is awaited now.
+                        Some(slot) if connection.readable => self.slots.await_completion(slot),
                         Some(_) => {}
                         None => ready.push(token),
                     }
@@ -169,45 +158,42 @@ impl EventLoop {
         }
     }
 
-    fn take_commands(&mut self, ready: &mut Vec<Token>) {
-        while let Ok(command) = self.commands.try_recv() {
-            match command {
-                Command::Drain(deadline) => self.drained_by = Some(deadline),
-                Command::Stop => {
-                    self.context.stopping = true;
-                    if let Some(listener) = self.listener.take() {
-                        // It is closed in any case.
-                        drop(self.poll.registry().deregister(&mut SourceFd(&listener.as_raw_fd())));
-                    }
-                    for (index, (generation, connection)) in &mut self.connections {
-                        if connection.is_idle() {
-                            connection.look_again();
-                            ready.push(token_of(index, *generation));
-                        }
-                    }
+    fn take_stops(&mut self, ready: &mut Vec<Token>) {
+        while let Ok(Stop { drained_by }) = self.stops.try_recv() {
+            self.drained_by = drained_by;
+            self.context.stopping = true;
+            self.accept_from = None;
+            if let Some(listener) = self.listener.take() {
+                // It is closed in any case.
+                drop(self.poll.registry().deregister(&mut SourceFd(&listener.as_raw_fd())));
+            }
+            for (token, connection) in self.connections.iter_mut() {
+                if connection.is_idle() {
+                    connection.readable = true;
+                    ready.push(token);
                 }
             }
         }
     }
 
-    /// Takes the words of workers: their slots are free, and their connections go on.
-    fn take_words(&mut self, ready: &mut Vec<Token>) {
-        while let Ok(Word { slot, turn, closes, outcome }) = self.words.try_recv() {
+    /// Takes completions: their slots are free, and their connections go on.
+    fn take_completions(&mut self, ready: &mut Vec<Token>) {
+        while let Ok(Completion { slot, generation, closes, outcome }) = self.completions.try_recv() {
             let service = self.services.get(slot).copied().flatten();
-            let Some(Service { token, .. }) = service.filter(|service| service.turn == turn) else {
+            let Some(Service { token, .. }) = service.filter(|of| of.generation == generation) else {
                 continue;
             };
             self.release(slot);
-            let Some((connection, context)) = self.with_context(token) else { continue };
+            let Some(connection) = self.connections.get_mut(token) else { continue };
             match outcome {
-                Outcome::Sent => connection.answered(closes, context),
-                Outcome::Rest(rest) => connection.write_rest(rest, closes, context),
+                Outcome::Sent => connection.answered(closes, &self.context),
+                Outcome::Remaining(remaining) => connection.write_remaining(remaining, closes, &self.context),
                 Outcome::Unanswered => {
-                    count(&context.counters.cut);
-                    connection.refuse(&Refusal::NoAnswer, !closes, context);
+                    count(&self.context.counters.aborted);
+                    connection.refuse(&Refusal::NoAnswer, !closes, &self.context);
                 }
-                Outcome::Cut(cut) => {
-                    self.cut(token, cut);
+                Outcome::Aborted(reason) => {
+                    self.abort(token, reason);
                     continue;
                 }
             }
@@ -215,17 +201,17 @@ impl EventLoop {
         }
     }
 
-    /// A part of an answer is out, and nothing may follow it.
-    fn cut(&mut self, token: Token, cut: Cut) {
-        let counters = Arc::clone(&self.context.counters);
-        count(match cut {
-            Cut::Gone => &counters.clients_gone,
-            Cut::Stalled => &counters.slow_readers,
-            Cut::Worker => &counters.cut,
+    /// A part of a response is out, and nothing may follow it.
+    fn abort(&mut self, token: Token, reason: AbortReason) {
+        let counters = &self.context.counters;
+        count(match reason {
+            AbortReason::Gone => &counters.clients_gone,
+            AbortReason::Stalled => &counters.slow_readers,
+            AbortReason::Worker => &counters.aborted,
         });
-        if let Some(connection) = self.connection(token) {
+        if let Some(connection) = self.connections.get_mut(token) {
             let is_old = connection.parser.facts().is_some_and(|facts| !facts.fields.is_http_1_1);
-            if is_old && cut == Cut::Worker {
+            if is_old && reason == AbortReason::Worker {
                 // Without chunks only a reset tells a part from the whole.
                 drop(connection.socket.set_linger(Some(Duration::ZERO)));
             }
@@ -234,11 +220,11 @@ impl EventLoop {
     }
 
     fn pump(&mut self, token: Token) {
-        let Some((connection, context)) = self.with_context(token) else { return };
-        match connection.pump(context) {
+        let Some(connection) = self.connections.get_mut(token) else { return };
+        match connection.pump(&mut self.context) {
             Verdict::Wait => {}
             Verdict::WaitUntil(due) => self.set_deadline(token, due),
-            Verdict::Again => self.list(token),
+            Verdict::Again => self.again.push(token),
             Verdict::Enqueue => self.enqueue(token),
             Verdict::Close => self.close(token),
         }
@@ -247,7 +233,7 @@ impl EventLoop {
     /// Hands a whole request to a worker, or puts it into the queue of its class.
     fn enqueue(&mut self, token: Token) {
         let (now, queue_wait) = (self.context.now, self.context.limits.queue_wait);
-        let Some(connection) = self.connection(token) else { return };
+        let Some(connection) = self.connections.get_mut(token) else { return };
         connection.queued(now);
         let Some(facts) = connection.parser.facts() else { return };
         let Some(class) = self.classes.get_mut(facts.class) else { return self.close(token) };
@@ -259,9 +245,9 @@ impl EventLoop {
         if class.queue.push(facts.client, token).is_ok() {
             return self.set_deadline(token, now + queue_wait);
         }
-        if let Some((connection, context)) = self.with_context(token) {
-            connection.refuse(&Refusal::Busy, connection.keeps_alive(), context);
-            self.list(token);
+        if let Some(connection) = self.connections.get_mut(token) {
+            connection.refuse(&Refusal::Busy, connection.keeps_alive(), &self.context);
+            self.again.push(token);
         }
     }
 
@@ -269,62 +255,50 @@ impl EventLoop {
     fn dispatch(&mut self) {
         for number in 0..self.classes.len() {
             while let Some(class) = self.classes.get_mut(number)
+                && class.queue.len() > 0
                 && let Some(slot) = class.free.pop()
+                && let Some(token) = class.queue.pop()
             {
-                let Some(token) = class.queue.pop() else {
-                    class.free.push(slot);
-                    break;
-                };
                 self.serve(token, number, slot);
             }
         }
     }
 
-    /// Lays socket and body of a request into a slot, and sends its head to a worker.
+    /// Assigns a request to a slot, and sends its head to a worker.
     fn serve(&mut self, token: Token, class: usize, slot: usize) {
-        let (now, answer_wait) = (self.context.now, self.context.limits.answer_wait);
-        let stopping = self.context.stopping;
-        let slots = Arc::clone(&self.slots);
-        let Some(connection) = self.connection(token) else {
-            self.classes.get_mut(class).into_iter().for_each(|class| class.free.push(slot));
-            return;
-        };
-        let waited =
-            connection.queued_since().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        // The next request, or the end, is there already: its turn comes as soon as this one is answered.
-        let awaited = connection.parser.has_bytes() || connection.is_readable();
+        let Context { now, stopping, .. } = self.context;
+        let Some(connection) = self.connections.get_mut(token) else { return self.set_free(class, slot) };
+        let (peer, arrived) = (connection.peer, connection.queued_since().unwrap_or(now));
+        // The next request, or the end, is there already: it is looked at as soon as this one is completed.
+        let awaited = connection.parser.has_bytes() || connection.readable;
         let socket = Arc::clone(&connection.socket);
         connection.in_service(slot);
         let Some(Request { head, body, facts }) = connection.parser.request() else { return };
-        if waited >= WAIT_TOLD_FROM {
-            add_wait(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX), head);
-        }
-        let answer = AnswerFacts {
+        let facts = RequestFacts {
+            peer,
+            arrived,
             is_head: facts.is_head,
             is_http_1_1: facts.fields.is_http_1_1,
             // At the end, what was sent before is still answered.
             closes: !facts.fields.keep_alive || (stopping && !awaited),
         };
-        let offer = Offer { socket, facts: answer, body };
-        let turn = add_slot(head, |name| slots.offer(slot, offer, awaited, name));
-        self.lane.send(self.connections.get(parts_of(token).0).map_or(&[], |(_, found)| found.parser.head()));
-        if let Some(service) = self.services.get_mut(slot) {
-            *service = Some(Service { token, class, turn });
-        }
+        let assignment = Assignment { socket, facts, body };
+        let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
+        self.lane.send(head);
+        let service = Service { token, class, generation };
+        self.services.get_mut(slot).into_iter().for_each(|of| *of = Some(service));
         count(&self.context.counters.requests);
-        self.set_deadline(token, now + answer_wait);
+        self.set_deadline(token, now + self.context.limits.answer_wait);
     }
 
-    /// Writes the heads of this turn; over a lane that was opened anew go all those again that nobody has claimed.
+    /// Writes the heads of this iteration; over a lane that was opened anew go all those again that nobody has claimed.
     fn write_lane(&mut self) {
         if self.lane.reopen(self.poll.registry(), self.context.now) {
-            for (slot, service) in self.services.iter().enumerate() {
-                let Some(Service { token, .. }) = service else { continue };
-                let (index, generation) = parts_of(*token);
-                let found = self.connections.get(index).filter(|(found, _)| *found == generation);
-                if let Some((_, connection)) = found.filter(|_| self.slots.is_offered(slot)) {
-                    self.lane.send(connection.parser.head());
-                }
+            count(&self.context.counters.replaced);
+            let services = self.services.iter().enumerate().filter(|(at, _)| self.slots.is_unclaimed(*at));
+            let tokens = services.filter_map(|(_, service)| service.as_ref().map(|service| service.token));
+            for connection in tokens.filter_map(|token| self.connections.get(token)) {
+                self.lane.send(connection.parser.head());
             }
         }
         self.lane.write(self.poll.registry(), self.context.now);
@@ -332,135 +306,86 @@ impl EventLoop {
 
     fn expire(&mut self) {
         while let Some((at, token)) = self.deadlines.pop(self.context.now) {
-            let (index, generation) = parts_of(token);
-            let Some((found, connection)) = self.connections.get_mut(index) else { continue };
-            if *found != generation
-                || !self.deadlines.check(token, at, &mut connection.deadline, self.context.now)
-            {
+            let Some(connection) = self.connections.get_mut(token) else { continue };
+            if !self.deadlines.check(token, at, &mut connection.deadline, self.context.now) {
                 continue;
             }
             if let Some(slot) = connection.slot() {
                 self.give_up_waiting(token, slot);
                 continue;
             }
-            if connection.queued_since().is_some() {
-                self.leave_queue(token);
-            }
-            let Some((connection, context)) = self.with_context(token) else { continue };
-            match connection.expire(context) {
-                Some(_) => self.close(token),
-                None => self.pump(token),
-            }
+            self.leave_queue(token);
+            let Some(connection) = self.connections.get_mut(token) else { continue };
+            if connection.expire(&self.context) { self.close(token) } else { self.pump(token) }
         }
     }
 
-    /// No worker has taken the request up in time; one that has is left to answer.
+    /// No worker has taken the request up in time; one that has is left to respond.
     fn give_up_waiting(&mut self, token: Token, slot: usize) {
         if !self.slots.withdraw(slot) {
             let due = self.context.now + self.context.limits.answer_wait;
             return self.set_deadline(token, due);
         }
         self.release(slot);
-        if let Some((connection, context)) = self.with_context(token) {
-            connection.refuse(&Refusal::NoAnswer, connection.keeps_alive(), context);
+        if let Some(connection) = self.connections.get_mut(token) {
+            connection.refuse(&Refusal::NoAnswer, connection.keeps_alive(), &self.context);
             self.pump(token);
         }
     }
 
-    fn close(&mut self, token: Token) {
+    pub(super) fn close(&mut self, token: Token) {
         self.leave_queue(token);
-        let (index, generation) = parts_of(token);
-        if self.connections.get(index).is_none_or(|(found, _)| *found != generation) {
-            return;
-        }
-        let (_, connection) = self.connections.remove(index);
+        let Some(connection) = self.connections.remove(token) else { return };
         // A worker may still hold the socket.
         drop(self.poll.registry().deregister(&mut SourceFd(&connection.socket.as_fd().as_raw_fd())));
         connection.counted.into_iter().for_each(|counted| self.addresses.leave(counted));
-        self.context.counters.closed();
+        self.refused = self.refused.saturating_sub(usize::from(connection.is_refused));
     }
 
     fn leave_queue(&mut self, token: Token) {
-        let Some(connection) = self.connection(token) else { return };
-        if connection.queued_since().is_none() {
-            return;
-        }
-        let Some(facts) = connection.parser.facts() else { return };
+        let queued = self.connections.get(token).filter(|connection| connection.queued_since().is_some());
+        let Some(facts) = queued.and_then(|connection| connection.parser.facts()) else { return };
         if let Some(class) = self.classes.get_mut(facts.class) {
             class.queue.remove(facts.client, token);
         }
     }
 
     fn release(&mut self, slot: usize) {
-        let service = self.services.get_mut(slot).and_then(Option::take);
-        if let Some(class) = service.and_then(|service| self.classes.get_mut(service.class)) {
-            class.free.push(slot);
+        if let Some(service) = self.services.get_mut(slot).and_then(Option::take) {
+            self.set_free(service.class, slot);
         }
+    }
+
+    fn set_free(&mut self, class: usize, slot: usize) {
+        self.classes.get_mut(class).into_iter().for_each(|class| class.free.push(slot));
     }
 
     fn sample(&self) {
         for (class, gauges) in self.classes.iter().zip(&self.context.counters.classes) {
             gauges.set(class.free.len(), class.queue.len());
         }
-        self.context.counters.set_replaced(self.lane.replaced());
+        let open = u64::try_from(self.connections.len()).unwrap_or(u64::MAX);
+        self.context.counters.open.store(open, Ordering::Relaxed);
     }
 
-    /// Whether everything has ended, and if so, whether nothing was cut.
+    /// Whether everything has ended, and if so, whether nothing was aborted.
     fn is_over(&mut self) -> Option<bool> {
         let deadline = self.drained_by?;
-        if self.connections.is_empty() {
+        if self.connections.len() == 0 {
             return Some(true);
         }
         if self.context.now < deadline {
             return None;
         }
-        for (_, (_, connection)) in &self.connections {
+        for (_, connection) in self.connections.iter_mut() {
             drop(connection.socket.shutdown(Shutdown::Both));
         }
         Some(false)
     }
 
     fn set_deadline(&mut self, token: Token, due: Instant) {
-        let (index, generation) = parts_of(token);
-        if let Some((found, connection)) = self.connections.get_mut(index)
-            && *found == generation
-        {
-            self.deadlines.set(token, &mut connection.deadline, Some(due));
+        if let Some(connection) = self.connections.get_mut(token) {
+            self.deadlines.set(token, &mut connection.deadline, due);
         }
     }
-
-    pub(super) fn list(&mut self, token: Token) {
-        if let Some(connection) = self.connection(token)
-            && !std::mem::replace(&mut connection.is_listed, true)
-        {
-            self.again.push(token);
-        }
-    }
-
-    fn unlist(&mut self, token: Token) {
-        if let Some(connection) = self.connection(token) {
-            connection.is_listed = false;
-        }
-    }
-
-    fn connection(&mut self, token: Token) -> Option<&mut Connection> {
-        self.with_context(token).map(|(connection, _)| connection)
-    }
-
-    fn with_context(&mut self, token: Token) -> Option<(&mut Connection, &mut Context)> {
-        let (index, generation) = parts_of(token);
-        let (found, connection) = self.connections.get_mut(index)?;
-        (*found == generation).then_some((connection, &mut self.context))
-    }
-}
-
-/// An index that was used again has another generation, so an event that is late reaches nobody.
-pub(super) fn token_of(index: usize, generation: u32) -> Token {
-    let generation = usize::try_from(generation).unwrap_or(0);
-    Token((generation << INDEX_BITS) | index.saturating_add(CLIENTS))
-}
-
-fn parts_of(token: Token) -> (usize, u32) {
-    let index = (token.0 & ((1 << INDEX_BITS) - 1)).saturating_sub(CLIENTS);
-    (index, u32::try_from(token.0 >> INDEX_BITS).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! What the header lines of a request say about its body and its connection.
+//! The header fields that decide about framing and connection.
 //!
 //! One pass over the lines; knows none of the headers that handlers read.
 
@@ -25,31 +25,85 @@ pub struct Fields {
     pub is_http_1_1: bool,
     /// The body that follows.
     pub body: BodyFraming,
-    /// Whether the client wants to go on after the answer.
+    /// Whether the client wants to go on after the response.
     pub keep_alive: bool,
-    /// Whether the client waits for a word before it sends the body.
+    /// Whether the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
 }
 
 /// Reads the fields that decide about framing.
 pub(super) fn read_fields(headers: &[Header<'_>], is_http_1_1: bool) -> Result<Fields, HeadError> {
-    let mut found = Found::default();
-    for header in headers {
-        found.take(header.name, header.value)?;
+    let mut body = BodyFraming::Absent;
+    let (mut hosts, mut expects_continue, mut close, mut keep_alive) = (0_usize, false, false, is_http_1_1);
+    for Header { name, value } in headers {
+        if !value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) {
+            return Err(HeadError::HeaderValue);
+        }
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        // The length of a name rules nearly all of them out.
+        match name.len() {
+            4 if is("Host") => {
+                check_host(value)?;
+                hosts = hosts.saturating_add(1);
+            }
+            6 if is("Expect") && !value.eq_ignore_ascii_case(b"100-continue") => {
+                return Err(HeadError::Expectation);
+            }
+            6 if is("Expect") => expects_continue = is_http_1_1,
+            10 if is("Connection") => {
+                close |= elements(value).any(|option| option.eq_ignore_ascii_case(b"close"));
+                keep_alive |= elements(value).any(|option| option.eq_ignore_ascii_case(b"keep-alive"));
+            }
+            14 if is("Content-Length") => body = sized(value, body)?,
+            17 if is("Transfer-Encoding") => body = chunked(value, body)?,
+            _ => {}
+        }
     }
-    let host_fits = if is_http_1_1 { found.hosts == 1 } else { found.hosts <= 1 };
-    if !host_fits {
+    if body == BodyFraming::Chunked && !is_http_1_1 {
+        return Err(HeadError::Coding);
+    }
+    // HTTP/1.0 knows requests without a host.
+    if hosts != 1 && (is_http_1_1 || hosts > 1) {
         return Err(HeadError::Host);
     }
-    let body = match (found.length, found.chunked) {
-        (Some(_), true) => return Err(HeadError::LengthAndCoding),
-        (None, true) if !is_http_1_1 => return Err(HeadError::Coding),
-        (None, true) => BodyFraming::Chunked,
-        (Some(length), false) => BodyFraming::Sized(length),
-        (None, false) => BodyFraming::Absent,
-    };
-    let keep_alive = !found.close && (is_http_1_1 || found.keep_alive);
-    Ok(Fields { is_http_1_1, body, keep_alive, expects_continue: found.expects_continue && is_http_1_1 })
+    Ok(Fields { is_http_1_1, body, keep_alive: keep_alive && !close, expects_continue })
+}
+
+/// An empty value is right where the target has no authority.
+fn check_host(value: &[u8]) -> Result<(), HeadError> {
+    let odd = |byte: &u8| matches!(byte, b' ' | b'\t' | b'/' | b'@' | b'?' | b'#' | b'\\' | b',');
+    if value.iter().any(odd) { Err(HeadError::Host) } else { Ok(()) }
+}
+
+fn sized(value: &[u8], before: BodyFraming) -> Result<BodyFraming, HeadError> {
+    if before == BodyFraming::Chunked {
+        return Err(HeadError::LengthAndCoding);
+    }
+    if before != BodyFraming::Absent || value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return Err(HeadError::Length);
+    }
+    if value.len() > LENGTH_DIGITS_MAX {
+        return Err(HeadError::LengthTooLarge);
+    }
+    let add = |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit & 0x0f));
+    Ok(BodyFraming::Sized(value.iter().fold(0, add)))
+}
+
+fn chunked(value: &[u8], before: BodyFraming) -> Result<BodyFraming, HeadError> {
+    let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
+    let mut codings = elements(value);
+    match (before, codings.next(), codings.next()) {
+        (BodyFraming::Sized(_), ..) => Err(HeadError::LengthAndCoding),
+        (BodyFraming::Chunked, ..) => Err(HeadError::Coding),
+        (_, Some(only), None) if is_chunked(only) => Ok(BodyFraming::Chunked),
+        (_, Some(first), Some(_)) if is_chunked(first) => Err(HeadError::Coding),
+        _ => Err(HeadError::CodingUnknown),
+    }
+}
+
+/// The elements of a list.
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
 /// Whether a header line goes on to the handlers: not those that concern this connection only, and none of the private
@@ -69,78 +123,4 @@ pub(super) fn is_forwarded(name: &str) -> bool {
     let is_private =
         name.get(..PRIVATE_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PRIVATE_PREFIX));
     !is_private && !OF_THIS_CONNECTION.iter().any(|hop| name.eq_ignore_ascii_case(hop))
-}
-
-#[derive(Default)]
-struct Found {
-    hosts: usize,
-    length: Option<u64>,
-    chunked: bool,
-    close: bool,
-    keep_alive: bool,
-    expects_continue: bool,
-}
-
-impl Found {
-    fn take(&mut self, name: &str, value: &[u8]) -> Result<(), HeadError> {
-        if !value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) {
-            return Err(HeadError::HeaderValue);
-        }
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
-        // The length of a name rules nearly all of them out.
-        match name.len() {
-            4 if is("Host") => self.host(value)?,
-            6 if is("Expect") => {
-                if !value.eq_ignore_ascii_case(b"100-continue") {
-                    return Err(HeadError::Expectation);
-                }
-                self.expects_continue = true;
-            }
-            10 if is("Connection") => self.connection(value),
-            14 if is("Content-Length") => self.length(value)?,
-            17 if is("Transfer-Encoding") => self.coding(value)?,
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// An empty value is right where the target has no authority.
-    fn host(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        self.hosts = self.hosts.saturating_add(1);
-        let odd = |byte: &u8| matches!(byte, b' ' | b'\t' | b'/' | b'@' | b'?' | b'#' | b'\\' | b',');
-        if value.iter().any(odd) { Err(HeadError::Host) } else { Ok(()) }
-    }
-
-    fn connection(&mut self, value: &[u8]) {
-        for token in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-            self.close |= token.eq_ignore_ascii_case(b"close");
-            self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
-        }
-    }
-
-    fn length(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        if self.length.is_some() || value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-            return Err(HeadError::Length);
-        }
-        if value.len() > LENGTH_DIGITS_MAX {
-            return Err(HeadError::LengthTooLarge);
-        }
-        let add = |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit & 0x0f));
-        self.length = Some(value.iter().fold(0, add));
-        Ok(())
-    }
-
-    fn coding(&mut self, value: &[u8]) -> Result<(), HeadError> {
-        if self.chunked {
-            return Err(HeadError::Coding);
-        }
-        let mut codings = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-        let is_chunked = |coding: &[u8]| coding.eq_ignore_ascii_case(b"chunked");
-        match (codings.next(), codings.next()) {
-            (Some(only), None) if is_chunked(only) => self.chunked = true,
-            (Some(first), Some(_)) if is_chunked(first) => return Err(HeadError::Coding),
-            _ => return Err(HeadError::CodingUnknown),
-        }
-        Ok(())
-    }
 }

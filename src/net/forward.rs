@@ -1,14 +1,11 @@
-//! A request as it goes on: one canonical form, whatever form it came in.
-
-use std::io::Write;
-use std::net::IpAddr;
+//! The canonical form in which a request head goes on, whatever form it came in.
 
 use super::fields::is_forwarded;
 use super::head::Head;
-use crate::limits::net::{CLIENT_HEADER, SLOT_HEADER, WAITED_HEADER};
+use crate::limits::net::SLOT_HEADER;
 
-/// Writes request line, header lines and the address of the peer; the end follows when the request is whole.
-pub(super) fn write_head(head: &Head<'_, '_>, peer: IpAddr, out: &mut Vec<u8>) {
+/// Writes request line and header lines; the end follows when the request is whole.
+pub(super) fn write_head(head: &Head<'_, '_>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(head.method.as_bytes());
     out.push(b' ');
@@ -20,25 +17,14 @@ pub(super) fn write_head(head: &Head<'_, '_>, peer: IpAddr, out: &mut Vec<u8>) {
         out.extend_from_slice(header.value);
         out.extend_from_slice(b"\r\n");
     }
-    // Writing to a vector does not fail.
-    drop(write!(out, "{CLIENT_HEADER}: {}\r\n", peer.to_canonical()));
-}
-
-/// Adds to an ended head how long the request has waited.
-pub(super) fn add_wait(micros: u64, out: &mut Vec<u8>) {
-    add_line(WAITED_HEADER, out, |out| out.extend_from_slice(itoa::Buffer::new().format(micros).as_bytes()));
 }
 
 /// Adds the name of the slot where the client's socket lies to an ended head.
 pub(super) fn add_slot<T>(out: &mut Vec<u8>, write_name: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-    add_line(SLOT_HEADER, out, write_name)
-}
-
-fn add_line<T>(name: &str, out: &mut Vec<u8>, write_value: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     out.truncate(out.len().saturating_sub(2));
-    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(SLOT_HEADER.as_bytes());
     out.extend_from_slice(b": ");
-    let value = write_value(out);
+    let name = write_name(out);
     out.extend_from_slice(b"\r\n\r\n");
-    value
+    name
 }

@@ -9,18 +9,7 @@ use httparse::Header;
 use memchr::memchr2_iter;
 
 use super::fields::{Fields, read_fields};
-use crate::limits::net::HEADER_COUNT_CEILING;
-
-/// How large a head may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HeadLimits {
-    /// Bytes of the request line, without its end.
-    pub request_line_bytes: usize,
-    /// Bytes of all header lines with their ends.
-    pub header_bytes: usize,
-    /// Header lines; at most `HEADER_COUNT_CEILING`.
-    pub header_count: usize,
-}
+use crate::limits::net::HeadLimits;
 
 /// Why a head cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -95,7 +84,7 @@ pub enum HeadError {
 
 /// How far a head was looked through.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct HeadScanner {
+pub(super) struct HeadScanner {
     position: usize,
     line_start: usize,
     request_line_end: Option<usize>,
@@ -105,7 +94,7 @@ pub struct HeadScanner {
 impl HeadScanner {
     /// Looks through the bytes that are new since the last call, and gives the length of the head once it is whole.
     /// `bytes` begins with the first byte of the request and keeps what it held before.
-    pub fn advance(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Option<usize>, HeadError> {
+    pub(super) fn advance(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Option<usize>, HeadError> {
         if let Some(first) = bytes.first().filter(|first| !first.is_ascii_alphabetic()) {
             return Err(HeadError::NotHttp { found: *first });
         }
@@ -169,39 +158,17 @@ impl HeadScanner {
 /// Says early what is wrong with a request line: its sender may wait for an answer without sending more.
 fn check_request_line(line: &[u8]) -> Result<(), HeadError> {
     let mut words = line.split(|byte| *byte == b' ');
-    let (Some(method), Some(target), Some(version), None) =
+    let (Some([_, ..]), Some(target @ [_, ..]), Some(version), None) =
         (words.next(), words.next(), words.next(), words.next())
     else {
         return Err(HeadError::RequestLine);
     };
-    if method.is_empty() || target.is_empty() {
-        return Err(HeadError::RequestLine);
-    }
-    let digits = version.strip_prefix(b"HTTP/").ok_or(HeadError::RequestLine)?;
-    match digits {
-        b"1.1" | b"1.0" => {}
-        [major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit() => {
-            return Err(HeadError::Version);
-        }
+    match version.strip_prefix(b"HTTP/") {
+        Some(b"1.1" | b"1.0") => {}
+        Some([b'0'..=b'9', b'.', b'0'..=b'9']) => return Err(HeadError::Version),
         _ => return Err(HeadError::RequestLine),
     }
     if target.iter().all(u8::is_ascii_graphic) { Ok(()) } else { Err(HeadError::Target) }
-}
-
-/// Room for the header lines of one head.
-pub struct HeaderRoom<'b>([MaybeUninit<Header<'b>>; HEADER_COUNT_CEILING]);
-
-impl HeaderRoom<'_> {
-    /// Room that nothing was put into.
-    pub const fn new() -> Self {
-        Self([const { MaybeUninit::uninit() }; HEADER_COUNT_CEILING])
-    }
-}
-
-impl Default for HeaderRoom<'_> {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 /// A head that can be answered.
@@ -217,37 +184,21 @@ pub struct Head<'h, 'b> {
     pub fields: Fields,
 }
 
-/// Reads a whole head, from the request line to the empty line.
-pub fn parse<'h, 'b>(
+/// Reads a head that [`HeadScanner`] has found, with its header lines in `room`.
+pub(super) fn parse<'h, 'b>(
     bytes: &'b [u8],
-    room: &'h mut HeaderRoom<'b>,
-    limits: &HeadLimits,
+    room: &'h mut [MaybeUninit<Header<'b>>],
 ) -> Result<Head<'h, 'b>, HeadError> {
-    // The scanner holds to the rules of lines, which httparse leaves open.
-    let length = HeadScanner::default().advance(bytes, limits)?.ok_or(HeadError::RequestLine)?;
-    parse_scanned(bytes.get(..length).unwrap_or_default(), room, limits)
-}
-
-/// Reads a head that [`HeadScanner`] has found.
-pub(super) fn parse_scanned<'h, 'b>(
-    bytes: &'b [u8],
-    room: &'h mut HeaderRoom<'b>,
-    limits: &HeadLimits,
-) -> Result<Head<'h, 'b>, HeadError> {
-    let count = limits.header_count.min(HEADER_COUNT_CEILING);
-    let room = room.0.get_mut(..count).unwrap_or_default();
+    let limit = room.len();
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, room) {
         Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}
         Ok(_) => return Err(HeadError::RequestLine),
-        Err(error) => return Err(meaning(error, count)),
+        Err(error) => return Err(meaning(error, limit)),
     }
     let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
         return Err(HeadError::RequestLine);
     };
-    if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(HeadError::Target);
-    }
     let headers: &'h [Header<'b>] = request.headers;
     let fields = read_fields(headers, minor == 1)?;
     Ok(Head { method, target, headers, fields })
@@ -258,8 +209,7 @@ fn meaning(error: httparse::Error, limit: usize) -> HeadError {
         httparse::Error::HeaderValue => HeadError::HeaderValue,
         httparse::Error::HeaderName | httparse::Error::NewLine => HeadError::HeaderLine,
         httparse::Error::TooManyHeaders => HeadError::TooManyHeaders { limit },
-        httparse::Error::Version => HeadError::Version,
-        httparse::Error::Status | httparse::Error::Token => HeadError::RequestLine,
+        httparse::Error::Version | httparse::Error::Status | httparse::Error::Token => HeadError::RequestLine,
     }
 }
 
@@ -270,8 +220,16 @@ mod tests {
 
     const LIMITS: HeadLimits = HeadLimits { request_line_bytes: 100, header_bytes: 200, header_count: 5 };
 
+    /// Reads a whole head, from the request line to the empty line.
+    fn fields_of(head: &str) -> Result<Fields, HeadError> {
+        let length =
+            HeadScanner::default().advance(head.as_bytes(), &LIMITS)?.ok_or(HeadError::RequestLine)?;
+        let mut room = [const { MaybeUninit::uninit() }; LIMITS.header_count];
+        parse(&head.as_bytes()[..length], &mut room).map(|head| head.fields)
+    }
+
     fn check(head: &str, expected: Result<BodyFraming, HeadError>) {
-        let found = parse(head.as_bytes(), &mut HeaderRoom::new(), &LIMITS).map(|head| head.fields.body);
+        let found = fields_of(head).map(|fields| fields.body);
         assert_eq!(found, expected, "{head:?}");
     }
 
@@ -377,8 +335,7 @@ mod tests {
 
     #[test]
     fn connections_stay_open_unless_someone_says_otherwise() {
-        let keeps =
-            |head: &str| parse(head.as_bytes(), &mut HeaderRoom::new(), &LIMITS).unwrap().fields.keep_alive;
+        let keeps = |head: &str| fields_of(head).unwrap().keep_alive;
         assert!(keeps(&with("")) && keeps(&with("Connection: upgrade\r\n")));
         assert!(!keeps(&with("Connection: CLOSE\r\n")) && !keeps(&with("Connection: keep-alive, close\r\n")));
         assert!(!keeps("GET / HTTP/1.0\r\n\r\n"));

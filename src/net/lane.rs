@@ -1,4 +1,4 @@
-//! The private connection to tiny_http: heads of requests go over it one after the other, and no answer comes back.
+//! The private connection to tiny_http: heads of requests go over it one after the other, and no response comes back.
 //!
 //! Bodies lie in the slots, so no request holds up the next, and what tiny_http may have under way is bounded by the slots.
 //! Knows bytes, and nothing of what they say.
@@ -11,12 +11,12 @@ use std::time::Instant;
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::private::PrivateDoor;
+use super::private::PrivateAddress;
 use crate::limits::net::REOPEN_PAUSE;
 
 /// The lane of a listener.
 pub(super) struct Lane {
-    door: Arc<PrivateDoor>,
+    upstream: Arc<PrivateAddress>,
     token: Token,
     stream: Option<UnixStream>,
     out: VecDeque<u8>,
@@ -26,32 +26,25 @@ pub(super) struct Lane {
     is_watched: bool,
     /// When it is opened anew.
     reopen_at: Option<Instant>,
-    replaced: u64,
 }
 
 impl Lane {
     /// Opens it.
     ///
     /// # Errors
-    /// Fails where nobody listens behind the door.
-    pub(super) fn open(door: Arc<PrivateDoor>, registry: &Registry, token: Token) -> io::Result<Self> {
+    /// Fails where nobody listens at the private address.
+    pub(super) fn open(upstream: Arc<PrivateAddress>, registry: &Registry, token: Token) -> io::Result<Self> {
         let mut lane = Self {
-            door,
+            upstream,
             token,
             stream: None,
             out: VecDeque::new(),
             writable: false,
             is_watched: false,
             reopen_at: None,
-            replaced: 0,
         };
         lane.connect(registry)?;
         Ok(lane)
-    }
-
-    /// How often it was opened anew.
-    pub(super) fn replaced(&self) -> u64 {
-        self.replaced
     }
 
     /// When it is opened anew, where it is not open.
@@ -67,7 +60,7 @@ impl Lane {
         }
     }
 
-    /// Adds what an event said. Workers answer past the lane, so one over which something comes is broken.
+    /// Adds what an event said. Workers respond past the lane, so one over which something comes is broken.
     pub(super) fn note(&mut self, readable: bool, writable: bool, now: Instant) {
         self.writable |= writable;
         let Some(stream) = self.stream.as_mut().filter(|_| readable) else { return };
@@ -90,10 +83,7 @@ impl Lane {
             return false;
         }
         match self.connect(registry) {
-            Ok(()) => {
-                self.reopen_at = None;
-                self.replaced = self.replaced.saturating_add(1);
-            }
+            Ok(()) => self.reopen_at = None,
             Err(error) => {
                 tracing::error!(%error, "the private connection cannot be opened anew");
                 self.reopen_at = Some(now + REOPEN_PAUSE);
@@ -103,7 +93,7 @@ impl Lane {
     }
 
     fn connect(&mut self, registry: &Registry) -> io::Result<()> {
-        let mut stream = UnixStream::from_std(self.door.connect()?);
+        let mut stream = UnixStream::from_std(self.upstream.connect()?);
         registry.register(&mut stream, self.token, Interest::READABLE)?;
         (self.stream, self.writable, self.is_watched) = (Some(stream), true, false);
         Ok(())

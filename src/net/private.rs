@@ -1,4 +1,4 @@
-//! The private socket: a way into this process that has no name anywhere, and connections over it.
+//! The private listener: a local socket without a name, which only this process can connect to.
 //!
 //! The socket file is made in a folder of our own and removed at once. What stays is a descriptor of it, through which
 //! only this process can connect. Knows nothing of HTTP.
@@ -12,24 +12,23 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// The way to a private listener.
+/// The address of a private listener.
 #[derive(Debug)]
-pub struct PrivateDoor {
+pub struct PrivateAddress {
     // Holds the file in being that `path` leads to.
     _file: File,
     path: PathBuf,
 }
 
-impl PrivateDoor {
+impl PrivateAddress {
     /// Makes a listener that nobody else can reach, and the way to it. `random` tells it from those of others.
     pub fn open(random: u64) -> io::Result<(UnixListener, Self)> {
         let folder = std::env::temp_dir().join(format!("mercato-{}-{random:016x}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&folder)?;
         let opened = Self::open_in(&folder.join("socket"));
         let removed = fs::remove_dir(&folder);
-        let (listener, door) = opened?;
-        removed?;
-        Ok((listener, door))
+        let opened = opened?;
+        removed.map(|()| opened)
     }
 
     fn open_in(path: &Path) -> io::Result<(UnixListener, Self)> {
@@ -53,7 +52,7 @@ impl PrivateDoor {
     }
 
     /// Connects and leaves, so that whoever waits for a connection wakes up.
-    pub fn knock(&self) {
+    pub fn wake_listener(&self) {
         drop(UnixStream::connect(&self.path));
     }
 }

@@ -1,4 +1,4 @@
-//! What is refused before any worker sees it. How that is said to the client, others know.
+//! Why a request or connection is refused before any worker sees it. How that is said to the client, others know.
 
 use super::chunks::ChunkError;
 use super::head::HeadError;
@@ -61,7 +61,7 @@ impl Refusal {
         }
     }
 
-    /// Every name, in the order of [`Refusal::index`].
+    /// Every name.
     pub(super) const LABELS: [&'static str; 11] = [
         "request_line_too_long",
         "header_too_large",
@@ -75,10 +75,4 @@ impl Refusal {
         "connections_full",
         "address_full",
     ];
-
-    /// Place of its name in [`Refusal::LABELS`].
-    pub(super) fn index(&self) -> usize {
-        let label = self.label();
-        Self::LABELS.iter().position(|other| *other == label).unwrap_or(0)
-    }
 }

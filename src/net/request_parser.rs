@@ -1,8 +1,9 @@
-//! Requests put together from the bytes of one connection, one at a time and in order.
+//! The request parser of one connection: whole requests from its bytes, one at a time and in order.
 //!
 //! Bytes in, steps out: no socket and no clock, so that every cut of the bytes can be tried. What comes out is a whole
 //! request in canonical form.
 
+use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -12,10 +13,12 @@ use super::chunks::Chunks;
 use super::fair_queue::Client;
 use super::fields::{BodyFraming, Fields};
 use super::forward::write_head;
-use super::head::{Head, HeadLimits, HeadScanner, HeaderRoom, parse_scanned};
-use super::limits::NetLimits;
+use super::head::{Head, HeadScanner, parse};
 use super::refusal::Refusal;
-use crate::limits::net::{BODY_BYTES_FREE, BODY_READ_BYTES, EMPTY_LINES_MAX, INBOX_BYTES};
+use crate::limits::net::{
+    BODY_BYTES_FREE, BODY_READ_BYTES, EMPTY_LINES_MAX, HEADER_COUNT_CEILING, HeadLimits, INBOX_BYTES,
+    NetLimits,
+};
 
 /// What a connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +68,7 @@ pub struct RequestBody {
 pub struct Facts {
     /// Framing and connection.
     pub fields: Fields,
-    /// `HEAD`, whose answer has no body.
+    /// `HEAD`, whose response has no body.
     pub is_head: bool,
     /// The class of workers that answers.
     pub class: usize,
@@ -73,12 +76,29 @@ pub struct Facts {
     pub client: Client,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 enum State {
+    #[default]
     Head,
-    Sized { remaining: usize, told: bool },
-    Chunked { chunks: Chunks, told: bool },
+    /// A body of which so many bytes are still to come.
+    Sized(usize),
+    Chunked(Chunks),
     Ready,
+}
+
+/// How far the present request was read.
+#[derive(Debug, Default)]
+struct Progress {
+    state: State,
+    scanner: HeadScanner,
+    empty_lines: usize,
+    facts: Option<Facts>,
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    awaits_continue: bool,
+    /// Whether a whole body waits to be taken.
+    has_body: bool,
+    held: Vec<Taken>,
+    held_bytes: usize,
 }
 
 /// Which class of workers answers a head that came from a peer, and whose request it is.
@@ -87,21 +107,14 @@ pub type Classifier = dyn Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + 
 /// The requests of one connection.
 pub struct RequestParser {
     inbox: Inbox,
-    state: State,
-    scanner: HeadScanner,
-    empty_lines: usize,
     head_limits: HeadLimits,
     body_limit: usize,
     peer: IpAddr,
     classifier: Arc<Classifier>,
-    facts: Option<Facts>,
+    bodies: Arc<Budget>,
+    progress: Progress,
     head: Vec<u8>,
     body: Vec<u8>,
-    /// Whether a whole body waits to be taken.
-    has_body: bool,
-    bodies: Arc<Budget>,
-    held: Vec<Taken>,
-    held_bytes: usize,
 }
 
 impl RequestParser {
@@ -109,30 +122,22 @@ impl RequestParser {
     pub fn new(peer: IpAddr, limits: &NetLimits, bodies: Arc<Budget>, classifier: Arc<Classifier>) -> Self {
         Self {
             inbox: Inbox::new(),
-            state: State::Head,
-            scanner: HeadScanner::default(),
-            empty_lines: 0,
             head_limits: limits.head,
             body_limit: limits.body_bytes,
             peer,
             classifier,
-            facts: None,
+            bodies,
+            progress: Progress::default(),
             head: Vec::new(),
             body: Vec::new(),
-            has_body: false,
-            bodies,
-            held: Vec::new(),
-            held_bytes: 0,
         }
     }
 
     /// Where the next bytes go.
     pub fn room(&mut self) -> &mut [u8] {
-        let wanted = match &self.state {
+        let wanted = match &self.progress.state {
             // As much as came already, so that bytes that are only announced take no memory.
-            State::Sized { remaining, .. } => {
-                (*remaining).clamp(1, self.body.len().clamp(INBOX_BYTES, BODY_READ_BYTES))
-            }
+            State::Sized(left) => (*left).clamp(1, self.body.len().clamp(INBOX_BYTES, BODY_READ_BYTES)),
             _ => INBOX_BYTES / 2,
         };
         self.inbox.room(wanted)
@@ -151,10 +156,9 @@ impl RequestParser {
     /// Goes as far as the bytes lead.
     pub fn advance(&mut self) -> Step {
         loop {
-            let stepped = match &mut self.state {
+            let stepped = match &self.progress.state {
                 State::Head => self.read_head(),
-                State::Sized { .. } => self.read_sized(),
-                State::Chunked { .. } => self.read_chunked(),
+                State::Sized(_) | State::Chunked(_) => self.read_body(),
                 State::Ready => return Step::Ready,
             };
             match stepped {
@@ -167,13 +171,10 @@ impl RequestParser {
 
     /// The request that is ready.
     pub fn request(&mut self) -> Option<Request<'_>> {
-        let facts = self.facts.as_ref()?;
-        let has_body = std::mem::take(&mut self.has_body);
-        let body = has_body.then(|| RequestBody {
-            bytes: std::mem::take(&mut self.body),
-            _held: std::mem::take(&mut self.held),
-        });
-        Some(Request { head: &mut self.head, body, facts })
+        let Progress { facts, has_body, held, .. } = &mut self.progress;
+        let body = std::mem::take(has_body)
+            .then(|| RequestBody { bytes: std::mem::take(&mut self.body), _held: std::mem::take(held) });
+        Some(Request { head: &mut self.head, body, facts: facts.as_ref()? })
     }
 
     /// The head of the request that is ready.
@@ -183,25 +184,14 @@ impl RequestParser {
 
     /// What is known of the request that is read or ready.
     pub fn facts(&self) -> Option<Facts> {
-        self.facts
-    }
-
-    /// Whether the request that is read or ready is a `HEAD`, as far as is known.
-    pub fn is_head_request(&self) -> bool {
-        self.facts.is_some_and(|facts| facts.is_head)
+        self.progress.facts
     }
 
     /// Makes room for the next request of this connection.
     pub fn next(&mut self) {
-        self.state = State::Head;
-        self.scanner = HeadScanner::default();
-        self.empty_lines = 0;
-        self.facts = None;
-        self.has_body = false;
-        self.body.clear();
-        self.held.clear();
-        self.held_bytes = 0;
+        self.progress = Progress::default();
         self.head.clear();
+        self.body.clear();
     }
 
     /// Gives back what a connection that waits for a request does not need.
@@ -212,8 +202,8 @@ impl RequestParser {
     }
 
     fn read_head(&mut self) -> Result<Option<Step>, Refusal> {
-        while self.inbox.filled().starts_with(b"\r\n") && self.empty_lines < EMPTY_LINES_MAX {
-            self.empty_lines = self.empty_lines.saturating_add(1);
+        while self.inbox.filled().starts_with(b"\r\n") && self.progress.empty_lines < EMPTY_LINES_MAX {
+            self.progress.empty_lines = self.progress.empty_lines.saturating_add(1);
             self.inbox.consume(2);
         }
         let bytes = self.inbox.filled();
@@ -223,91 +213,81 @@ impl RequestParser {
         if bytes == b"\r" {
             return Ok(Some(Step::Wait(Phase::Head)));
         }
-        let Some(length) = self.scanner.advance(bytes, &self.head_limits)? else {
+        let Some(length) = self.progress.scanner.advance(bytes, &self.head_limits)? else {
             return Ok(Some(Step::Wait(Phase::Head)));
         };
-        let mut room = HeaderRoom::new();
-        let head = parse_scanned(bytes.get(..length).unwrap_or_default(), &mut room, &self.head_limits)?;
+        let mut room = [const { MaybeUninit::uninit() }; HEADER_COUNT_CEILING];
+        let room = room.get_mut(..self.head_limits.header_count).unwrap_or_default();
+        let head = parse(bytes.get(..length).unwrap_or_default(), room)?;
         let (class, client) = (self.classifier)(&head, self.peer);
         let facts = Facts { fields: head.fields, is_head: head.method == "HEAD", class, client };
-        write_head(&head, self.peer, &mut self.head);
+        write_head(&head, &mut self.head);
         self.inbox.consume(length);
-        self.facts = Some(facts);
-        let told = !facts.fields.expects_continue;
+        self.progress.facts = Some(facts);
+        self.progress.awaits_continue = facts.fields.expects_continue;
         match facts.fields.body {
             BodyFraming::Absent => self.ready(false),
-            BodyFraming::Chunked => self.state = State::Chunked { chunks: Chunks::default(), told },
+            BodyFraming::Chunked => self.progress.state = State::Chunked(Chunks::default()),
             BodyFraming::Sized(length) => {
                 let remaining = usize::try_from(length).ok().filter(|length| *length <= self.body_limit);
                 let remaining = remaining.ok_or(Refusal::BodyTooLarge { limit: self.body_limit })?;
-                self.state = State::Sized { remaining, told };
+                self.progress.state = State::Sized(remaining);
             }
         }
         Ok(None)
     }
 
-    fn read_sized(&mut self) -> Result<Option<Step>, Refusal> {
-        let State::Sized { remaining, told } = &mut self.state else { return Ok(None) };
-        let bytes = self.inbox.filled();
-        let length = bytes.len().min(*remaining);
-        self.body.extend_from_slice(bytes.get(..length).unwrap_or_default());
-        self.inbox.consume(length);
-        *remaining = remaining.saturating_sub(length);
-        if *remaining == 0 {
-            self.ready(true);
-            return Ok(None);
-        }
-        let wait = wait_for_body(length > 0, told);
-        self.hold()?;
-        Ok(Some(wait))
-    }
-
-    fn read_chunked(&mut self) -> Result<Option<Step>, Refusal> {
-        let State::Chunked { chunks, told } = &mut self.state else { return Ok(None) };
-        let (body, limit) = (&mut self.body, self.body_limit);
-        let mut too_large = false;
-        let used = chunks.advance(self.inbox.filled(), |content| {
-            too_large |= body.len().saturating_add(content.len()) > limit;
-            if !too_large {
-                body.extend_from_slice(content);
+    fn read_body(&mut self) -> Result<Option<Step>, Refusal> {
+        let (bytes, body, limit) = (self.inbox.filled(), &mut self.body, self.body_limit);
+        let (used, is_whole) = match &mut self.progress.state {
+            State::Sized(left) => {
+                let length = bytes.len().min(*left);
+                body.extend_from_slice(bytes.get(..length).unwrap_or_default());
+                *left = left.saturating_sub(length);
+                (length, *left == 0)
             }
-        })?;
-        if too_large {
-            return Err(Refusal::BodyTooLarge { limit });
-        }
+            State::Chunked(chunks) => {
+                let mut too_large = false;
+                let used = chunks.advance(bytes, |content| {
+                    too_large |= body.len().saturating_add(content.len()) > limit;
+                    if !too_large {
+                        body.extend_from_slice(content);
+                    }
+                })?;
+                if too_large {
+                    return Err(Refusal::BodyTooLarge { limit });
+                }
+                (used, chunks.is_done())
+            }
+            State::Head | State::Ready => return Ok(None),
+        };
         self.inbox.consume(used);
-        if chunks.is_done() {
+        if is_whole {
             self.ready(true);
             return Ok(None);
         }
-        let wait = wait_for_body(used > 0, told);
         self.hold()?;
-        Ok(Some(wait))
+        // Who waits for `100 Continue` gets it once, and not where the body has begun.
+        let tell = std::mem::take(&mut self.progress.awaits_continue) && used == 0;
+        Ok(Some(if tell { Step::Continue } else { Step::Wait(Phase::Body) }))
     }
 
     /// A large body takes its part of the memory that all connections share, as it grows.
     fn hold(&mut self) -> Result<(), Refusal> {
         let wanted = self.body.len().saturating_sub(BODY_BYTES_FREE);
-        if wanted > self.held_bytes {
-            let part = wanted.saturating_sub(self.held_bytes).max(BODY_READ_BYTES);
-            self.held.push(self.bodies.take(part).ok_or(Refusal::BodiesFull)?);
-            self.held_bytes = self.held_bytes.saturating_add(part);
+        if wanted > self.progress.held_bytes {
+            let part = wanted.saturating_sub(self.progress.held_bytes).max(BODY_READ_BYTES);
+            self.progress.held.push(self.bodies.take(part).ok_or(Refusal::BodiesFull)?);
+            self.progress.held_bytes = self.progress.held_bytes.saturating_add(part);
         }
         Ok(())
     }
 
     fn ready(&mut self, has_body: bool) {
         self.head.extend_from_slice(b"\r\n");
-        self.has_body = has_body;
-        self.state = State::Ready;
+        self.progress.has_body = has_body;
+        self.progress.state = State::Ready;
     }
-}
-
-/// A client that waits for a word gets it once, unless it did not wait.
-fn wait_for_body(has_begun: bool, told: &mut bool) -> Step {
-    let tell = !*told && !has_begun;
-    *told = true;
-    if tell { Step::Continue } else { Step::Wait(Phase::Body) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The client's socket in the hands of the worker that answers.
+//! The client's socket, through which a worker sends one response.
 //!
 //! A page is sent as far as the socket takes it at once; the rest goes to the event loop, so that a slow reader holds no
 //! worker. A stream waits for the socket in its worker, each piece within a bounded time. Knows nothing of HTTP but the
@@ -16,27 +16,29 @@ use socket2::Socket;
 use super::acknowledged::{Acknowledged, disconnect};
 use super::counters::add;
 use super::request_parser::RequestBody;
-use super::slots::{AnswerFacts, Cut, Offer, Outcome, Rest, Slots, Word};
-use crate::limits::net::{HURRIED_WRITE_TIME, REST_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES};
+use super::slots::{AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots};
+use crate::limits::net::{
+    HURRIED_WRITE_TIME, REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES,
+};
 
-/// The right to send one answer. Dropped without a finish, it tells the event loop so.
+/// The right to send one response. Dropped without a finish, it tells the event loop so.
 #[derive(Debug)]
 pub struct ResponseSocket {
     slots: Arc<Slots>,
     slot: usize,
-    turn: u64,
+    generation: u64,
     socket: Option<Arc<Socket>>,
-    facts: AnswerFacts,
+    facts: RequestFacts,
     body: Option<RequestBody>,
     /// Bytes that are out.
     sent: u64,
-    failure: Option<Cut>,
+    failure: Option<AbortReason>,
 }
 
 impl ResponseSocket {
-    pub(super) fn new(slots: Arc<Slots>, slot: usize, turn: u64, offer: Offer) -> Self {
-        let Offer { socket, facts, body } = offer;
-        Self { slots, slot, turn, socket: Some(socket), facts, body, sent: 0, failure: None }
+    pub(super) fn new(slots: Arc<Slots>, slot: usize, generation: u64, assignment: Assignment) -> Self {
+        let Assignment { socket, facts, body } = assignment;
+        Self { slots, slot, generation, socket: Some(socket), facts, body, sent: 0, failure: None }
     }
 
     /// The body of the request, once; nothing where it has none.
@@ -44,12 +46,12 @@ impl ResponseSocket {
         self.body.take()
     }
 
-    /// What the answer has to know of its request.
-    pub fn facts(&self) -> AnswerFacts {
+    /// What the worker has to know of the request.
+    pub fn facts(&self) -> RequestFacts {
         self.facts
     }
 
-    /// Sends a whole answer, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
+    /// Sends a whole response, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
     ///
     /// # Errors
     /// Fails where the client is gone, or does not read and too much is left to the event loop already.
@@ -57,7 +59,7 @@ impl ResponseSocket {
         let mut sent = start;
         while sent < bytes.len() {
             match self.send_now(bytes.get(sent..).unwrap_or_default(), SendFlags::empty())? {
-                0 => return self.leave_rest(bytes, sent),
+                0 => return self.leave_remaining(bytes, sent),
                 taken => sent = sent.saturating_add(taken),
             }
         }
@@ -65,11 +67,11 @@ impl ResponseSocket {
         Ok(())
     }
 
-    fn leave_rest(mut self, bytes: Vec<u8>, sent: usize) -> io::Result<()> {
+    fn leave_remaining(mut self, bytes: Vec<u8>, sent: usize) -> io::Result<()> {
         let left = bytes.len().saturating_sub(sent);
-        let held = (left <= REST_BYTES_MAX).then(|| self.slots.rests.take(bytes.capacity())).flatten();
+        let held = (left <= REMAINING_BYTES_MAX).then(|| self.slots.budget.take(bytes.capacity())).flatten();
         if let Some(held) = held {
-            self.leave(Outcome::Rest(Rest { bytes, sent, held }));
+            self.leave(Outcome::Remaining(Remaining { bytes, sent, held }));
             return Ok(());
         }
         self.send_all(bytes.get(sent..).unwrap_or_default(), false, HURRIED_WRITE_TIME)?;
@@ -77,7 +79,7 @@ impl ResponseSocket {
         Ok(())
     }
 
-    /// Writes an answer of many pieces. `closes` says whether the connection ends with it, also where the request asked
+    /// Writes a response of many pieces. `closes` says whether the connection ends with it, also where the request asked
     /// for another one.
     pub fn into_writer(mut self, closes: bool) -> ResponseWriter {
         self.facts.closes |= closes;
@@ -115,7 +117,7 @@ impl ResponseSocket {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(0),
-                Err(_) => return Err(self.fail(Cut::Gone)),
+                Err(_) => return Err(self.fail(AbortReason::Gone)),
             }
         }
     }
@@ -123,42 +125,39 @@ impl ResponseSocket {
     fn wait_until_writable(&mut self, deadline: Instant) -> io::Result<()> {
         let left = deadline.saturating_duration_since(Instant::now());
         let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
-        let Ok(timeout) = Timespec::try_from(left) else { return Err(self.fail(Cut::Stalled)) };
+        let Ok(timeout) = Timespec::try_from(left) else { return Err(self.fail(AbortReason::Stalled)) };
         match poll(&mut [PollFd::new(&**socket, PollFlags::OUT)], Some(&timeout)) {
-            Ok(0) => Err(self.fail(Cut::Stalled)),
+            Ok(0) => Err(self.fail(AbortReason::Stalled)),
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(_) => Err(self.fail(Cut::Gone)),
+            Err(_) => Err(self.fail(AbortReason::Gone)),
         }
     }
 
-    fn fail(&mut self, cut: Cut) -> io::Error {
-        self.failure = Some(cut);
-        match cut {
-            Cut::Stalled => io::ErrorKind::TimedOut.into(),
-            Cut::Gone | Cut::Worker => io::ErrorKind::BrokenPipe.into(),
+    fn fail(&mut self, reason: AbortReason) -> io::Error {
+        self.failure = Some(reason);
+        match reason {
+            AbortReason::Stalled => io::ErrorKind::TimedOut.into(),
+            AbortReason::Gone | AbortReason::Worker => io::ErrorKind::BrokenPipe.into(),
         }
     }
 
-    /// The socket goes first: the event loop may close the connection as soon as it has the word.
+    /// The socket goes first: the event loop may close the connection as soon as it has the completion.
     fn leave(&mut self, outcome: Outcome) {
         if self.socket.take().is_some() {
-            self.slots.leave(Word { slot: self.slot, turn: self.turn, closes: self.facts.closes, outcome });
+            let (slot, generation, closes) = (self.slot, self.generation, self.facts.closes);
+            self.slots.complete(Completion { slot, generation, closes, outcome });
         }
     }
 }
 
 impl Drop for ResponseSocket {
     fn drop(&mut self) {
-        let outcome = match (self.failure, self.sent) {
-            (Some(cut), _) => Outcome::Cut(cut),
-            (None, 0) => Outcome::Unanswered,
-            (None, _) => Outcome::Cut(Cut::Worker),
-        };
-        self.leave(outcome);
+        let reason = self.failure.or((self.sent > 0).then_some(AbortReason::Worker));
+        self.leave(reason.map_or(Outcome::Unanswered, Outcome::Aborted));
     }
 }
 
-/// Writes an answer of many pieces. Dropped without [`ResponseWriter::finish`], the answer is cut.
+/// Writes a response of many pieces. Dropped without [`ResponseWriter::finish`], the response is aborted.
 #[derive(Debug)]
 pub struct ResponseWriter {
     socket: ResponseSocket,
@@ -168,12 +167,12 @@ pub struct ResponseWriter {
 }
 
 impl ResponseWriter {
-    /// Bytes of the answer that the client's system has acknowledged; nothing where that is not known.
+    /// Bytes of the response that the client's system has acknowledged; nothing where that is not known.
     pub fn acknowledged(&self) -> Option<u64> {
         self.acknowledged.as_ref()?.bytes(self.socket.socket.as_deref()?)
     }
 
-    /// Waits until so many bytes of the answer are acknowledged; where nobody knows, nothing is waited for.
+    /// Waits until so many bytes of the response are acknowledged; where nobody knows, nothing is waited for.
     ///
     /// # Errors
     /// Fails where the client has left, or has acknowledged nothing for the time that a piece has.
@@ -183,7 +182,7 @@ impl ResponseWriter {
             return Ok(());
         };
         let outcome = acknowledged.wait(socket, bytes, self.socket.slots.write_time);
-        outcome.map_err(|cut| self.socket.fail(cut))
+        outcome.map_err(|reason| self.socket.fail(reason))
     }
 
     /// Ends the connection, so that nothing that was written reaches the client any more.
@@ -191,7 +190,7 @@ impl ResponseWriter {
         self.socket.socket.as_deref().into_iter().for_each(disconnect);
     }
 
-    /// Says that the answer is whole.
+    /// Says that the response is whole.
     ///
     /// # Errors
     /// Fails where what was kept back cannot be sent.
@@ -201,9 +200,16 @@ impl ResponseWriter {
         Ok(())
     }
 
+    fn send_small(&mut self, more: bool) -> io::Result<()> {
+        let small = std::mem::take(&mut self.small);
+        let sent = self.send(&small, more);
+        self.small = small;
+        self.small.clear();
+        sent
+    }
+
     fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<()> {
-        let time = self.socket.slots.write_time;
-        self.socket.send_all(bytes, more, time)
+        self.socket.send_all(bytes, more, self.socket.slots.write_time)
     }
 }
 
@@ -213,22 +219,13 @@ impl Write for ResponseWriter {
             self.small.extend_from_slice(bytes);
             return Ok(bytes.len());
         }
-        if !self.small.is_empty() {
-            let small = std::mem::take(&mut self.small);
-            self.send(&small, true)?;
-            self.small = small;
-            self.small.clear();
-        }
+        self.send_small(true)?;
         self.send(bytes, false)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let small = std::mem::take(&mut self.small);
-        let sent = self.send(&small, false);
-        self.small = small;
-        self.small.clear();
-        sent
+        self.send_small(false)
     }
 }
 

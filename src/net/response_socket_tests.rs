@@ -1,7 +1,7 @@
-//! Slots, claims and words, with sockets of the loopback and without an event loop.
+//! Slots, claims and completions, with sockets of the loopback and without an event loop.
 
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::thread;
 
@@ -11,66 +11,72 @@ use mio::{Poll, Token, Waker};
 use super::super::budget::Budget;
 use super::super::counters::Counters;
 use super::*;
-use crate::limits::net::REST_BYTES_HELD_MAX;
+use crate::limits::net::REMAINING_BYTES_HELD_MAX;
 
 /// Bytes that no socket takes at once.
 const MUCH: usize = 64 << 20;
 
 struct Desk {
     slots: Arc<Slots>,
-    words: Receiver<Word>,
+    completions: Receiver<Completion>,
     socket: Arc<Socket>,
     _poll: Poll,
 }
 
 impl Desk {
-    fn new(socket: Socket, rests: usize, write_time: Duration) -> Desk {
+    fn new(socket: Socket, budget: usize, write_time: Duration) -> Desk {
         let poll = Poll::new().unwrap();
         let waker = Waker::new(poll.registry(), Token(0)).unwrap();
         let counters = Arc::new(Counters::new(&[]));
-        let (slots, words) = Slots::new(1, waker, Budget::new(rests), counters, write_time);
-        Desk { slots, words, socket: Arc::new(socket), _poll: poll }
+        let (slots, completions) = Slots::new(1, waker, Budget::new(budget), counters, write_time);
+        Desk { slots, completions, socket: Arc::new(socket), _poll: poll }
     }
 
     fn tcp() -> (Desk, TcpStream) {
-        Desk::tcp_with(REST_BYTES_HELD_MAX, Duration::from_secs(20))
+        Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_secs(20))
     }
 
-    fn tcp_with(rests: usize, write_time: Duration) -> (Desk, TcpStream) {
+    fn tcp_with(budget: usize, write_time: Duration) -> (Desk, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let server = listener.accept().unwrap().0;
         // The kernel counts from the first byte that a client sent.
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         (&server).read_exact(&mut [0; 18]).unwrap();
-        (Desk::new(server.into(), rests, write_time), client)
+        (Desk::new(server.into(), budget, write_time), client)
     }
 
-    fn offer(&self) -> String {
+    fn assign(&self) -> String {
         let mut name = Vec::new();
-        let facts = AnswerFacts { is_head: false, is_http_1_1: true, closes: false };
-        let offer = Offer { socket: Arc::clone(&self.socket), facts, body: None };
-        self.slots.offer(0, offer, false, &mut name);
+        let facts = RequestFacts {
+            peer: Ipv4Addr::LOCALHOST.into(),
+            arrived: Instant::now(),
+            is_head: false,
+            is_http_1_1: true,
+            closes: false,
+        };
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body: None };
+        self.slots.assign(0, assignment, false, &mut name);
         String::from_utf8(name).unwrap()
     }
 
     fn claim(&self) -> ResponseSocket {
-        self.slots.claim(&self.offer()).unwrap()
+        self.slots.claim(&self.assign()).unwrap()
     }
 
     fn outcome(&self) -> Outcome {
-        self.words.try_recv().unwrap().outcome
+        self.completions.try_recv().unwrap().outcome
     }
 }
 
 #[test]
 fn a_slot_is_claimed_once_and_only_while_its_offer_stands() {
     let (desk, _client) = Desk::tcp();
-    let name = desk.offer();
+    let name = desk.assign();
     assert!(desk.slots.claim(&name).is_some());
     assert!(desk.slots.claim(&name).is_none(), "it is taken");
     assert!(!desk.slots.withdraw(0), "it was claimed");
-    let later = desk.offer();
+    let later = desk.assign();
     assert!(desk.slots.claim(&name).is_none(), "the former turn is over");
     assert!(desk.slots.withdraw(0), "nobody had claimed it");
     assert!(desk.slots.claim(&later).is_none(), "it was taken back");
@@ -94,9 +100,9 @@ fn a_page_that_the_socket_takes_is_sent_and_one_that_nobody_writes_is_unanswered
 #[test]
 fn the_rest_of_a_page_is_left_behind_what_was_sent() {
     let (desk, mut client) = Desk::tcp();
-    let answer: Vec<u8> = (0..REST_BYTES_MAX).map(|at| (at / 7).to_le_bytes()[at % 2]).collect();
+    let answer: Vec<u8> = (0..REMAINING_BYTES_MAX).map(|at| (at / 7).to_le_bytes()[at % 2]).collect();
     desk.claim().send_page(answer.clone(), 0).unwrap();
-    let Outcome::Rest(Rest { bytes, sent, .. }) = desk.outcome() else { panic!("a rest") };
+    let Outcome::Remaining(Remaining { bytes, sent, .. }) = desk.outcome() else { panic!("a rest") };
     assert!(sent > 0 && sent < bytes.len(), "{sent}");
     let mut received = vec![0; sent];
     client.read_exact(&mut received).unwrap();
@@ -107,23 +113,23 @@ fn the_rest_of_a_page_is_left_behind_what_was_sent() {
 #[test]
 fn a_page_that_may_not_be_left_is_cut_when_nobody_reads_it() {
     let (desk, _client) = Desk::tcp_with(0, Duration::from_secs(20));
-    let error = desk.claim().send_page(vec![7; REST_BYTES_MAX], 0).unwrap_err();
+    let error = desk.claim().send_page(vec![7; REMAINING_BYTES_MAX], 0).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    assert!(matches!(desk.outcome(), Outcome::Cut(Cut::Stalled)));
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
 }
 
 #[test]
 fn a_stream_without_its_end_is_cut_and_the_word_says_by_whom() {
-    let (desk, _client) = Desk::tcp_with(REST_BYTES_HELD_MAX, Duration::from_millis(50));
+    let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(50));
     let mut part = desk.claim().into_writer(false);
     part.write_all(b"row").unwrap();
     part.flush().unwrap();
     drop(part);
-    assert!(matches!(desk.outcome(), Outcome::Cut(Cut::Worker)));
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Worker)));
     let mut stalled = desk.claim().into_writer(false);
     while stalled.write_all(&[7; 65_536]).is_ok() {}
     drop(stalled);
-    assert!(matches!(desk.outcome(), Outcome::Cut(Cut::Stalled)));
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
 }
 
 #[test]
@@ -134,7 +140,7 @@ fn a_whole_stream_says_whether_the_connection_ends_with_it() {
         writer.write_all(b"small").unwrap();
         writer.write_all(&[7; SMALL_PIECES_BYTES_MAX + 1]).unwrap();
         writer.finish().unwrap();
-        let word = desk.words.try_recv().unwrap();
+        let word = desk.completions.try_recv().unwrap();
         assert!(matches!(word.outcome, Outcome::Sent) && word.closes == closes);
         let mut received = vec![0; 5 + SMALL_PIECES_BYTES_MAX + 1];
         client.read_exact(&mut received).unwrap();
@@ -181,17 +187,17 @@ fn waiting_for_a_client_that_left_or_does_not_read_ends() {
     let (mut writer, sent) = filled(&desk);
     drop(client);
     assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    let (desk, _client) = Desk::tcp_with(REST_BYTES_HELD_MAX, Duration::from_millis(100));
+    let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(100));
     let (mut writer, sent) = filled(&desk);
     assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::TimedOut);
     drop(writer);
-    assert!(matches!(desk.outcome(), Outcome::Cut(Cut::Stalled)));
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
 }
 
 #[test]
 fn nobody_knows_what_is_acknowledged_over_a_unix_socket() {
     let (server, _client) = UnixStream::pair().unwrap();
-    let desk = Desk::new(server.into(), REST_BYTES_HELD_MAX, Duration::from_secs(20));
+    let desk = Desk::new(server.into(), REMAINING_BYTES_HELD_MAX, Duration::from_secs(20));
     let mut writer = desk.claim().into_writer(false);
     assert_eq!(writer.acknowledged(), None);
     writer.await_acknowledged(1_000).unwrap();

@@ -12,25 +12,26 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use mio::unix::SourceFd;
 use mio::{Interest, Poll, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
-use slab::Slab;
 use socket2::Socket;
 
 use super::addresses::Addresses;
 use super::budget::Budget;
 use super::connection::{Context, Refuser};
-use super::counters::{Counters, Sample};
+use super::connections::Connections;
+use super::counters::Counters;
 use super::deadlines::Deadlines;
-use super::event_loop::{Class, Command, EventLoop, LANE, LISTENER, WAKER};
+use super::event_loop::{Class, EventLoop, LANE, LISTENER, Stop, WAKER};
 use super::fair_queue::FairQueue;
 use super::lane::Lane;
-use super::limits::NetLimits;
 use super::listener::{ListenAddress, listen};
-use super::private::PrivateDoor;
+use super::private::PrivateAddress;
 use super::request_parser::Classifier;
-use super::slots::{Slots, Word};
+use super::slots::{Completion, Slots};
 use crate::limits::net::{
-    BODY_BYTES_HELD_MAX, COMMANDS_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, REST_BYTES_HELD_MAX,
+    BODY_BYTES_HELD_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits, REMAINING_BYTES_HELD_MAX,
+    STOPS_MAX,
 };
+use crate::sample::Sample;
 
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
@@ -46,8 +47,8 @@ pub struct ClassPlan {
 
 /// Who is asked about requests.
 pub struct NetParts {
-    /// The way to tiny_http.
-    pub door: PrivateDoor,
+    /// Where tiny_http listens.
+    pub upstream: PrivateAddress,
     /// Which class answers, and whose request it is.
     pub classifier: Arc<Classifier>,
     /// How refusals are said.
@@ -68,8 +69,7 @@ pub struct Bound {
     limits: NetLimits,
     classes: Vec<ClassPlan>,
     slots: Arc<Slots>,
-    words: Receiver<Word>,
-    counters: Arc<Counters>,
+    completions: Receiver<Completion>,
 }
 
 impl Bound {
@@ -85,9 +85,9 @@ impl Bound {
         let waker = Waker::new(poll.registry(), WAKER)?;
         let counters = Arc::new(Counters::new(&classes));
         let count = classes.iter().map(|class| class.workers).sum();
-        let rests = Budget::new(REST_BYTES_HELD_MAX);
-        let (slots, words) = Slots::new(count, waker, rests, Arc::clone(&counters), limits.write_time);
-        Ok(Self { poll, listener, address, limits, classes, slots, words, counters })
+        let budget = Budget::new(REMAINING_BYTES_HELD_MAX);
+        let (slots, completions) = Slots::new(count, waker, budget, counters, limits.write_time);
+        Ok(Self { poll, listener, address, limits, classes, slots, completions })
     }
 
     /// Where workers claim the sockets of clients.
@@ -98,30 +98,30 @@ impl Bound {
     /// Opens the lane to workers that run, and accepts.
     ///
     /// # Errors
-    /// Fails where nobody listens behind the door, or a thread cannot be started.
+    /// Fails where nobody listens at the private address, or a thread cannot be started.
     pub fn start(self, parts: NetParts) -> io::Result<NetServer> {
-        let Self { poll, listener, address, limits, classes, slots, words, counters } = self;
-        let door = Arc::new(parts.door);
-        let lane = Lane::open(Arc::clone(&door), poll.registry(), LANE)?;
+        let Self { poll, listener, address, limits, classes, slots, completions } = self;
+        let upstream = Arc::new(parts.upstream);
+        let lane = Lane::open(Arc::clone(&upstream), poll.registry(), LANE)?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
-        let (commands, received) = bounded(COMMANDS_MAX);
-        let count = classes.iter().map(|class| class.workers).sum();
-        let mut next = 0_usize;
-        let queues = classes.iter().map(|class| {
-            let first = next;
-            next = next.saturating_add(class.workers);
-            Class { queue: FairQueue::new(limits.queue_length), free: (first..next).collect() }
-        });
+        let (stops, received) = bounded(STOPS_MAX);
+        let mut count = 0_usize;
+        let mut class_of = |plan: ClassPlan| {
+            let first = count;
+            count = count.saturating_add(plan.workers);
+            Class { queue: FairQueue::new(limits.queue_length), free: (first..count).collect() }
+        };
+        let classes = classes.into_iter().map(&mut class_of).collect();
         let event_loop = EventLoop {
             poll,
             listener: Some(listener),
-            connections: Slab::new(),
-            generation: 0,
-            classes: queues.collect(),
+            connections: Connections::default(),
+            refused: 0,
+            classes,
             services: vec![None; count],
             slots: Arc::clone(&slots),
-            words,
-            commands: received,
+            completions,
+            stops: received,
             lane,
             deadlines: Deadlines::new(),
             again: Vec::new(),
@@ -131,18 +131,17 @@ impl Bound {
             counted_as: parts.counted_as,
             context: Context {
                 limits,
-                counters: Arc::clone(&counters),
+                counters: Arc::clone(&slots.counters),
                 refuse: parts.refuse,
                 scratch: vec![0; LINGER_READ_BYTES],
                 now: Instant::now(),
                 stopping: false,
             },
-            acceptable: true,
-            accept_again: None,
+            accept_from: Some(Instant::now()),
             drained_by: None,
         };
         let thread = thread::Builder::new().name("net".to_owned()).spawn(move || run(event_loop))?;
-        Ok(NetServer { address, thread, commands, slots, counters, door })
+        Ok(NetServer { address, thread, stops, slots, upstream })
     }
 }
 
@@ -150,10 +149,9 @@ impl Bound {
 pub struct NetServer {
     address: ListenAddress,
     thread: JoinHandle<bool>,
-    commands: Sender<Command>,
+    stops: Sender<Stop>,
     slots: Arc<Slots>,
-    counters: Arc<Counters>,
-    door: Arc<PrivateDoor>,
+    upstream: Arc<PrivateAddress>,
 }
 
 impl NetServer {
@@ -164,27 +162,25 @@ impl NetServer {
 
     /// Gives what is counted, also after the server itself has ended.
     pub fn sampler(&self) -> impl Fn() -> Vec<Sample> + Send + Sync + 'static {
-        let counters = Arc::clone(&self.counters);
+        let counters = Arc::clone(&self.slots.counters);
         move || counters.samples()
     }
 
     /// Accepts no further connection, and of those that are open no request that was not sent before.
     pub fn stop_accepting(&self) {
-        self.tell(Command::Stop);
+        self.tell(Stop { drained_by: None });
     }
 
     /// Waits until every request that runs is answered, at most until `deadline`. Says whether all of them were, and gives
-    /// the way to tiny_http, which is to end next.
-    pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateDoor>) {
-        self.tell(Command::Stop);
-        self.tell(Command::Drain(deadline));
-        (matches!(self.thread.join(), Ok(true)), self.door)
+    /// the address of tiny_http, which is to end next.
+    pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateAddress>) {
+        self.tell(Stop { drained_by: Some(deadline) });
+        (matches!(self.thread.join(), Ok(true)), self.upstream)
     }
 
-    fn tell(&self, command: Command) {
-        if self.commands.send(command).is_err() {
-            tracing::debug!(?command, "the event loop has ended already");
-        }
+    fn tell(&self, stop: Stop) {
+        // The receiver is gone only when the event loop has ended.
+        drop(self.stops.send(stop));
         self.slots.wake();
     }
 }

@@ -1,52 +1,55 @@
-//! Where workers find the sockets of the clients they answer: one slot for each request that may be in service.
+//! Slots hand requests over to workers, and completions come back: one slot for each request that may be in service.
 //!
-//! The event loop lays socket and body into a slot, under a turn that never repeats; the name of both travels with the request. A
-//! worker claims it once and leaves a word when its answer is out. A slot that was withdrawn cannot be claimed, so an
-//! answer that comes too late reaches nobody. Knows no request and no route.
+//! The event loop puts an assignment (socket and body) into a slot, under a generation that never repeats; slot and generation
+//! travel with the request. A worker claims the assignment once and leaves a completion when its response is out. An
+//! assignment that was withdrawn cannot be claimed, so a response that comes too late reaches nobody. Knows no route.
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use mio::{Poll, Token, Waker};
+use mio::Waker;
 use socket2::Socket;
 
 use super::budget::{Budget, Taken};
 use super::counters::Counters;
-use super::forward::add_slot;
-use super::request_parser::{Request, RequestBody};
+use super::request_parser::RequestBody;
 use super::response_socket::ResponseSocket;
-use crate::limits::net::{REST_BYTES_HELD_MAX, WRITE_TIME};
 
-/// What an answer has to know of its request.
+/// What a worker has to know of a request beside its head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerFacts {
-    /// `HEAD`: the answer has no body.
+pub struct RequestFacts {
+    /// Address of the client, or of the proxy before it.
+    pub peer: IpAddr,
+    /// When the request was whole.
+    pub arrived: Instant,
+    /// `HEAD`: the response has no body.
     pub is_head: bool,
     /// HTTP/1.1; a client of HTTP/1.0 gets no chunks.
     pub is_http_1_1: bool,
-    /// Whether the connection ends with this answer, which has to say so.
+    /// Whether the connection ends with the response, which has to say so.
     pub closes: bool,
 }
 
 /// How a worker left its slot.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// The whole answer is with the kernel.
+    /// The whole response is with the kernel.
     Sent,
     /// These bytes of a page are left; the socket did not take them at once.
-    Rest(Rest),
+    Remaining(Remaining),
     /// Nothing was sent.
     Unanswered,
     /// A part was sent, and nothing follows.
-    Cut(Cut),
+    Aborted(AbortReason),
 }
 
 /// What is left of a page.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct Remaining {
     pub(super) bytes: Vec<u8>,
     /// Bytes that are out already.
     pub(super) sent: usize,
@@ -54,9 +57,9 @@ pub(super) struct Rest {
     pub(super) held: Taken,
 }
 
-/// Why an answer was cut.
+/// Why a response was aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum AbortReason {
     /// The client is gone.
     Gone,
     /// The client did not take what there was in time.
@@ -65,42 +68,44 @@ pub(super) enum Cut {
     Worker,
 }
 
-/// A word of a worker to the event loop.
+/// What a worker tells the event loop at the end of a request.
 #[derive(Debug)]
-pub(super) struct Word {
+pub(super) struct Completion {
     pub(super) slot: usize,
-    pub(super) turn: u64,
-    /// Whether the connection ends with the answer.
+    pub(super) generation: u64,
+    /// Whether the connection ends with the response.
     pub(super) closes: bool,
     pub(super) outcome: Outcome,
 }
 
-/// What the event loop lays into a slot.
+/// What the event loop puts into a slot.
 #[derive(Debug)]
-pub(super) struct Offer {
-    pub(super) socket: Arc<Socket>,
-    pub(super) facts: AnswerFacts,
+pub struct Assignment {
+    /// The socket of the client.
+    pub socket: Arc<Socket>,
+    /// What the worker has to know of the request.
+    pub facts: RequestFacts,
     /// The body of the request, where it has one.
-    pub(super) body: Option<RequestBody>,
+    pub body: Option<RequestBody>,
 }
 
 /// What lies in a slot.
 #[derive(Debug, Default)]
-struct Place {
-    turn: u64,
-    offer: Option<Offer>,
+struct SlotState {
+    generation: u64,
+    assignment: Option<Assignment>,
 }
 
 #[derive(Debug, Default)]
 struct Slot {
-    place: Mutex<Place>,
-    /// Whether the event loop waits for the word of this slot.
+    state: Mutex<SlotState>,
+    /// Whether the event loop waits for the completion of this slot.
     awaited: AtomicBool,
 }
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SlotState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -108,85 +113,87 @@ impl Slot {
 #[derive(Debug)]
 pub struct Slots {
     slots: Vec<Slot>,
-    words: Sender<Word>,
+    completions: Sender<Completion>,
     waker: Waker,
     /// Whether requests wait for any slot to become free.
     crowded: AtomicBool,
-    pub(super) rests: Arc<Budget>,
+    pub(super) budget: Arc<Budget>,
     pub(super) counters: Arc<Counters>,
     pub(super) write_time: Duration,
 }
 
 impl Slots {
-    /// `count` empty slots, and where their words arrive.
+    /// `count` empty slots, and where their completions arrive.
     pub(super) fn new(
         count: usize,
         waker: Waker,
-        rests: Arc<Budget>,
+        budget: Arc<Budget>,
         counters: Arc<Counters>,
         write_time: Duration,
-    ) -> (Arc<Self>, Receiver<Word>) {
-        // Each slot has at most one word under way, and one more whose slot was withdrawn.
-        let (words, received) = bounded(count.saturating_mul(2).max(1));
+    ) -> (Arc<Self>, Receiver<Completion>) {
+        // Each slot has at most one completion under way, and one more whose slot was withdrawn.
+        let (completions, received) = bounded(count.saturating_mul(2).max(1));
         let slots = (0..count).map(|_| Slot::default()).collect();
-        let crowded = AtomicBool::new(false);
-        (Arc::new(Self { slots, words, waker, crowded, rests, counters, write_time }), received)
+        let crowded = AtomicBool::default();
+        let all = Self { slots, completions, waker, crowded, budget, counters, write_time };
+        (Arc::new(all), received)
     }
 
-    /// Fills a slot and appends the name of slot and turn to `name`. Gives the turn.
-    pub(super) fn offer(&self, slot: usize, offer: Offer, awaited: bool, name: &mut Vec<u8>) -> u64 {
-        let Some(place) = self.slots.get(slot) else { return 0 };
-        place.awaited.store(awaited, Ordering::Relaxed);
-        let mut place = place.lock();
-        place.turn = place.turn.wrapping_add(1);
-        place.offer = Some(offer);
-        let turn = place.turn;
-        drop(place);
+    /// Fills a slot and appends slot and generation to `name`. Gives the generation.
+    pub fn assign(&self, slot: usize, assignment: Assignment, awaited: bool, name: &mut Vec<u8>) -> u64 {
+        let Some(found) = self.slots.get(slot) else { return 0 };
+        found.awaited.store(awaited, Ordering::Relaxed);
+        let mut state = found.lock();
+        state.generation = state.generation.wrapping_add(1);
+        state.assignment = Some(assignment);
+        let generation = state.generation;
+        drop(state);
         // Writing to a vector does not fail.
-        drop(write!(name, "{slot}-{turn}"));
-        turn
+        drop(write!(name, "{slot}-{generation}"));
+        generation
     }
 
-    /// Takes the offer of a slot back. Says whether nobody had claimed it, which proves that nobody answers the request.
+    /// Takes an assignment back. Says whether nobody had claimed it, which proves that nobody responds to the request.
     pub(super) fn withdraw(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.lock().offer.take().is_some())
+        self.slots.get(slot).is_some_and(|slot| slot.lock().assignment.take().is_some())
     }
 
     /// Whether a slot holds something that nobody has claimed.
-    pub(super) fn is_offered(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(|slot| slot.lock().offer.is_some())
+    pub(super) fn is_unclaimed(&self, slot: usize) -> bool {
+        self.slots.get(slot).is_some_and(|slot| slot.lock().assignment.is_some())
     }
 
     /// Claims the socket of that name, once.
     pub fn claim(self: &Arc<Self>, name: &str) -> Option<ResponseSocket> {
-        let (slot, turn) = name.split_once('-')?;
-        let (slot, turn) = (slot.parse::<usize>().ok()?, turn.parse::<u64>().ok()?);
-        let mut place = self.slots.get(slot)?.lock();
-        let offer = (place.turn == turn).then(|| place.offer.take()).flatten()?;
-        drop(place);
-        Some(ResponseSocket::new(Arc::clone(self), slot, turn, offer))
+        let (slot, generation) = name.split_once('-')?;
+        let (slot, generation) = (slot.parse::<usize>().ok()?, generation.parse::<u64>().ok()?);
+        let mut state = self.slots.get(slot)?.lock();
+        let assignment = (state.generation == generation).then(|| state.assignment.take()).flatten()?;
+        drop(state);
+        Some(ResponseSocket::new(Arc::clone(self), slot, generation, assignment))
     }
 
-    /// Asks to be woken by the word of a slot. The words have to be looked at afterwards.
-    pub(super) fn await_word(&self, slot: usize) {
+    /// Asks to be woken by the completion of a slot. The queue has to be looked at afterwards.
+    pub(super) fn await_completion(&self, slot: usize) {
         if let Some(slot) = self.slots.get(slot) {
             slot.awaited.store(true, Ordering::SeqCst);
             fence(Ordering::SeqCst);
         }
     }
 
-    /// Asks to be woken by every word, or no longer. The words have to be looked at afterwards.
-    pub(super) fn await_all(&self, crowded: bool) {
+    /// Asks to be woken by every completion, or no longer. The queue has to be looked at afterwards.
+    pub(super) fn await_any(&self, crowded: bool) {
         self.crowded.store(crowded, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Leaves a word, and wakes the event loop where it waits for it. Most answers are out whole before anybody asks for
+    /// Queues a completion, and wakes the event loop where it waits for it. Most responses are out whole before anybody asks for
     /// more, and a wake-up for each would be a system call and a context switch for nothing.
-    pub(super) fn leave(&self, word: Word) {
-        let (slot, matters) = (word.slot, word.closes || !matches!(word.outcome, Outcome::Sent));
+    pub(super) fn complete(&self, completion: Completion) {
+        let Completion { slot, closes, ref outcome, .. } = completion;
+        let matters = closes || !matches!(outcome, Outcome::Sent);
         // The receiver is gone only when the event loop has ended.
-        drop(self.words.try_send(word));
+        drop(self.completions.try_send(completion));
         fence(Ordering::SeqCst);
         let awaited = self.slots.get(slot).is_some_and(|slot| slot.awaited.load(Ordering::SeqCst));
         if matters || awaited || self.crowded.load(Ordering::SeqCst) {
@@ -199,43 +206,5 @@ impl Slots {
         if let Err(error) = self.waker.wake() {
             tracing::error!(%error, "the event loop cannot be woken");
         }
-    }
-}
-
-/// A slot without an event loop, through which one socket is answered again and again: for benchmarks of what a worker
-/// does.
-#[doc(hidden)]
-pub struct LoneSlot {
-    slots: Arc<Slots>,
-    words: Receiver<Word>,
-    socket: Arc<Socket>,
-    _poll: Poll,
-}
-
-impl LoneSlot {
-    /// A slot for a connected socket.
-    pub fn new(socket: Socket) -> io::Result<Self> {
-        let poll = Poll::new()?;
-        let waker = Waker::new(poll.registry(), Token(0))?;
-        let (rests, counters) = (Budget::new(REST_BYTES_HELD_MAX), Arc::new(Counters::new(&[])));
-        let (slots, words) = Slots::new(1, waker, rests, counters, WRITE_TIME);
-        Ok(Self { slots, words, socket: Arc::new(socket), _poll: poll })
-    }
-
-    /// Where a service claims the socket.
-    pub fn slots(&self) -> &Arc<Slots> {
-        &self.slots
-    }
-
-    /// Lays the body of a request into the slot, and adds the name of the slot to its head.
-    pub fn offer(&self, request: Request<'_>) {
-        let facts = AnswerFacts { is_head: false, is_http_1_1: true, closes: false };
-        let offer = Offer { socket: Arc::clone(&self.socket), facts, body: request.body };
-        add_slot(request.head, |name| self.slots.offer(0, offer, false, name));
-    }
-
-    /// Whether the last answer was sent, as far as the socket took it.
-    pub fn is_answered(&self) -> bool {
-        matches!(self.words.try_recv(), Ok(Word { outcome: Outcome::Sent | Outcome::Rest(_), .. }))
     }
 }

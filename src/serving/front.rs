@@ -1,4 +1,4 @@
-//! One listener with everything behind it: event loop, private socket, workers.
+//! One listener with everything behind it: event loop, private listener, workers.
 //!
 //! Joins the event loop, which knows no status code and no account, with the service, which knows no public socket.
 
@@ -11,7 +11,7 @@ use super::refusals::meaning;
 use crate::access::client_block;
 use crate::http::{App, Service, Workers};
 use crate::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
+    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
     Slots,
 };
 
@@ -42,13 +42,13 @@ impl Front {
         let count = plan.classes.iter().map(|class| class.workers).sum();
         let bound = Bound::new(&plan.address, plan.limits, plan.classes)?;
         let service = Arc::new(service(Arc::clone(bound.slots())));
-        let (listener, door) = PrivateDoor::open(random()?)?;
+        let (listener, upstream) = PrivateAddress::open(random()?)?;
         let workers = Workers::start(count, listener, &service)?;
         let refuse = move |refusal: &Refusal, address: IpAddr, with_body: bool| {
             service.refusal(&meaning(refusal), address, with_body)
         };
         let net = bound.start(NetParts {
-            door,
+            upstream,
             classifier: classifier(plan.class_of, Arc::clone(app)),
             refuse: Arc::new(refuse),
             counted_as: counted_as(plan.is_public, Arc::clone(app)),
@@ -63,8 +63,8 @@ impl Front {
 
     /// Waits for what runs, at most until `deadline`. Says whether everything was answered.
     pub(super) fn drain(self, deadline: Instant) -> bool {
-        let (ended, door) = self.net.drain(deadline);
-        self.workers.stop(ended, || door.knock()) && ended
+        let (ended, upstream) = self.net.drain(deadline);
+        self.workers.stop(ended, || upstream.wake_listener()) && ended
     }
 }
 
@@ -79,7 +79,10 @@ fn classifier(
             let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
             found.filter_map(|header| std::str::from_utf8(header.value).ok())
         };
-        let account = app.access.account_of(values("X-Api-Key").next());
+        // Of two keys none is the client's.
+        let mut keys = values("X-Api-Key");
+        let key = keys.next().filter(|_| keys.next().is_none());
+        let account = app.access.account_of(key, app.clock.as_ref());
         let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
         let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
         (class_of(head.target), client)
@@ -97,4 +100,57 @@ fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::clock::{TestClock, UtcDay};
+    use crate::config::{Command, CommandLine, Settings};
+    use crate::ledger::{KEY_RANDOM_BYTES, KeyLimits};
+    use crate::net::{Budget, RequestParser, Step};
+
+    /// Whose a request with these header lines is.
+    fn client_of(app: &Arc<App>, lines: &str) -> Client {
+        let peer = IpAddr::from([10, 0, 0, 1]);
+        let classifier = classifier(|_| 0, Arc::clone(app));
+        let mut parser = RequestParser::new(peer, &NetLimits::default(), Budget::new(0), classifier);
+        let request = format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
+        parser.room()[..request.len()].copy_from_slice(request.as_bytes());
+        parser.received(request.len());
+        assert_eq!(parser.advance(), Step::Ready);
+        parser.facts().unwrap().client
+    }
+
+    #[test]
+    fn who_has_no_valid_key_queues_as_an_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"];
+        let typed = CommandLine::parse_from(words.into_iter().chain([folder.path().to_str().unwrap()]));
+        let Command::Serve(typed) = typed.command;
+        let now = UtcDay::from_civil(2026, 1, 2).start();
+        let clock = Arc::new(TestClock::at(now));
+        let clock_of_server: Arc<dyn crate::clock::Clock> = clock.clone();
+        let server = crate::serving::start(&Settings::resolve(typed, 1).unwrap(), clock_of_server).unwrap();
+        let (app, ledger) = (server.app(), &server.app().ledger);
+        let account = ledger.create_account("test", now).unwrap();
+        let end = now.plus_seconds(60);
+        let limits = KeyLimits { expires_at: Some(end), ..KeyLimits::default() };
+        let ends = ledger.create_limited_key(account, "ends", [1; KEY_RANDOM_BYTES], limits, now).unwrap();
+        let stays = ledger.create_key(account, "stays", [2; KEY_RANDOM_BYTES], now).unwrap();
+        let line = |key: &str| format!("X-Api-Key: {key}\r\n");
+        let (ends, plain) = (line(ends.plain.reveal()), line(stays.plain.reveal()));
+        let (as_account, as_address) =
+            (Client::Account(account.number()), Client::Address(IpAddr::from([10, 0, 0, 1])));
+        assert_eq!([client_of(app, &ends), client_of(app, &plain)], [as_account, as_account]);
+        assert_eq!(client_of(app, ""), as_address);
+        assert_eq!(client_of(app, &plain.repeat(2)), as_address, "of two keys none is the client's");
+        clock.set(end);
+        assert_eq!([client_of(app, &ends), client_of(app, &plain)], [as_address, as_account]);
+        ledger.revoke_key(stays.view.id, now).unwrap();
+        assert_eq!(client_of(app, &plain), as_address);
+        assert!(server.stop(std::time::Duration::from_secs(5)));
+    }
 }

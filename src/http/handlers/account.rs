@@ -9,10 +9,10 @@ use crate::access::{Admission, LimitStatus, Subject};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::{Incoming, Method, one_fault};
-use crate::http::parameters::Parameters;
+use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::parameters::Parameters;
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{AccountId, AccountView, ChargeError, KeyId, Ledger, UsageAsked};
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::operator::{Key, UsageDay};
@@ -165,7 +165,7 @@ fn check_own(app: &App, account: AccountId, key: KeyId) -> Result<(), ApiError> 
 fn too_long(error: ChargeError) -> ApiError {
     match error {
         ChargeError::Invalid { field, rule } => {
-            one_fault("OUT_OF_RANGE", field, placed(field, &rule), "send a smaller number of days")
+            validation_error("OUT_OF_RANGE", field, placed(field, &rule), "send a smaller number of days")
         }
         other => other.into(),
     }

@@ -6,9 +6,9 @@
 use super::dataset_answer::no_parameters;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::incoming::{Incoming, Method, one_fault};
+use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{BackupError, ChargeError, KEY_RANDOM_BYTES};
 use crate::operator::{CommandError, Context, OperatorCommand};
 
@@ -31,12 +31,12 @@ impl From<CommandError> for ApiError {
         let message = error.to_string();
         let hint = "see docs/OPERATIONS.md for the fields of an order";
         match error {
-            CommandError::Id(_) => one_fault("NOT_AN_ID", "", message, hint),
+            CommandError::Id(_) => validation_error("NOT_AN_ID", "", message, hint),
             CommandError::Range { field, .. } => {
-                one_fault("OUT_OF_RANGE", &format!("/{field}"), message, hint)
+                validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
             }
             CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
-                one_fault("ORDER_INVALID", &format!("/{field}"), message, hint)
+                validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
             }
             CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")

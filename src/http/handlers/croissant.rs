@@ -11,11 +11,11 @@ use crate::catalog::{
     ColumnKind, ColumnMeta, Coverage, Dataset, DatasetVersion, Language, LogicalType, Provenance,
 };
 use crate::http::app::App;
-use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -38,7 +38,7 @@ fn describe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let version = dataset_version::of_parameter(&dataset, named)?;
     let base = app.documents.base_url(request)?;
     let text = document(&dataset, version, base.as_str(), language).to_string();
-    let response = Response::raw("application/ld+json", AnswerBuffer::from_body(text.as_bytes()));
+    let response = Response::raw("application/ld+json", ResponseBuffer::from_body(text.as_bytes()));
     Ok(response.public(request, dataset.updated_at, REVALIDATE))
 }
 

@@ -6,9 +6,9 @@ use crate::catalog::{
     Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
 };
 use crate::http::app::App;
-use crate::http::errors::{ApiError, ErrorKind, FaultBody};
+use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::incoming::Incoming;
-use crate::http::parameters::Parameters;
+use crate::http::routing::parameters::Parameters;
 use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING_SECONDS};
 
 /// The published dataset of the path, where the caller's key is for it.
@@ -40,7 +40,7 @@ pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, Ap
 
 fn no_slug(app: &App, snapshot: &Snapshot, typed: &str, error: &SlugError) -> ApiError {
     let (meant, hint) = meant(app, snapshot, typed);
-    let mut fault = FaultBody::parameter("SLUG_INVALID", "slug", error.to_string(), hint);
+    let mut fault = ValidationErrorBody::parameter("SLUG_INVALID", "slug", error.to_string(), hint);
     fault.suggestion = meant.map(ToOwned::to_owned);
     ApiError::bad_request(vec![fault])
 }

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::dataset_answer::no_parameters;
 use crate::clock::Moment;
 use crate::http::app::App;
-use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::negotiation::choose;
 use crate::http::incoming::{Incoming, Method};
-use crate::http::negotiation::choose;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::limits::http::SITEMAP_ADDRESSES_MAX;
 
 /// Paths of this file.
@@ -69,7 +69,7 @@ fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         }
     };
     let changed = pages.iter().map(|(_, changed)| *changed).max().unwrap_or(Moment::from_unix_millis(0));
-    Ok(Response::raw(XML, AnswerBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
+    Ok(Response::raw(XML, ResponseBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
 }
 
 fn no_such_part(app: &App) -> ApiError {
@@ -112,7 +112,7 @@ fn robots(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
          Disallow: {path}/api/v1/datasets/*/query\nDisallow: {path}/api/v1/datasets/*/download\n\n\
          Sitemap: {base}/sitemap.xml\n"
     );
-    let response = Response::raw("text/plain; charset=utf-8", AnswerBuffer::from_body(text.as_bytes()));
+    let response = Response::raw("text/plain; charset=utf-8", ResponseBuffer::from_body(text.as_bytes()));
     Ok(response.public(request, Moment::from_unix_millis(0), AN_HOUR))
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::long_work::{Break, LongWork};
 use crate::catalog::DatasetVersion;
-use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
+use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::ledger::{Pending, Receipt, Reservation};
 use crate::render::{Document, DocumentUnit, Format, Next, Pipeline, Progress, Units};
 

@@ -10,11 +10,11 @@ use super::dataset_answer::language;
 use super::related::{LISTED_TYPE, listed_datasets};
 use crate::catalog::{Entry, Language, Snapshot};
 use crate::http::app::App;
+use crate::http::content::graph_cache::{Drawn, Edition};
 use crate::http::errors::ApiError;
-use crate::http::graph_cache::{Drawn, Edition};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Relations;
 use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
 

@@ -8,7 +8,7 @@ use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Health;
 
 /// Paths of this file.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, FormatError};
 use crate::clock::{Clock, Moment};
 use crate::http::app::App;
-use crate::http::exports::Exports;
-use crate::http::stream_body::{ChunkSink, StreamEnd};
+use crate::http::content::exports::Exports;
+use crate::http::framing::stream_body::{ChunkSink, StreamEnd};
 use crate::ledger::{Ledger, Reservation};
 use crate::render::ParallelEncoder;
 

@@ -10,12 +10,12 @@ use super::{sample, schema, text_page};
 use crate::catalog::{Dataset, parse_changelog};
 use crate::clock::Moment;
 use crate::http::app::App;
-use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::negotiation::choose;
 use crate::http::incoming::{Incoming, Method};
-use crate::http::negotiation::choose;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
@@ -123,7 +123,7 @@ fn text_answer(
     updated_at: Moment,
 ) -> Result<Response, ApiError> {
     let text =
-        |content_type, text: &str| Response::raw(content_type, AnswerBuffer::from_body(text.as_bytes()));
+        |content_type, text: &str| Response::raw(content_type, ResponseBuffer::from_body(text.as_bytes()));
     let response = match choose(&request.accept(), &TEXT_OFFERS) {
         Some(0) => Response::data(data)?,
         Some(1) => text("text/markdown; charset=utf-8", data.markdown),

@@ -4,12 +4,12 @@ use serde::Serialize;
 
 use super::dataset_answer::no_parameters;
 use crate::http::app::App;
-use crate::http::buffer::AnswerBuffer;
 use crate::http::errors::ApiError;
-use crate::http::exposition::{Exposition, Kind};
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::incoming::{Incoming, Method};
+use crate::http::metrics::exposition::{Exposition, Kind};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Health;
 
 /// Paths of this file.
@@ -35,7 +35,7 @@ fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     out.family(sizes, "Records that one sync made durable.", Kind::Histogram);
     out.numbers(sizes, "", &stats.group_sizes);
     let text = out.into_text();
-    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", AnswerBuffer::from_body(text.as_bytes())))
+    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", ResponseBuffer::from_body(text.as_bytes())))
 }
 
 type Gauge = (&'static str, &'static str, u64);

@@ -1,7 +1,7 @@
 //! A page of rows as an answer: the JSON envelope around rows in one buffer, or CSV and NDJSON with headers.
 
 use crate::catalog::{FormatError, Table};
-use crate::http::buffer::AnswerBuffer;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::limits::http::{CELL_SIZE_BYTES_GUESS, PAGE_RESERVE_BYTES_MAX};
 use crate::query::Page;
@@ -25,7 +25,7 @@ pub(super) fn write(
             Ok((Response::enveloped(buffer), notes))
         }
         other => {
-            let mut buffer = AnswerBuffer::with_capacity(reserve);
+            let mut buffer = ResponseBuffer::with_capacity(reserve);
             let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
             Ok((with_page_headers(Response::raw(content_type(other), buffer), page), notes))
         }

@@ -9,11 +9,11 @@ use super::query_input::{Asked, Claimed, Wanted, claim, format, named_format, no
 use crate::access::Caller;
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::app::App;
-use crate::http::conditional::refuse_tags;
 use crate::http::errors::ApiError;
+use crate::http::framing::conditional::refuse_tags;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{ChargeOrder, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query;

@@ -3,9 +3,9 @@
 use super::dataset_version;
 use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::http::app::App;
-use crate::http::errors::{ApiError, ErrorKind, FaultBody};
+use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use crate::http::framing::negotiation::choose;
 use crate::http::incoming::Incoming;
-use crate::http::negotiation::choose;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
@@ -131,7 +131,7 @@ impl Asked {
 
 /// The faults of a body in one answer.
 pub(super) fn refuse(faults: Vec<ValidationError>) -> ApiError {
-    let body = |fault: ValidationError| FaultBody {
+    let body = |fault: ValidationError| ValidationErrorBody {
         reason: fault.reason.as_str().to_owned(),
         message: placed(&fault.pointer, &fault.message),
         pointer: fault.pointer,
@@ -213,7 +213,7 @@ pub(super) fn claim(
 }
 
 fn invalid_key(error: ClaimError) -> ApiError {
-    ApiError::bad_request(vec![FaultBody::parameter(
+    ApiError::bad_request(vec![ValidationErrorBody::parameter(
         "IDEMPOTENCY_KEY_INVALID",
         "Idempotency-Key",
         placed("Idempotency-Key", &error.to_string()),

@@ -15,7 +15,7 @@ use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{Relation, Relations};
 use crate::limits::http::{RELATED_LIMIT_DEFAULT, RELATED_LIMIT_MAX};
 use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;

@@ -12,9 +12,9 @@ use super::long_work::{Break, LongWork, place};
 use super::row_unit::RowUnit;
 use super::stream_end::End;
 use crate::catalog::DatasetVersion;
+use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
+use crate::http::framing::wire::standalone_envelope;
 use crate::http::response::Response;
-use crate::http::stream_body::{ChunkSink, StreamBody, StreamEnd};
-use crate::http::wire::standalone_envelope;
 use crate::ledger::{Pending, Reservation};
 use crate::limits::http::{STREAM_FIRST_ROWS, STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
 use crate::limits::render::UNIT_BYTES;
@@ -289,7 +289,7 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::stream_body::Framing;
+    use crate::http::framing::stream_body::Framing;
 
     #[test]
     fn a_line_that_was_silent_for_the_interval_is_to_hear_from_us() {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::page_answer::content_type;
 use crate::catalog::{DatasetVersion, FormatError};
-use crate::http::buffer::AnswerBuffer;
+use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
 use crate::render::{Format, RenderNotes, render_rows};
@@ -21,7 +21,7 @@ pub(super) fn answer(
     let columns: Vec<usize> = (0..table.columns().len()).collect();
     let returned = u32::try_from(rows.len()).unwrap_or(SAMPLE_ROW_COUNT_MAX);
     if format != Format::Json {
-        let mut buffer = AnswerBuffer::with_capacity(ROOM_BYTES);
+        let mut buffer = ResponseBuffer::with_capacity(ROOM_BYTES);
         let notes = render_rows(format, table, &columns, &rows, buffer.sink())?;
         let response = Response::raw(content_type(format), buffer)
             .with_header("X-Rows-Returned", returned.to_string())

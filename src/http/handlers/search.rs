@@ -15,9 +15,9 @@ use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
-use crate::http::parameters::Parameters;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::parameters::Parameters;
+use crate::http::routing::router::{Guard, Route};
 use crate::limits::search::{
     QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_DEFAULT, RESULTS_MAX, RESULTS_REACH_MAX,
     RETRY_AFTER_INDEXING_SECONDS,

@@ -7,7 +7,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::http::stream_body::ChunkSink;
+use crate::http::framing::stream_body::ChunkSink;
 use crate::render::Format;
 
 /// What the head announces.

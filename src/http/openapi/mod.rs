@@ -68,7 +68,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::http::routes::PUBLIC;
+    use crate::http::routing::routes::PUBLIC;
 
     fn json() -> Value {
         serde_json::to_value(document(None)).unwrap()
@@ -106,10 +106,10 @@ mod tests {
         for route in PUBLIC.iter().flat_map(|table| table.iter()) {
             let operation = &document["paths"][route.pattern][route.method.as_str().to_ascii_lowercase()];
             let security = operation["security"].as_array().unwrap();
-            let guarded = route.guard == crate::http::router::Guard::Key;
+            let guarded = route.guard == crate::http::routing::router::Guard::Key;
             assert_eq!(!security.is_empty(), guarded, "{}", route.pattern);
             assert_eq!(operation["responses"].get("401").is_some(), guarded, "{}", route.pattern);
-            let counted = route.guard != crate::http::router::Guard::Uncounted;
+            let counted = route.guard != crate::http::routing::router::Guard::Uncounted;
             assert_eq!(operation["responses"].get("429").is_some(), counted, "{}", route.pattern);
         }
     }

@@ -8,9 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mercato::net::{
-    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateDoor, Refusal,
-    ResponseSocket, Sample, Slots,
+    Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
+    ResponseSocket, Slots,
 };
+use mercato::sample::Sample;
 
 use super::raw::Raw;
 
@@ -58,13 +59,13 @@ impl Fake {
     pub fn start(workers: usize, limits: NetLimits, act: Act) -> Fake {
         let mut random = [0; 8];
         getrandom::fill(&mut random).unwrap();
-        let (listener, door) = PrivateDoor::open(u64::from_le_bytes(random)).unwrap();
+        let (listener, upstream) = PrivateAddress::open(u64::from_le_bytes(random)).unwrap();
         let address = ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)));
         let bound = Bound::new(&address, limits, vec![ClassPlan { name: "fake", workers }]).unwrap();
         serve(listener, Arc::clone(bound.slots()), act);
         let net = bound
             .start(NetParts {
-                door,
+                upstream,
                 classifier: Arc::new(|head: &Head<'_, '_>, _| (0, client_of(head))),
                 refuse: Arc::new(|refusal: &Refusal, _, _| {
                     let body = refusal.label();

@@ -1,6 +1,7 @@
 //! Times and numbers: who is slow, idle or many is told or cut, and nobody else notices.
 
 use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -229,6 +230,28 @@ fn connections_are_bounded_and_come_back() {
             raw.send(HEALTH).answer().status == 200
         });
     }
+}
+
+/// A request that is under way when its connection is refused does not reset the connection.
+#[test]
+fn a_refused_client_reads_why_however_late_it_asks() {
+    let site = site(&["--max-connections", "1"]);
+    let mut inside = Raw::connect(site.address());
+    assert_eq!(inside.send(HEALTH).answer().status, 200);
+    let mut refused: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(site.address()).unwrap()).collect();
+    for stream in &mut refused {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.peek(&mut [0]).unwrap();
+        for _ in 0..2 {
+            stream.write_all(HEALTH.as_bytes()).expect("the connection is not reset");
+            thread::sleep(Duration::from_millis(20));
+        }
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the answer comes to its end");
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("BUSY"), "{answer}");
+    }
+    assert_eq!(inside.send(HEALTH).answer().status, 200);
 }
 
 #[test]

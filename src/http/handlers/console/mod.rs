@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::dataset_answer::no_parameters;
 use crate::clock::Moment;
 use crate::http::app::App;
+use crate::http::content::prepared::Prepared;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
-use crate::http::prepared::Prepared;
 use crate::http::response::Response;
-use crate::http::router::{Guard, Route};
+use crate::http::routing::router::{Guard, Route};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[

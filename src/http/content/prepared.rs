@@ -4,12 +4,12 @@
 
 use std::sync::OnceLock;
 
-use super::buffer::AnswerBuffer;
-use super::coding::{self, Coding, encode_whole};
-use super::conditional::{Conditions, Validators, Verdict, not_expected};
-use super::incoming::Incoming;
-use super::response::Response;
 use crate::clock::Moment;
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::coding::{self, Coding, encode_whole};
+use crate::http::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// A whole body with its media type and validators.
@@ -41,9 +41,9 @@ impl Prepared {
         let response = match (validators.judge(&conditions), encoded) {
             (Verdict::Failed, _) => return Response::error(&not_expected(&validators)),
             (Verdict::Held, _) => Response::empty(304),
-            (Verdict::Send, None) => Response::raw(self.content_type, AnswerBuffer::from_body(&self.body)),
+            (Verdict::Send, None) => Response::raw(self.content_type, ResponseBuffer::from_body(&self.body)),
             (Verdict::Send, Some((coding, body))) => {
-                Response::raw(self.content_type, AnswerBuffer::from_body(body))
+                Response::raw(self.content_type, ResponseBuffer::from_body(body))
                     .with_header("Content-Encoding", coding.name())
             }
         };

@@ -1,4 +1,4 @@
-//! One answer in one allocation: free room for the head, then the body.
+//! The buffer of a response, in one allocation: free room for the head, then the body.
 //!
 //! The head is known last (length, credits, duration) and stands first, so it is written backwards into the room
 //! before the body and the whole answer leaves in one write. Knows nothing of what the bytes mean.
@@ -7,11 +7,11 @@ use crate::limits::http::HEAD_ROOM_BYTES;
 
 /// A growing body with room for a head in front.
 #[derive(Debug)]
-pub struct AnswerBuffer {
+pub struct ResponseBuffer {
     bytes: Vec<u8>,
 }
 
-impl AnswerBuffer {
+impl ResponseBuffer {
     /// A buffer whose body can grow to `body_capacity` without moving.
     pub fn with_capacity(body_capacity: usize) -> Self {
         let mut bytes = Vec::with_capacity(HEAD_ROOM_BYTES.saturating_add(body_capacity));
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     fn check(head: &[u8], body: &[u8]) {
-        let mut buffer = AnswerBuffer::with_capacity(4);
+        let mut buffer = ResponseBuffer::with_capacity(4);
         buffer.sink().extend_from_slice(body);
         assert_eq!(buffer.body(), body);
         let (bytes, start) = buffer.assemble(head, true);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_head_request_gets_no_body() {
-        let (bytes, start) = AnswerBuffer::from_body(b"body").assemble(b"HEAD", false);
+        let (bytes, start) = ResponseBuffer::from_body(b"body").assemble(b"HEAD", false);
         assert_eq!(&bytes[start..], b"HEAD");
     }
 }

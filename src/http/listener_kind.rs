@@ -1,4 +1,4 @@
-//! What a listener is for: the public API with its limits and open CORS, or the operator's side.
+//! The kind of a listener: the public API with its limits and open CORS, or the operator's side.
 //!
 //! Knows no route.
 
@@ -6,7 +6,7 @@ use crate::access::RateLimits;
 
 /// The kind of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Surface {
+pub enum ListenerKind {
     /// The public API. `policy` is the value of `RateLimit-Policy`.
     Public {
         /// Value of `RateLimit-Policy`; empty when every limit is lifted.
@@ -16,8 +16,8 @@ pub enum Surface {
     Operator,
 }
 
-impl Surface {
-    /// The public surface under these limits.
+impl ListenerKind {
+    /// The public listener_kind under these limits.
     pub fn public(limits: &RateLimits) -> Self {
         let mut parts = Vec::new();
         if limits.per_minute > 0 {
@@ -36,8 +36,8 @@ mod tests {
 
     #[track_caller]
     fn check(per_minute: u32, per_day: u32, expected: &str) {
-        let surface = Surface::public(&RateLimits { per_minute, per_day });
-        assert_eq!(surface, Surface::Public { policy: expected.to_owned() });
+        let listener_kind = ListenerKind::public(&RateLimits { per_minute, per_day });
+        assert_eq!(listener_kind, ListenerKind::Public { policy: expected.to_owned() });
     }
 
     #[test]

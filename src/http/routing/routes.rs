@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use super::app::App;
-use super::handlers::{
+use super::router::{Route, Router};
+use crate::access::RateLimits;
+use crate::http::app::App;
+use crate::http::handlers::{
     account, admin, catalog, console, croissant, discovery, download, estimate, graph, health, metadata,
     operator, query, related, search, stats, stream, tags,
 };
-use super::router::{Route, Router};
-use super::service::Service;
-use super::surface::Surface;
-use crate::access::RateLimits;
+use crate::http::listener_kind::ListenerKind;
+use crate::http::service::Service;
 use crate::net::Slots;
 
 /// Tables of the public API; what stands here stands in the OpenAPI document too.
-pub(super) const PUBLIC: &[&[Route]] = &[
+pub(in crate::http) const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
     search::ROUTES,
     catalog::ROUTES,
@@ -35,11 +35,11 @@ pub(super) const PUBLIC: &[&[Route]] = &[
 
 /// The public API.
 pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>) -> Service {
-    Service::new(app, Router::new(PUBLIC), Surface::public(limits), slots)
+    Service::new(app, Router::new(PUBLIC), ListenerKind::public(limits), slots)
 }
 
 /// The operator's side.
 pub fn admin_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
     let routes = Router::new(&[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES]);
-    Service::new(app, routes, Surface::Operator, slots)
+    Service::new(app, routes, ListenerKind::Operator, slots)
 }

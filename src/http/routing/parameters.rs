@@ -2,7 +2,7 @@
 //!
 //! Knows how parameters are read, not which ones exist.
 
-use super::errors::{ApiError, FaultBody};
+use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
 /// Reads named parameters out of the pairs of a target and collects what is wrong with them.
@@ -11,7 +11,7 @@ pub struct Parameters<'a> {
     pairs: &'a [(String, String)],
     known: Vec<&'static str>,
     elsewhere: Vec<(&'static str, String)>,
-    faults: Vec<FaultBody>,
+    faults: Vec<ValidationErrorBody>,
 }
 
 impl<'a> Parameters<'a> {
@@ -59,8 +59,12 @@ impl<'a> Parameters<'a> {
             let words: Vec<String> = choices.iter().map(|(word, _)| (*word).to_owned()).collect();
             let listed = any_of(words.iter().map(String::as_str));
             let message = format!("expected {listed}, found {}", quoted(text));
-            let mut fault =
-                FaultBody::parameter("UNKNOWN_VALUE", name, placed(name, &message), format!("send {listed}"));
+            let mut fault = ValidationErrorBody::parameter(
+                "UNKNOWN_VALUE",
+                name,
+                placed(name, &message),
+                format!("send {listed}"),
+            );
             fault.suggest(nearest(text, words.iter().map(String::as_str)));
             fault.allowed = words;
             self.faults.push(fault);
@@ -75,7 +79,7 @@ impl<'a> Parameters<'a> {
 
     /// Notes a fault that the caller found; the message gets the name in front.
     pub fn refuse(&mut self, reason: &str, name: &str, message: impl AsRef<str>, hint: impl Into<String>) {
-        self.faults.push(FaultBody::parameter(reason, name, placed(name, message.as_ref()), hint));
+        self.faults.push(ValidationErrorBody::parameter(reason, name, placed(name, message.as_ref()), hint));
     }
 
     /// Ends the reading: unknown names and every fault so far become one 400.
@@ -94,14 +98,15 @@ impl<'a> Parameters<'a> {
     }
 }
 
-fn unknown_parameter(name: &str, known: &[&'static str]) -> FaultBody {
+fn unknown_parameter(name: &str, known: &[&'static str]) -> ValidationErrorBody {
     let shown: String = name.chars().take(64).collect();
     let hint = if known.is_empty() {
         "this path takes no parameters".to_owned()
     } else {
         format!("known: {}", known.join(", "))
     };
-    let mut fault = FaultBody::parameter("UNKNOWN_PARAMETER", &shown, placed(&shown, NAME_UNKNOWN), hint);
+    let mut fault =
+        ValidationErrorBody::parameter("UNKNOWN_PARAMETER", &shown, placed(&shown, NAME_UNKNOWN), hint);
     fault.suggest(nearest(&shown, known.iter().copied()));
     fault.allowed = known.iter().map(|known_name| (*known_name).to_owned()).collect();
     fault

@@ -2,10 +2,10 @@
 //!
 //! Routes are rows of a table; the first pattern that fits the path decides, so fixed words stand before parameters.
 
-use super::app::App;
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::{Incoming, Method};
-use super::response::Response;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
 
 /// What answers a route.
 pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
@@ -43,14 +43,6 @@ impl Route {
     }
 }
 
-/// What a path led to.
-pub struct Found {
-    /// The row that answers.
-    pub route: Route,
-    /// Values of its parameters.
-    pub parameters: Vec<String>,
-}
-
 /// The compiled table.
 pub struct Router {
     routes: Vec<(Vec<Segment>, Route)>,
@@ -74,13 +66,13 @@ impl Router {
     }
 
     /// Finds the row for a method and path: nothing without a pattern, 405 without a method.
-    pub fn find(&self, method: Method, path: &[String]) -> Option<Result<Found, ApiError>> {
-        let (segments, first) = self.routes.iter().find(|(segments, _)| fits(segments, path))?;
+    pub fn find(&self, method: Method, path: &[String]) -> Option<Result<Route, ApiError>> {
+        let (_, first) = self.routes.iter().find(|(segments, _)| fits(segments, path))?;
         let rows =
             || self.routes.iter().map(|(_, route)| route).filter(|route| route.pattern == first.pattern);
         let wanted = if method == Method::Head { Method::Get } else { method };
         Some(match rows().find(|route| route.method == wanted) {
-            Some(route) => Ok(Found { route: *route, parameters: parameters(segments, path) }),
+            Some(route) => Ok(*route),
             None => Err(method_not_allowed(rows().map(|route| route.method))),
         })
     }
@@ -112,13 +104,10 @@ fn fits(segments: &[Segment], path: &[String]) -> bool {
         })
 }
 
-fn parameters(segments: &[Segment], path: &[String]) -> Vec<String> {
-    segments
-        .iter()
-        .zip(path)
-        .filter(|(segment, _)| **segment == Segment::Parameter)
-        .map(|(_, part)| part.clone())
-        .collect()
+/// The segments of a path that stand for the parameters of the pattern that it fits.
+pub(in crate::http) fn parameters<'p>(pattern: &'p str, path: &'p [String]) -> impl Iterator<Item = &'p str> {
+    let parts = pattern.split('/').skip(1).zip(path);
+    parts.filter(|(part, _)| part.starts_with('{')).map(|(_, segment)| segment.as_str())
 }
 
 fn allow_list(methods: impl Iterator<Item = Method>) -> String {
@@ -161,26 +150,21 @@ mod tests {
     }
 
     fn path(text: &str) -> Vec<String> {
-        crate::http::target::Target::parse(text).unwrap().segments
+        crate::http::routing::target::Target::parse(text).unwrap().segments
     }
 
     #[track_caller]
     fn check(method: Method, text: &str, expected: Result<(&str, &[&str]), u16>) {
-        match (router().find(method, &path(text)), expected) {
-            (Some(Ok(found)), Ok((pattern, parameters))) => {
-                assert_eq!(
-                    (found.route.pattern, found.parameters.as_slice()),
-                    (pattern, &path_of(parameters)[..])
-                );
+        let path = path(text);
+        match (router().find(method, &path), expected) {
+            (Some(Ok(route)), Ok((pattern, expected))) => {
+                assert_eq!(route.pattern, pattern);
+                assert_eq!(parameters(pattern, &path).collect::<Vec<_>>(), expected);
             }
             (Some(Err(error)), Err(status)) => assert_eq!(error.kind().status(), status, "{text}"),
             (None, Err(404)) => {}
             _ => panic!("{text}: unexpected outcome"),
         }
-    }
-
-    fn path_of(parts: &[&str]) -> Vec<String> {
-        parts.iter().map(|part| (*part).to_owned()).collect()
     }
 
     #[test]

@@ -18,7 +18,7 @@ const ENCODED_PIECE_BYTES: usize = 64 * 1024;
 const UNACKNOWLEDGED_END_BYTES: u64 = 64 * 1024;
 
 /// The connection of a client, where a body goes.
-pub(super) trait Connection: Write {
+pub(in crate::http) trait Connection: Write {
     /// Bytes of the answer that the client's system has acknowledged; nothing where that is not known.
     fn acknowledged(&self) -> Option<u64> {
         None
@@ -67,7 +67,7 @@ pub struct StreamEnd {
 
 /// What tells the client where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
+pub(in crate::http) enum Framing {
     /// Each piece is a chunk.
     Chunks,
     /// The head has said how many bytes come; so many are still to come.
@@ -95,7 +95,11 @@ pub struct ChunkSink<'w> {
 
 impl<'w> ChunkSink<'w> {
     /// A sink over the connection.
-    pub(super) fn new(writer: &'w mut dyn Connection, framing: Framing, encoder: Option<Encoder>) -> Self {
+    pub(in crate::http) fn new(
+        writer: &'w mut dyn Connection,
+        framing: Framing,
+        encoder: Option<Encoder>,
+    ) -> Self {
         Self {
             writer,
             framing,
@@ -113,7 +117,7 @@ impl<'w> ChunkSink<'w> {
 
     /// The same behind a head of so many bytes.
     #[must_use]
-    pub(super) fn behind(self, head: usize) -> Self {
+    pub(in crate::http) fn behind(self, head: usize) -> Self {
         Self { position: length_of(head), ..self }
     }
 
@@ -241,7 +245,7 @@ impl<'w> ChunkSink<'w> {
     }
 
     /// Bytes of the body that were written, as they went out.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::http) fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -251,7 +255,7 @@ impl<'w> ChunkSink<'w> {
     }
 
     /// Says that the body is whole.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(in crate::http) fn finish(mut self) -> io::Result<()> {
         if let Some(encoder) = self.encoder.take() {
             let mut rest = Vec::new();
             encoder.finish(&mut rest)?;
@@ -284,7 +288,7 @@ fn length_of(bytes: usize) -> u64 {
 
 /// One field of a head or a trailer. Values are ASCII without control bytes; anything else is left out, so that no value can
 /// begin a new line.
-pub(super) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
+pub(in crate::http) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend(value.bytes().filter(|byte| byte.is_ascii_graphic() || *byte == b' '));
@@ -297,7 +301,7 @@ impl Connection for Vec<u8> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::coding::Coding;
+    use crate::http::framing::coding::Coding;
 
     #[test]
     fn chunks_carry_their_length_and_the_end_is_explicit() {

@@ -4,12 +4,12 @@
 
 use std::sync::OnceLock;
 
-use super::errors::ApiError;
-use super::incoming::{Incoming, one_fault};
-use super::openapi;
 use super::prepared::Prepared;
 use super::public_url::PublicUrl;
 use crate::clock::Moment;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, validation_error};
+use crate::http::openapi;
 
 /// Documents that do not change while the server runs.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl Documents {
     }
 
     /// The OpenAPI document.
-    pub(super) fn openapi(&self) -> &Prepared {
+    pub(in crate::http) fn openapi(&self) -> &Prepared {
         self.openapi.get_or_init(|| {
             let document = openapi::document(self.public_url.as_ref().map(PublicUrl::as_str));
             // The document is made of strings and numbers, which always have a JSON form.
@@ -37,7 +37,7 @@ impl Documents {
     }
 
     /// A file of the console; `build` makes all of them at the first request.
-    pub(super) fn console_file(
+    pub(in crate::http) fn console_file(
         &self,
         name: &str,
         build: impl FnOnce(Moment) -> Vec<(&'static str, Prepared)>,
@@ -47,13 +47,13 @@ impl Documents {
     }
 
     /// A path of ours as answers show it: the whole address where the operator said what it is, else the path alone.
-    pub(super) fn link(&self, path: &str) -> String {
+    pub(in crate::http) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 
     /// Where a client goes on that asked for `/`, as `Location` says it. Without a public address it is relative, so that
     /// it also holds behind a proxy that strips a path.
-    pub(super) fn location_below_root(&self, name: &str) -> String {
+    pub(in crate::http) fn location_below_root(&self, name: &str) -> String {
         match &self.public_url {
             Some(url) => format!("{}/{name}", url.as_str()),
             None => name.to_owned(),
@@ -61,13 +61,13 @@ impl Documents {
     }
 
     /// The address in front of every path, for answers that must carry whole addresses.
-    pub(super) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
+    pub(in crate::http) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
         }
         request.header("Host").and_then(PublicUrl::of_host).ok_or_else(|| {
             let message = "the header Host does not name a host, and this answer needs whole addresses";
-            one_fault("HOST_INVALID", "Host", message, "send the name and port of this server as Host")
+            validation_error("HOST_INVALID", "Host", message, "send the name and port of this server as Host")
         })
     }
 }

@@ -13,7 +13,7 @@ const ROW_MARK_BYTES_MIN: u64 = 64;
 
 /// Finds where rows end in printed text that comes in pieces.
 #[derive(Debug)]
-pub(super) struct RowEnds {
+pub(in crate::http) struct RowEnds {
     format: Format,
     /// Inside quotes, where nothing ends a row.
     is_quoted: bool,
@@ -25,13 +25,13 @@ pub(super) struct RowEnds {
 
 impl RowEnds {
     /// Of a text that begins with its first byte.
-    pub(super) fn new(format: Format) -> Self {
+    pub(in crate::http) fn new(format: Format) -> Self {
         let passed_over = u32::from(format == Format::Csv);
         Self { format, is_quoted: false, is_marked: false, passed_over }
     }
 
     /// Calls `end` with the place behind each row that ends in the next piece, counted from the start of the piece.
-    pub(super) fn find(&mut self, piece: &[u8], mut end: impl FnMut(usize)) {
+    pub(in crate::http) fn find(&mut self, piece: &[u8], mut end: impl FnMut(usize)) {
         match self.format {
             Format::Ndjson => memchr::memchr_iter(b'\n', piece).for_each(|at| end(at.saturating_add(1))),
             Format::Csv => {
@@ -90,7 +90,7 @@ impl RowEnds {
 
 /// Rows on their way to a client: where they end among the bytes of the answer, as far as they are not known to have arrived.
 #[derive(Debug, Default)]
-pub(super) struct Delivery {
+pub(in crate::http) struct Delivery {
     /// The end of some rows, and how many there are of the answer up to it.
     ahead: VecDeque<(u64, u64)>,
     /// Where the first row that the last entry stands for begins.
@@ -102,7 +102,7 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Notes that `rows` further rows are complete with the byte before `end`. Rows of few bytes share a note, so that what is
     /// kept of an answer stays a small part of what the kernel holds of it.
-    pub(super) fn note(&mut self, end: u64, rows: u64) {
+    pub(in crate::http) fn note(&mut self, end: u64, rows: u64) {
         self.rows = self.rows.saturating_add(rows);
         let previous_end = self.ahead.back().map(|(end, _)| *end);
         match self.ahead.back_mut() {
@@ -117,12 +117,12 @@ impl Delivery {
     }
 
     /// Rows that were noted so far.
-    pub(super) fn rows(&self) -> u64 {
+    pub(in crate::http) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// Rows that the client has once so many bytes have arrived. Never fewer than before.
-    pub(super) fn arrived(&mut self, bytes: u64) -> u64 {
+    pub(in crate::http) fn arrived(&mut self, bytes: u64) -> u64 {
         while let Some((end, rows)) = self.ahead.front().copied()
             && end <= bytes
         {

@@ -1,6 +1,8 @@
-//! What answers are counted by, and where other parts add what they count.
+//! Metrics of responses, and where other parts add theirs.
 //!
 //! Knows routes and statuses as labels; never a key, an account or a dataset.
+
+pub(super) mod exposition;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,23 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use super::exposition::{Exposition, Kind};
 use crate::histogram::{Histogram, MICROS};
-
-/// One value that another part adds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample {
-    /// Name of the metric.
-    pub name: &'static str,
-    /// What it tells.
-    pub help: &'static str,
-    /// Whether it only ever grows.
-    pub is_counter: bool,
-    /// `name="value"`, or empty.
-    pub label: String,
-    /// The value.
-    pub value: u64,
-}
+use crate::sample::Sample;
+use exposition::{Exposition, Kind};
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
@@ -120,7 +108,7 @@ impl Metrics {
     }
 
     /// Writes down everything that is counted here and by the sources.
-    pub(super) fn write_to(&self, out: &mut Exposition) {
+    pub(in crate::http) fn write_to(&self, out: &mut Exposition) {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
         out.family("mercato_requests_total", "Answers by route and status.", Kind::Counter);
@@ -131,11 +119,8 @@ impl Metrics {
             }
         }
         let name = "mercato_request_duration_seconds";
-        out.family(
-            name,
-            "From the first worker to the last byte, with the wait for a worker.",
-            Kind::Histogram,
-        );
+        let help = "From a whole request to the last byte of its answer, with the wait for a worker.";
+        out.family(name, help, Kind::Histogram);
         for (route, counters) in routes.iter() {
             out.seconds(name, &format!("route=\"{}\"", name_of(route)), &counters.durations.read());
         }
@@ -164,16 +149,9 @@ mod tests {
             let route = "/d/{slug}";
             metrics.observe(&Observation { route, status, duration, rows: 2, ..Observation::default() });
         }
-        let sample = |label: &str, value| Sample {
-            name: "mercato_workers",
-            help: "Workers.",
-            is_counter: false,
-            label: label.to_owned(),
-            value,
-        };
         for pool in ["page", "stream"] {
-            let label = format!("pool=\"{pool}\"");
-            metrics.add_source(move || vec![sample(&label, 3)]);
+            let sample = move || Sample::gauge("mercato_workers", "Workers.", 3).labelled("pool", pool);
+            metrics.add_source(move || vec![sample()]);
         }
         let mut out = Exposition::default();
         metrics.write_to(&mut out);

@@ -2,14 +2,15 @@
 //!
 //! Knows RFC 9110, section 13; knows nothing of where a tag comes from.
 
+use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::coding::Coding;
-use super::errors::{ApiError, ErrorKind};
-use super::incoming::Incoming;
 use crate::clock::Moment;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
 use crate::limits::http::ENTITY_TAG_COUNT_MAX;
 
 /// What a client could hold: a strong tag and the time of the last change.
@@ -94,9 +95,9 @@ impl Conditions {
     pub fn of(request: &Incoming) -> Self {
         let date = |name| request.header(name).and_then(unix_seconds);
         Self {
-            if_match: request.list("If-Match"),
+            if_match: request.list("If-Match").map(Cow::into_owned),
             if_unmodified_since: date("If-Unmodified-Since"),
-            if_none_match: request.list("If-None-Match"),
+            if_none_match: request.list("If-None-Match").map(Cow::into_owned),
             if_modified_since: date("If-Modified-Since"),
         }
     }

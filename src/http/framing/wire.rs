@@ -1,24 +1,25 @@
-//! From an answer to bytes: status line, the headers of every answer, the tail of the envelope, one write.
+//! Responses as bytes: status line, the headers of every response, the tail of the envelope, one write.
 //!
 //! Knows the framing and the fixed headers; knows no route.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
+use httpdate::HttpDate;
 use serde_json::json;
 
-use super::buffer::AnswerBuffer;
+use super::buffer::ResponseBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
-use super::errors::reason_phrase;
-use super::incoming::Incoming;
-use super::request_id;
-use super::response::{Body, MetaExtras, Response};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
-use super::surface::Surface;
 use crate::access::{Admission, LimitStatus};
 use crate::clock::Moment;
-use crate::net::{AnswerFacts, ResponseWriter};
+use crate::http::errors::reason_phrase;
+use crate::http::incoming::Incoming;
+use crate::http::listener_kind::ListenerKind;
+use crate::http::request_id::RequestId;
+use crate::http::response::{Body, MetaExtras, Response};
+use crate::net::{RequestFacts, ResponseWriter};
 
 /// Headers that scripts of other origins may read.
 pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, ETag, Last-Modified, Link, \
@@ -42,7 +43,7 @@ pub struct Sent {
 pub fn send(
     request: Incoming,
     mut response: Response,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
     elapsed: Duration,
     now: Moment,
 ) -> Sent {
@@ -54,7 +55,7 @@ pub fn send(
     let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
     facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
+    begin_head(&mut head, &response, request.request_id(), now, request.admission(), listener_kind);
     head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
@@ -74,7 +75,7 @@ pub fn send(
 }
 
 /// What an answer says about its connection, where that is not what the version of the client implies.
-fn connection_line(facts: AnswerFacts) -> &'static [u8] {
+fn connection_line(facts: RequestFacts) -> &'static [u8] {
     match (facts.closes, facts.is_http_1_1) {
         (true, _) => b"Connection: close\r\n",
         (false, false) => b"Connection: keep-alive\r\n",
@@ -87,7 +88,7 @@ fn send_stream(
     request: Incoming,
     mut head: Vec<u8>,
     length: Option<u64>,
-    facts: AnswerFacts,
+    facts: RequestFacts,
     coding: Option<Coding>,
     body: Box<dyn StreamBody>,
 ) -> io::Result<Sent> {
@@ -124,14 +125,14 @@ fn encode_body(response: &mut Response) {
     else {
         return;
     };
-    let mut encoded = AnswerBuffer::with_capacity(buffer.body().len() / 4);
+    let mut encoded = ResponseBuffer::with_capacity(buffer.body().len() / 4);
     match encode_whole(coding, buffer.body(), encoded.sink()) {
         Ok(()) => *buffer = encoded,
         Err(_) => response.coding = None,
     }
 }
 
-fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer) -> Sent {
+fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: ResponseBuffer) -> Sent {
     let (length, with_body) = (buffer.body().len(), !request.facts().is_head);
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
@@ -167,13 +168,14 @@ pub fn standalone(
     response: Response,
     admission: Option<&Admission>,
     now: Moment,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
     with_body: bool,
 ) -> Vec<u8> {
-    let request_id = request_id::next();
+    let id = RequestId::next();
+    let request_id = id.as_str();
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, &request_id, admission, surface);
-    let body = standalone_envelope(response, &request_id, now);
+    begin_head(&mut head, &response, request_id, now, admission, listener_kind);
+    let body = standalone_envelope(response, request_id, now);
     head.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
     if with_body {
         head.extend_from_slice(&body);
@@ -185,25 +187,24 @@ fn begin_head(
     head: &mut Vec<u8>,
     response: &Response,
     request_id: &str,
+    now: Moment,
     admission: Option<&Admission>,
-    surface: &Surface,
+    listener_kind: &ListenerKind,
 ) {
     head.extend_from_slice(b"HTTP/1.1 ");
     head.extend_from_slice(itoa::Buffer::new().format(response.status).as_bytes());
     head.push(b' ');
     head.extend_from_slice(reason_phrase(response.status).as_bytes());
     head.extend_from_slice(b"\r\nServer: mercato\r\nX-Content-Type-Options: nosniff\r\n");
-    push_field(head, "Date", &httpdate::fmt_http_date(SystemTime::now()));
+    push_date(head, now);
     push_field(head, "X-Request-Id", request_id);
-    if let Surface::Public { policy } = surface {
+    if let ListenerKind::Public { policy } = listener_kind {
         head.extend_from_slice(b"Access-Control-Allow-Origin: *\r\n");
         push_field(head, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
         if !policy.is_empty() {
             push_field(head, "RateLimit-Policy", policy);
         }
-        if let Some(standing) = admission.and_then(rate_limit_text) {
-            push_field(head, "RateLimit", &standing);
-        }
+        admission.into_iter().for_each(|admission| push_rate_limit(head, admission));
     }
     if !response.has_header("Cache-Control") {
         head.extend_from_slice(b"Cache-Control: no-store\r\n");
@@ -211,32 +212,48 @@ fn begin_head(
     if let Some(coding) = response.coding {
         push_field(head, "Content-Encoding", coding.name());
     }
-    // Whatever could be encoded depends on what the client takes, also where it went out as it is.
-    let encodes = matches!(surface, Surface::Public { .. }) && !matches!(response.body, Body::Absent);
-    let mut vary =
-        if encodes || response.has_header("ETag") { "Accept-Encoding".to_owned() } else { String::new() };
-    for (name, value) in &response.headers {
-        if *name == "Vary" {
-            vary = if vary.is_empty() { value.to_string() } else { format!("{vary}, {value}") };
-        } else {
-            push_field(head, name, value);
-        }
+    for (name, value) in response.headers.iter().filter(|(name, _)| *name != "Vary") {
+        push_field(head, name, value);
     }
-    if !vary.is_empty() {
-        push_field(head, "Vary", &vary);
+    // Whatever could be encoded depends on what the client takes, also where it went out as it is.
+    let encodes =
+        matches!(listener_kind, ListenerKind::Public { .. }) && !matches!(response.body, Body::Absent);
+    let encodes = (encodes || response.has_header("ETag")).then_some("Accept-Encoding");
+    let others = response.headers.iter().filter(|(name, _)| *name == "Vary").map(|(_, value)| &**value);
+    push_list(head, "Vary", encodes.into_iter().chain(others));
+}
+
+/// One field whose value is a list; none where it is empty.
+fn push_list<'v>(head: &mut Vec<u8>, name: &str, values: impl Iterator<Item = &'v str>) {
+    let mut before = [name, ": "];
+    let mut any = false;
+    for value in values {
+        before.iter().for_each(|text| head.extend_from_slice(text.as_bytes()));
+        head.extend_from_slice(value.as_bytes());
+        (before, any) = (["", ", "], true);
+    }
+    if any {
+        head.extend_from_slice(b"\r\n");
     }
 }
 
-fn rate_limit_text(admission: &Admission) -> Option<String> {
-    let mut text = String::with_capacity(64);
+fn push_date(head: &mut Vec<u8>, now: Moment) {
+    let since_epoch = Duration::from_millis(u64::try_from(now.unix_millis()).unwrap_or(0));
+    // Writing to a vector does not fail.
+    drop(write!(head, "Date: {}\r\n", HttpDate::from(UNIX_EPOCH + since_epoch)));
+}
+
+fn push_rate_limit(head: &mut Vec<u8>, admission: &Admission) {
+    let mut before = "RateLimit: ";
     for (name, standing) in [("minute", &admission.minute), ("day", &admission.day)] {
         let Some(LimitStatus { remaining, reset_seconds, .. }) = standing else { continue };
-        if !text.is_empty() {
-            text.push_str(", ");
-        }
-        text.push_str(&format!("\"{name}\";r={remaining};t={reset_seconds}"));
+        // Writing to a vector does not fail.
+        drop(write!(head, "{before}\"{name}\";r={remaining};t={reset_seconds}"));
+        before = ", ";
     }
-    (!text.is_empty()).then_some(text)
+    if before == ", " {
+        head.extend_from_slice(b"\r\n");
+    }
 }
 
 /// The envelope of an answer that does not go out on its own: a stream tells with it what broke.

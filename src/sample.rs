@@ -1,0 +1,36 @@
+//! One value of a metric, as the part that counts hands it over.
+//!
+//! Knows no text form and no metric.
+
+/// One value of a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    /// Name of the metric.
+    pub name: &'static str,
+    /// What it tells.
+    pub help: &'static str,
+    /// Whether it only ever grows.
+    pub is_counter: bool,
+    /// `name="value"`, or empty.
+    pub label: String,
+    /// The value.
+    pub value: u64,
+}
+
+impl Sample {
+    /// A value that only ever grows.
+    pub fn counter(name: &'static str, help: &'static str, value: u64) -> Self {
+        Self { name, help, is_counter: true, label: String::new(), value }
+    }
+
+    /// A value that may fall.
+    pub fn gauge(name: &'static str, help: &'static str, value: u64) -> Self {
+        Self { is_counter: false, ..Self::counter(name, help, value) }
+    }
+
+    /// The same with a label.
+    #[must_use]
+    pub fn labelled(self, name: &str, value: &str) -> Self {
+        Self { label: format!("{name}=\"{value}\""), ..self }
+    }
+}
