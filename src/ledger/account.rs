@@ -2,15 +2,14 @@
 //!
 //! Plain arithmetic over a record. Knows no store, no thread and no key.
 
-use super::codec::{DecodeError, RecordReader, RecordWriter};
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
 use super::error::ChargeError;
 use super::id::AccountId;
 use super::order::Spending;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
-
-const RECORD: &str = "account";
-const VERSION: u8 = 1;
 
 /// How an account pays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,7 +31,7 @@ impl Plan {
 }
 
 /// What an answer will be paid with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payment {
     /// So many credits.
     Credits(u64),
@@ -51,7 +50,7 @@ impl Payment {
 }
 
 /// The numbers on which every decision about paying rests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Purse {
     /// Credits that can be spent; what is reserved is not among them.
     pub balance: u64,
@@ -143,7 +142,7 @@ impl Purse {
 }
 
 /// An account as it is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccountRecord {
     /// Its id.
     pub id: AccountId,
@@ -163,34 +162,10 @@ impl AccountRecord {
         let purse = Purse { balance: 0, has_bought: false, free_month: now.month(), free_used: 0 };
         AccountRecord { id, name, created_at: now, purse, last_sequence: 0 }
     }
+}
 
-    /// The record; the id is its key and stands there.
-    pub fn encode(&self) -> Vec<u8> {
-        RecordWriter::new(VERSION)
-            .i64(self.created_at.unix_millis())
-            .u64(self.purse.balance)
-            .byte(u8::from(self.purse.has_bought))
-            .i64(i64::from(self.purse.free_month.number()))
-            .u64(u64::from(self.purse.free_used))
-            .u64(self.last_sequence)
-            .text(&self.name)
-            .finish()
-    }
-
-    /// Reads the record of the account with this id.
-    pub fn decode(id: AccountId, bytes: &[u8]) -> Result<AccountRecord, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        let created_at = Moment::from_unix_millis(reader.i64("created_at")?);
-        let balance = reader.u64("balance")?;
-        let has_bought = reader.byte("has_bought")? != 0;
-        let (month, used) = (reader.i64("free_month")?, reader.u64("free_used")?);
-        let month =
-            i32::try_from(month).map_err(|_| reader.meaningless("free_month", month.cast_unsigned()))?;
-        let free_used = u32::try_from(used).map_err(|_| reader.meaningless("free_used", used))?;
-        let purse = Purse { balance, has_bought, free_month: UtcMonth::from_number(month), free_used };
-        let last_sequence = reader.u64("last_sequence")?;
-        Ok(AccountRecord { id, created_at, purse, last_sequence, name: reader.text("name")? })
-    }
+impl Record for AccountRecord {
+    const NAME: &'static str = "account";
 }
 
 #[cfg(test)]
@@ -250,6 +225,6 @@ mod tests {
         let mut account = AccountRecord::new(AccountId::from_number(3), "Città di Roma".to_owned(), noon());
         account.purse = purse(77, true, 5);
         account.last_sequence = 12;
-        assert_eq!(AccountRecord::decode(account.id, &account.encode()), Ok(account));
+        assert_eq!(AccountRecord::decode(&account.encode()), Ok(account));
     }
 }

@@ -67,7 +67,7 @@ impl Audit {
     }
 
     /// Adds the next entry.
-    pub(super) fn add(&mut self, entry: &Entry) {
+    pub(super) fn add<Text>(&mut self, entry: &Entry<Text>) {
         self.report.entries += 1;
         if entry.sequence < self.next {
             self.differ(format!("expected an entry from {} on, found entry {}", self.next, entry.sequence));
@@ -97,7 +97,7 @@ impl Audit {
         self.follow_reservation(entry);
     }
 
-    fn follow_reservation(&mut self, entry: &Entry) {
+    fn follow_reservation<Text>(&mut self, entry: &Entry<Text>) {
         match entry.kind {
             EntryKind::Reserve => {
                 self.open.insert(entry.sequence, (entry.account, entry.amount));
@@ -193,26 +193,17 @@ mod tests {
         let mut audit = Audit::new(1);
         for (index, line) in lines.split('|').enumerate() {
             let words: Vec<&str> = line.split_whitespace().collect();
-            audit.add(&Entry {
+            let kind = match words[1] {
+                "settle" => EntryKind::Settle,
+                "reserve" => EntryKind::Reserve,
+                _ => EntryKind::Charge,
+            };
+            let account = AccountId::from_number(words[0].parse().unwrap());
+            audit.add(&Entry::<&str> {
                 sequence: index as u64 + 1,
-                key: None,
-                account: AccountId::from_number(words[0].parse().unwrap()),
-                kind: if words[1] == "settle" {
-                    EntryKind::Settle
-                } else if words[1] == "reserve" {
-                    EntryKind::Reserve
-                } else {
-                    EntryKind::Charge
-                },
-                amount: words[2].parse().unwrap(),
                 balance: words[3].parse().unwrap(),
-                at: Moment::from_unix_millis(0),
-                rows: 0,
-                cents: 0,
                 related: words.get(4).map_or(0, |word| word.parse().unwrap()),
-                request_id: String::new(),
-                dataset: String::new(),
-                note: String::new(),
+                ..Entry::new(account, kind, words[2].parse().unwrap(), Moment::from_unix_millis(0))
             });
         }
         let accounts: Vec<_> = balances
@@ -235,23 +226,13 @@ mod tests {
     #[test]
     fn a_reservation_that_holds_more_than_its_entry_took_is_named() {
         let at = Moment::from_unix_millis(0);
-        let (account, entry_account) = (AccountId::from_number(1), AccountId::from_number(1));
+        let account = AccountId::from_number(1);
         for (held, expected) in [(4, 0), (5, 1)] {
             let mut audit = Audit::new(1);
-            let entry = |sequence, kind, amount, balance| Entry {
+            let entry = |sequence, kind, amount, balance| Entry::<&str> {
                 sequence,
-                account: entry_account,
-                key: None,
-                kind,
-                amount,
                 balance,
-                at,
-                rows: 0,
-                cents: 0,
-                related: 0,
-                request_id: String::new(),
-                dataset: String::new(),
-                note: String::new(),
+                ..Entry::new(account, kind, amount, at)
             };
             audit.add(&entry(1, EntryKind::Grant, 9, 9));
             audit.add(&entry(2, EntryKind::Reserve, -4, 5));

@@ -5,23 +5,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use super::account::Payment;
-use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::id::{AccountId, KeyId, ReservationId};
-use crate::clock::{Moment, UtcMonth};
+use serde::{Deserialize, Serialize};
 
-const RECORD: &str = "reservation";
-const VERSION: u8 = 1;
-const CREDITS: u8 = 1;
-const FREE_QUERY: u8 = 2;
-const NO_FILE: u8 = 0;
-const FILE: u8 = 1;
-const PROMISED_FILE: u8 = 2;
-const NO_CLAIM: u8 = 0;
-const CLAIM: u8 = 1;
+use super::account::Payment;
+use super::codec::Record;
+use super::id::{AccountId, KeyId, ReservationId};
+use crate::clock::Moment;
 
 /// The file that a download delivers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldFile {
     /// What a payment for it is remembered under.
     pub(super) hash: [u8; 16],
@@ -31,7 +23,7 @@ pub(super) struct HeldFile {
 }
 
 /// The idempotency key under which an answer is given.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HeldClaim {
     /// The hash of the key.
     pub(super) key: [u8; 16],
@@ -42,7 +34,7 @@ pub(super) struct HeldClaim {
 }
 
 /// An open reservation as it is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct HoldRecord {
     pub(super) id: ReservationId,
     pub(super) account: AccountId,
@@ -72,83 +64,10 @@ impl HoldRecord {
     pub(super) const fn credits(&self) -> u64 {
         self.payment.credits()
     }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let (kind, number) = match self.payment {
-            Payment::Credits(credits) => (CREDITS, credits),
-            Payment::FreeQuery(month) => (FREE_QUERY, u64::from(month.number().cast_unsigned())),
-        };
-        let (file, hash) = match self.file {
-            None => (NO_FILE, [0; 16]),
-            Some(HeldFile { hash, is_promised: false }) => (FILE, hash),
-            Some(HeldFile { hash, is_promised: true }) => (PROMISED_FILE, hash),
-        };
-        let record = RecordWriter::new(VERSION)
-            .u64(self.account.number())
-            .u64(self.key.map_or(0, KeyId::number))
-            .byte(kind)
-            .u64(number)
-            .u64(self.sequence)
-            .u64(self.delivered)
-            .i64(self.at.unix_millis())
-            .text(&self.request_id)
-            .text(&self.dataset)
-            .byte(file)
-            .raw(&hash);
-        match &self.claim {
-            None => record.byte(NO_CLAIM).finish(),
-            Some(HeldClaim { key, body, paid_before }) => {
-                record.byte(CLAIM).raw(key).raw(body).u64(*paid_before).finish()
-            }
-        }
-    }
-
-    pub(super) fn decode(id: ReservationId, bytes: &[u8]) -> Result<HoldRecord, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        let account = AccountId::from_number(reader.u64("account")?);
-        let key = KeyId::optional(reader.u64("key")?);
-        let kind = reader.byte("kind")?;
-        let number = reader.u64("number")?;
-        let payment = match kind {
-            CREDITS => Payment::Credits(number),
-            FREE_QUERY => Payment::FreeQuery(UtcMonth::from_number((number as u32).cast_signed())),
-            _ => return Err(reader.meaningless("kind", u64::from(kind))),
-        };
-        Ok(HoldRecord {
-            id,
-            account,
-            key,
-            payment,
-            sequence: reader.u64("sequence")?,
-            delivered: reader.u64("delivered")?,
-            at: Moment::from_unix_millis(reader.i64("at")?),
-            request_id: reader.text("request_id")?,
-            dataset: reader.text("dataset")?,
-            file: decode_file(&mut reader)?,
-            claim: decode_claim(&mut reader)?,
-        })
-    }
 }
 
-fn decode_file(reader: &mut RecordReader<'_>) -> Result<Option<HeldFile>, DecodeError> {
-    let kind = reader.byte("file")?;
-    let hash = reader.array("file hash")?;
-    match kind {
-        NO_FILE => Ok(None),
-        FILE | PROMISED_FILE => Ok(Some(HeldFile { hash, is_promised: kind == PROMISED_FILE })),
-        _ => Err(reader.meaningless("file", u64::from(kind))),
-    }
-}
-
-fn decode_claim(reader: &mut RecordReader<'_>) -> Result<Option<HeldClaim>, DecodeError> {
-    match reader.byte("claim")? {
-        NO_CLAIM => Ok(None),
-        CLAIM => {
-            let (key, body) = (reader.array("claim key")?, reader.array("claim body")?);
-            Ok(Some(HeldClaim { key, body, paid_before: reader.u64("paid rows")? }))
-        }
-        kind => Err(reader.meaningless("claim", u64::from(kind))),
-    }
+impl Record for HoldRecord {
+    const NAME: &'static str = "reservation";
 }
 
 /// How far a stream has come. The stream writes it, the books read it.
@@ -214,36 +133,4 @@ pub(super) struct Outcome {
     /// Whether it costs nothing, also where it was to be paid in full.
     pub(super) is_waived: bool,
     pub(super) at: Moment,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reservation_reads_back_as_it_was_written() {
-        let at = Moment::from_unix_millis(1_795_228_297_123);
-        let file = |is_promised| Some(HeldFile { hash: [7; 16], is_promised });
-        let claim = Some(HeldClaim { key: [1; 16], body: [2; 16], paid_before: 5 });
-        for (payment, file, claim) in [
-            (Payment::Credits(900), file(true), claim),
-            (Payment::Credits(9), file(false), None),
-            (Payment::FreeQuery(at.month()), None, claim),
-        ] {
-            let hold = HoldRecord {
-                id: ReservationId::from_number(8),
-                account: AccountId::from_number(2),
-                key: Some(KeyId::from_number(3)),
-                payment,
-                sequence: 44,
-                delivered: 17,
-                at,
-                request_id: "r".to_owned(),
-                dataset: "orders".to_owned(),
-                file,
-                claim,
-            };
-            assert_eq!(HoldRecord::decode(hold.id, &hold.encode()), Ok(hold));
-        }
-    }
 }

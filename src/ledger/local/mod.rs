@@ -117,11 +117,11 @@ impl Open {
 
     /// Appends what the operation changed. Says whether it changed anything.
     fn write(&mut self) -> Result<bool, WriteError> {
-        let Some(batch) = self.state.take_batch()? else { return Ok(false) };
+        let Some(written) = self.state.take_written()? else { return Ok(false) };
         self.payload.clear();
-        batch.changes().encode(&mut self.payload).map_err(WriteError::TooLong)?;
-        let last = self.log.append(batch.count, &self.payload)?;
-        self.state.appended(batch, last);
+        written.encode(&mut self.payload).map_err(WriteError::TooLong)?;
+        let last = self.log.append(written.count(), &self.payload)?;
+        self.state.appended(written, last);
         Ok(true)
     }
 

@@ -60,7 +60,7 @@ impl Shared {
         for batch in self.look(|_| ())?.1.batches(first) {
             let batch = batch.map_err(unreadable)?;
             read_batch(&self.path, &batch, |record| {
-                if let Read::Entry(entry) = record
+                if let Read::<String>::Entry(entry) = record
                     && entry.sequence >= first
                 {
                     entries.push(entry);
@@ -99,7 +99,7 @@ impl Snapshot {
         let mut audit = Audit::new(first);
         for batch in log.batches(first) {
             read_batch(path, &batch?, |record| {
-                if let Read::Entry(entry) = record {
+                if let Read::<&str>::Entry(entry) = record {
                     audit.add(&entry);
                 }
             })?;

@@ -3,15 +3,15 @@
 //! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams and files.
 
 use super::super::account::Payment;
-use super::super::entry::EntryKind;
+use super::super::entry::{Entry, EntryKind};
 use super::super::error::ChargeError;
 use super::super::id::{AccountId, KeyId};
 use super::super::key_space;
 use super::super::order::{ChargeOrder, Receipt, Undo};
 use super::super::usage::Usage;
+use super::State;
 use super::claiming::{Claimed, a_day_after};
 use super::spending::UsageOf;
-use super::{EntryDetail, State};
 use crate::clock::Moment;
 
 /// An answer that is counted and, unless it was paid earlier, paid.
@@ -73,19 +73,18 @@ impl State {
         for (key, previous) in &undo.remembered {
             match previous {
                 Some(previous) => self.put_back(key, previous)?,
-                None => self.changes.remove(key.clone()),
+                None => self.written.changes.remove(key.clone()),
             }
         }
         if undo.credits > 0 {
-            let detail = EntryDetail {
+            self.append(Entry {
                 related: undo.sequence,
                 request_id: &undo.request_id,
                 dataset: &undo.dataset,
                 note,
                 key: undo.key,
-                ..EntryDetail::default()
-            };
-            self.append(undo.account, EntryKind::Refund, signed(undo.credits), at, &detail)?;
+                ..Entry::new(undo.account, EntryKind::Refund, signed(undo.credits), at)
+            })?;
         }
         if let Some(month) = undo.free_month
             && let Some(account) = self.accounts.get_mut(&undo.account)
@@ -103,14 +102,13 @@ impl State {
         match payment {
             None | Some(Payment::Credits(0)) => {}
             Some(Payment::Credits(cost)) => {
-                let detail = EntryDetail {
+                sequence = self.append(Entry {
                     rows: sale.rows,
                     request_id: sale.request_id,
                     dataset: sale.dataset,
                     key: sale.key,
-                    ..EntryDetail::default()
-                };
-                sequence = self.append(sale.account, EntryKind::Charge, -signed(cost), sale.at, &detail)?;
+                    ..Entry::new(sale.account, EntryKind::Charge, -signed(cost), sale.at)
+                })?;
                 credits = cost;
             }
             Some(Payment::FreeQuery(month)) => {

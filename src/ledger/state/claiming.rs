@@ -7,6 +7,7 @@
 
 use super::super::account::Payment;
 use super::super::claim::{Remembered, WHOLE};
+use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::hold::{HeldClaim, HoldRecord, Outcome};
 use super::super::id::AccountId;
@@ -104,7 +105,7 @@ impl State {
         let until = if paid_before == 0 || sold > 0 {
             a_day_after(outcome.at)
         } else {
-            let Some(before) = self.read_remembered(&key)? else { return Ok(()) };
+            let Some(before) = self.read::<Remembered>(&key)? else { return Ok(()) };
             before.until
         };
         self.keep(&key, Remembered { until, hash: body, paid_rows: Some(rows) });
@@ -165,7 +166,7 @@ impl State {
 
     /// Rows that are paid under a key that is remembered.
     fn paid_rows(&mut self, account: AccountId, claim: &IdempotencyClaim) -> Result<u64, ChargeError> {
-        let remembered = self.read_remembered(&key_space::claim(account, &claim.key))?;
+        let remembered = self.read::<Remembered>(&key_space::claim(account, &claim.key))?;
         Ok(remembered.and_then(|remembered| remembered.paid_rows).unwrap_or(WHOLE))
     }
 
@@ -175,27 +176,21 @@ impl State {
     }
 
     fn keep(&mut self, key: &[u8], remembered: Remembered) {
-        self.changes.put(key.to_vec(), remembered.encode());
-        self.changes.put(key_space::expiry(remembered.until, key), Vec::new());
+        self.written.changes.put(key.to_vec(), remembered.encode());
+        self.written.changes.put(key_space::expiry(remembered.until, key), Vec::new());
     }
 
     /// Remembers again what was remembered under a key before.
     pub(super) fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
-        let decoded = Remembered::decode(previous);
-        let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+        let remembered = self.decoded(Remembered::decode(previous))?;
         self.keep(key, remembered);
         Ok(())
     }
 
     /// The hash that is remembered under a key, unless it has expired.
     pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
-        let remembered = self.read_remembered(key)?.filter(|remembered| now < remembered.until);
+        let remembered = self.read::<Remembered>(key)?.filter(|remembered| now < remembered.until);
         Ok(remembered.map(|remembered| remembered.hash))
-    }
-
-    fn read_remembered(&mut self, key: &[u8]) -> Result<Option<Remembered>, ChargeError> {
-        let Some(bytes) = self.get(key)? else { return Ok(None) };
-        Remembered::decode(&bytes).map(Some).map_err(|error| self.fail_damaged(error.to_string()))
     }
 }
 

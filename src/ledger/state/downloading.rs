@@ -13,6 +13,7 @@
 //!
 //! Knows no format and no byte.
 
+use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::hold::{HeldFile, HoldRecord};
 use super::super::id::AccountId;
@@ -98,7 +99,7 @@ impl State {
         let Some(hold) = oldest.and_then(|id| self.holds.get_mut(&id)) else { return false };
         let record = &mut hold.record;
         record.file = Some(HeldFile { hash: *hash, is_promised: true });
-        self.changes.put(key_space::reservation(record.id), record.encode());
+        self.written.changes.put(key_space::reservation(record.id), record.encode());
         true
     }
 

@@ -5,6 +5,7 @@
 
 use super::super::changes::Changes;
 use super::super::claim::Remembered;
+use super::super::codec::Record;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::key_space;
@@ -23,12 +24,8 @@ impl State {
                 break;
             }
             // A later payment may have moved the end; then another expiry record stands for it.
-            if let Some(value) = self.get(key)? {
-                let decoded = Remembered::decode(&value);
-                let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
-                if remembered.until <= until {
-                    gone.remove(key.to_vec());
-                }
+            if self.read::<Remembered>(key)?.is_some_and(|remembered| remembered.until <= until) {
+                gone.remove(key.to_vec());
             }
             gone.remove(expiry);
         }
@@ -43,8 +40,7 @@ impl State {
         let oldest_kept = self.latest.day().plus_days(-1);
         let mut gone = Changes::default();
         for (key, value) in &page {
-            let note = CounterNote::decode(key, value);
-            if note.map_err(|error| self.fail_damaged(error.to_string()))?.day < oldest_kept {
+            if self.decoded(CounterNote::decode(value))?.day < oldest_kept {
                 gone.remove(key.clone());
             }
         }

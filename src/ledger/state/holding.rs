@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::super::account::Payment;
-use super::super::entry::EntryKind;
+use super::super::codec::Record;
+use super::super::entry::{Entry, EntryKind};
 use super::super::error::{ChargeError, Unavailable};
 use super::super::hold::{HeldFile, HoldRecord, Outcome, Progress};
 use super::super::id::{AccountId, ReservationId};
@@ -20,7 +21,7 @@ use super::charging::signed;
 use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::spending::UsageOf;
-use super::{Account, EntryDetail, Hold, State};
+use super::{Account, Hold, State};
 use crate::limits::ledger::{OPEN_RESERVATIONS_MAX, PROGRESS_NOTES_PER_BATCH_MAX, SETTLEMENTS_PER_BATCH_MAX};
 
 /// What a stream needs to know of the reservation that was made for it.
@@ -60,15 +61,12 @@ impl State {
         self.latest = self.latest.max(order.at);
         let sequence = match payment {
             Payment::Credits(0) => 0,
-            Payment::Credits(cost) => {
-                let detail = EntryDetail {
-                    request_id: &order.request_id,
-                    dataset: &order.dataset,
-                    key: order.key,
-                    ..EntryDetail::default()
-                };
-                self.append(account, EntryKind::Reserve, -signed(cost), order.at, &detail)?
-            }
+            Payment::Credits(cost) => self.append(Entry {
+                request_id: &order.request_id,
+                dataset: &order.dataset,
+                key: order.key,
+                ..Entry::new(account, EntryKind::Reserve, -signed(cost), order.at)
+            })?,
             Payment::FreeQuery(month) => {
                 self.use_free_query(account, month)?;
                 0
@@ -96,7 +94,7 @@ impl State {
     fn open_hold(&mut self, record: HoldRecord, progress: Arc<Progress>) -> Reserved {
         let (id, credits, account) = (record.id, record.credits(), record.account);
         let paid_before = record.paid_before();
-        self.changes.put(key_space::reservation(id), record.encode());
+        self.written.changes.put(key_space::reservation(id), record.encode());
         self.holds.insert(id, Hold { record, progress: Arc::clone(&progress) });
         self.change_account(account, |found| {
             found.reserved = found.reserved.saturating_add(credits);
@@ -127,17 +125,16 @@ impl State {
         }
         self.keep_claim(&record, outcome, sold, is_promised)?;
         if record.sequence > 0 {
-            let detail = EntryDetail {
+            let back = signed(record.credits() - sold);
+            self.append(Entry {
                 rows: sold,
                 related: record.sequence,
                 request_id: &record.request_id,
                 dataset: &record.dataset,
                 note,
                 key: record.key,
-                ..EntryDetail::default()
-            };
-            let back = signed(record.credits() - sold);
-            self.append(record.account, EntryKind::Settle, back, outcome.at, &detail)?;
+                ..Entry::new(record.account, EntryKind::Settle, back, outcome.at)
+            })?;
         }
         if let Some(month) = free_month
             && !outcome.is_answered
@@ -156,7 +153,7 @@ impl State {
     fn close_hold(&mut self, record: &HoldRecord) {
         let closed = self.holds.remove(&record.id);
         self.closed_holds.extend(closed.map(|hold| (self.next_sequence, hold)));
-        self.changes.remove(key_space::reservation(record.id));
+        self.written.changes.remove(key_space::reservation(record.id));
         self.change_account(record.account, |found| {
             found.reserved = found.reserved.saturating_sub(record.credits());
             found.open.remove(&record.id);
@@ -181,10 +178,11 @@ impl State {
                 if abandoned.len() < SETTLEMENTS_PER_BATCH_MAX {
                     abandoned.push((*id, hold.progress.outcome()));
                 }
-            } else if delivered != hold.record.delivered && self.changes.len() < PROGRESS_NOTES_PER_BATCH_MAX
+            } else if delivered != hold.record.delivered
+                && self.written.changes.len() < PROGRESS_NOTES_PER_BATCH_MAX
             {
                 hold.record.delivered = delivered;
-                self.changes.put(key_space::reservation(*id), hold.record.encode());
+                self.written.changes.put(key_space::reservation(*id), hold.record.encode());
             }
         }
         for (id, outcome) in abandoned {

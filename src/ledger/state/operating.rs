@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use super::super::account::AccountRecord;
 use super::super::api_key::KeyHash;
 use super::super::changes::Changes;
+use super::super::codec::Record;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::id::{AccountId, KeyId};
@@ -176,9 +177,7 @@ impl State {
     pub(in super::super) fn counters(&mut self) -> Result<Vec<CounterNote>, ChargeError> {
         let limit = crate::limits::access::TRACKED_ADDRESSES_MAX + KEYS_MAX;
         let records = self.scan(key_space::COUNTER, key_space::COUNTER, limit)?;
-        let decoded: Result<Vec<_>, _> =
-            records.iter().map(|(key, value)| CounterNote::decode(key, value)).collect();
-        decoded.map_err(|error| self.fail_damaged(error.to_string()))
+        self.decoded(records.iter().map(|(_, value)| CounterNote::decode(value)).collect())
     }
 }
 

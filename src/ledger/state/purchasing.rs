@@ -3,22 +3,21 @@
 //! A purchase may carry the id under which a payment provider knows it; it is entered once, for ever. Knows no currency but
 //! the cent.
 
-use super::super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::super::entry::EntryKind;
+use serde::{Deserialize, Serialize};
+
+use super::super::codec::Record;
+use super::super::entry::{Entry, EntryKind};
 use super::super::error::ChargeError;
 use super::super::id::AccountId;
 use super::super::key_space;
 use super::super::operator::{PaymentId, Purchase};
+use super::State;
 use super::charging::signed;
 use super::operating::{check_text, invalid};
-use super::{EntryDetail, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
     BALANCE_CREDITS_MAX, CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX, PROVIDER_BYTES_MAX,
 };
-
-const RECORD: &str = "purchase";
-const VERSION: u8 = 1;
 
 /// Credits that an account receives.
 pub(in super::super) struct Credit {
@@ -34,7 +33,7 @@ pub(in super::super) struct Credit {
 }
 
 /// What is kept of a purchase under the id of its payment.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize)]
 struct Entered {
     account: AccountId,
     credits: u64,
@@ -42,21 +41,8 @@ struct Entered {
     sequence: u64,
 }
 
-impl Entered {
-    fn encode(&self) -> Vec<u8> {
-        let record = RecordWriter::new(VERSION).u64(self.account.number());
-        record.u64(self.credits).u64(self.cents).u64(self.sequence).finish()
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Entered, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        Ok(Entered {
-            account: AccountId::from_number(reader.u64("account")?),
-            credits: reader.u64("credits")?,
-            cents: reader.u64("cents")?,
-            sequence: reader.u64("sequence")?,
-        })
-    }
+impl Record for Entered {
+    const NAME: &'static str = "purchase";
 }
 
 impl State {
@@ -71,7 +57,7 @@ impl State {
                 let rule = format!("at most {PROVIDER_BYTES_MAX} bytes, found {}", payment.provider.len());
                 return Err(invalid("provider", rule));
             }
-            if let Some(entered) = self.entered(payment)? {
+            if let Some(entered) = self.read::<Entered>(&key_space::payment(payment))? {
                 if (entered.account, entered.credits, entered.cents) == (account, order.credits, cents) {
                     let balance = self.account(account)?.record.purse.balance;
                     return Ok(Purchase { balance, cents, is_replayed: true });
@@ -89,14 +75,9 @@ impl State {
         }
         if let Some(payment) = &order.payment {
             let entered = Entered { account, credits: order.credits, cents, sequence };
-            self.changes.put(key_space::payment(payment), entered.encode());
+            self.written.changes.put(key_space::payment(payment), entered.encode());
         }
         Ok(Purchase { balance, cents, is_replayed: false })
-    }
-
-    fn entered(&mut self, payment: &PaymentId) -> Result<Option<Entered>, ChargeError> {
-        let Some(bytes) = self.get(&key_space::payment(payment))? else { return Ok(None) };
-        Entered::decode(&bytes).map(Some).map_err(|error| self.fail_damaged(error.to_string()))
     }
 
     /// Credits that the operator gives. The plan stays as it is. Returns the balance.
@@ -116,9 +97,9 @@ impl State {
             return Err(invalid("credits", format!("an account holds at most {BALANCE_CREDITS_MAX}")));
         }
         self.latest = self.latest.max(order.at);
-        let detail =
-            EntryDetail { cents, request_id: &order.request_id, note: &order.note, ..EntryDetail::default() };
-        let sequence = self.append(order.account, kind, signed(order.credits), order.at, &detail)?;
+        let entry = Entry::new(order.account, kind, signed(order.credits), order.at);
+        let sequence =
+            self.append(Entry { cents, request_id: &order.request_id, note: &order.note, ..entry })?;
         Ok((sequence, self.account(order.account)?.record.purse.balance))
     }
 }

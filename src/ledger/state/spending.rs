@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::hold::HoldRecord;
 use super::super::id::{AccountId, KeyId};
@@ -76,14 +77,11 @@ impl State {
         {
             return Ok(*usage);
         }
-        match self.get(&key_space::usage(of.account, day, of.key, &of.dataset))? {
-            None => Ok(Usage::default()),
-            Some(bytes) => Usage::decode(&bytes).map_err(|error| self.fail_damaged(error.to_string())),
-        }
+        Ok(self.read(&key_space::usage(of.account, day, of.key, &of.dataset))?.unwrap_or_default())
     }
 
     fn put_usage(&mut self, of: UsageOf, day: UtcDay, usage: Usage) {
-        self.changes.put(key_space::usage(of.account, day, of.key, &of.dataset), usage.encode());
+        self.written.changes.put(key_space::usage(of.account, day, of.key, &of.dataset), usage.encode());
         if day == self.usage.day {
             self.usage.lines.insert(of, usage);
         }
@@ -179,7 +177,7 @@ impl State {
                 if day.start().month() == month
                     && let Some(of) = of.filter(is_capped)
                 {
-                    let usage = Usage::decode(value).map_err(|error| self.fail_damaged(error.to_string()))?;
+                    let usage = self.decoded(Usage::decode(value))?;
                     let sum: &mut u64 = all.entry(of).or_default().entry(day).or_default();
                     *sum = sum.saturating_add(usage.credits);
                 }
