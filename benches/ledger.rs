@@ -12,7 +12,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use mercato::access::{Gate, RateLimits, Subject};
 use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::ledger::{
-    AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending, PlainKey,
+    AccountHandle, ChargeDurability, ChargeRequest, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending,
+    PlainKey,
 };
 
 const CLIENTS: [usize; 3] = [1, 8, 64];
@@ -252,8 +253,8 @@ fn rich_account(ledger: &Ledger) -> AccountHandle {
     ledger.account(id).unwrap()
 }
 
-fn order(account: &AccountHandle) -> ChargeOrder {
-    ChargeOrder {
+fn order(account: &AccountHandle) -> ChargeRequest {
+    ChargeRequest {
         account: account.clone(),
         key: None,
         rows: 10,

@@ -13,7 +13,7 @@ use mercato::access::{Gate, InFlight, InFlightLimits, RateLimits, TrustedProxies
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions, Pending};
+use mercato::ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
 use mercato::logging::{self, LogGuard};
 use mercato::net::{Budget, Client, Head, LoneSlot, NetLimits, RequestParser, Step};
 use mercato::render::Press;
@@ -109,7 +109,7 @@ impl Shop {
 
     /// Charges one row, and nothing else.
     pub fn charge(&self) {
-        let order = ChargeOrder {
+        let order = ChargeRequest {
             account: self.account.clone(),
             key: None,
             rows: 1,

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::account::AccountRecord;
 use super::entry::{Entry, EntryKind};
-use super::hold::HoldRecord;
 use super::id::AccountId;
+use super::reservation_record::ReservationRecord;
 
 /// Differences that a report names; the others are counted.
 const DIFFERENCES_NAMED_MAX: usize = 100;
@@ -119,34 +119,34 @@ impl Audit {
     pub(super) fn finish<'r>(
         mut self,
         accounts: impl Iterator<Item = &'r AccountRecord>,
-        holds: impl Iterator<Item = &'r HoldRecord>,
+        reservations: impl Iterator<Item = &'r ReservationRecord>,
     ) -> AuditReport {
         for account in accounts {
             self.report.accounts += 1;
-            self.report.credits = self.report.credits.saturating_add(account.purse.balance);
+            self.report.credits = self.report.credits.saturating_add(account.balance.credits);
             self.compare(account);
         }
         let strangers: Vec<_> = self.sums.keys().copied().collect();
         for account in strangers {
             self.differ(format!("there are entries of {account}, but no such account"));
         }
-        for hold in holds {
+        for open in reservations {
             self.report.open_reservations += 1;
-            if hold.sequence < self.first {
+            if open.sequence < self.first {
                 continue;
             }
-            match self.open.remove(&hold.sequence) {
+            match self.open.remove(&open.sequence) {
                 Some((account, amount))
-                    if account == hold.account && amount.unsigned_abs() == hold.credits() => {}
+                    if account == open.account && amount.unsigned_abs() == open.credits() => {}
                 Some((account, amount)) => self.differ(format!(
-                    "{} holds {} of {}, its entry {} took {} from {account}",
-                    hold.id,
-                    hold.credits(),
-                    hold.account,
-                    hold.sequence,
+                    "{} reservations {} of {}, its entry {} took {} from {account}",
+                    open.id,
+                    open.credits(),
+                    open.account,
+                    open.sequence,
                     amount.unsigned_abs()
                 )),
-                None => self.differ(format!("{} is open, but entry {} is not", hold.id, hold.sequence)),
+                None => self.differ(format!("{} is open, but entry {} is not", open.id, open.sequence)),
             }
         }
         for sequence in std::mem::take(&mut self.open).into_keys() {
@@ -158,7 +158,7 @@ impl Audit {
     }
 
     fn compare(&mut self, account: &AccountRecord) {
-        let (balance, last) = (account.purse.balance, account.last_sequence);
+        let (balance, last) = (account.balance.credits, account.last_sequence);
         match self.sums.remove(&account.id) {
             Some(sum) if sum.balance == balance && sum.last_sequence == last => {}
             Some(sum) => self.differ(format!(
@@ -211,7 +211,7 @@ mod tests {
             .map(|(id, balance, last)| {
                 let id = AccountId::from_number(*id);
                 let mut account = AccountRecord::new(id, "n".to_owned(), Moment::from_unix_millis(0));
-                account.purse.balance = *balance;
+                account.balance.credits = *balance;
                 account.last_sequence = *last;
                 account
             })
@@ -237,8 +237,8 @@ mod tests {
             audit.add(&entry(1, EntryKind::Grant, 9, 9));
             audit.add(&entry(2, EntryKind::Reserve, -4, 5));
             let mut record = AccountRecord::new(account, "n".to_owned(), at);
-            (record.purse.balance, record.last_sequence) = (5, 2);
-            let hold = HoldRecord {
+            (record.balance.credits, record.last_sequence) = (5, 2);
+            let open = ReservationRecord {
                 id: crate::ledger::id::ReservationId::from_number(1),
                 account,
                 key: None,
@@ -251,7 +251,7 @@ mod tests {
                 file: None,
                 claim: None,
             };
-            let report = audit.finish(std::iter::once(&record), std::iter::once(&hold));
+            let report = audit.finish(std::iter::once(&record), std::iter::once(&open));
             assert_eq!(report.difference_count, expected, "{report:?}");
         }
     }

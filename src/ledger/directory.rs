@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::RwLock;
 
-use super::account::{AccountRecord, Plan, Purse};
+use super::account::{AccountRecord, Balance, Plan};
 use super::api_key::KeyHash;
 use super::id::{AccountId, KeyId};
 use super::key_limits::KeyLimits;
@@ -74,7 +74,7 @@ impl Directory {
     /// Shows an account as it now is. Handles that are out in the world see it too.
     pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64) {
         if let Some(handle) = self.account(record.id) {
-            *handle.0.shown.write() = (record.purse, reserved);
+            *handle.0.shown.write() = (record.balance, reserved);
             return;
         }
         let handle = AccountHandle::new(record, reserved);
@@ -132,14 +132,14 @@ struct AccountCell {
     id: AccountId,
     name: String,
     created_at: Moment,
-    /// The purse, and the credits that running streams hold back.
-    shown: RwLock<(Purse, u64)>,
+    /// The balance, and the credits that running streams have set aside.
+    shown: RwLock<(Balance, u64)>,
 }
 
 impl AccountHandle {
     fn new(record: &AccountRecord, reserved: u64) -> AccountHandle {
-        let AccountRecord { id, name, created_at, purse, .. } = record.clone();
-        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new((purse, reserved)) }))
+        let AccountRecord { id, name, created_at, balance, .. } = record.clone();
+        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new((balance, reserved)) }))
     }
 
     /// The id.
@@ -159,21 +159,21 @@ impl AccountHandle {
 
     /// Credits that can be spent.
     pub fn credits(&self) -> u64 {
-        self.purse().balance
+        self.balance().credits
     }
 
-    /// Credits that running streams hold back.
+    /// Credits that running streams have set aside.
     pub fn reserved(&self) -> u64 {
         self.0.shown.read().1
     }
 
     /// The plan.
     pub fn plan(&self) -> Plan {
-        self.purse().plan()
+        self.balance().plan()
     }
 
     /// The numbers on which decisions about paying rest.
-    pub fn purse(&self) -> Purse {
+    pub fn balance(&self) -> Balance {
         self.0.shown.read().0
     }
 }

@@ -11,15 +11,16 @@
 //! X expiry (ms), key             what expires when
 //! P provider, payment id         purchase; the texts are parted by a zero byte
 //! U account, day, key, dataset   requests, rows and credits of a day
-//! D subject                      requests of a key or an address in a day
+//! D day, subject                 requests of a key or an address in a day
 //! L from, to, type               relation between two datasets; the texts are parted by a zero byte
 //! ```
 //!
 //! `J` belongs to the checkpoint itself. Knows no value.
 
+use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
-use super::operator::PaymentId;
 use super::relation::RelationKey;
+use super::request::PaymentId;
 use crate::clock::{Moment, UtcDay};
 
 pub(super) const META: &[u8] = b"M";
@@ -82,6 +83,19 @@ pub(super) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
 /// Stands under the moment at which the record under `key` expires.
 pub(super) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
     [EXPIRY, &millis_in_order(at), key].concat()
+}
+
+/// What the counters of this day and later ones begin with, or sort behind.
+pub(super) fn counters_from(day: UtcDay) -> Vec<u8> {
+    [COUNTER, &day.unix_days().max(0).to_be_bytes()].concat()
+}
+
+pub(super) fn counter(note: &CounterNote) -> Vec<u8> {
+    let (kind, subject) = match &note.subject {
+        CounterSubject::Key(id) => (b'k', id.number().to_be_bytes().to_vec()),
+        CounterSubject::Address(address) => (b'a', address.to_vec()),
+    };
+    [counters_from(note.day).as_slice(), &[kind], &subject].concat()
 }
 
 /// The moment and the key of an expiry record.

@@ -1,6 +1,6 @@
 //! Idempotency keys and what else is remembered of payments, until it expires.
 //!
-//! A key stands for one request of an account on one version. While that is answered, the open reservation holds the key;
+//! A key stands for one request of an account on one version. While that is answered, the open reservation has the key;
 //! afterwards a record does, which is written together with the charge or the settlement. Of a stream or a download the record
 //! says how many rows are paid, from the beginning of the answer. An answer that is given again pays what goes beyond them, so
 //! all answers under one key together cost as much as the longest of them. Knows no format and no byte.
@@ -9,10 +9,11 @@ use super::super::account::Payment;
 use super::super::claim::{Remembered, WHOLE};
 use super::super::codec::Record;
 use super::super::error::ChargeError;
-use super::super::hold::{HeldClaim, HoldRecord, Outcome};
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{ClaimKind, DownloadOrder, IdempotencyClaim, Replaced, ReserveOrder};
+use super::super::progress::Outcome;
+use super::super::request::{ChargeRequest, ClaimKind, IdempotencyClaim, Replaced};
+use super::super::reservation_record::{ReservationRecord, ReservedClaim};
 use super::State;
 use crate::clock::Moment;
 use crate::limits::ledger::IDEMPOTENCY_HOURS;
@@ -26,10 +27,10 @@ pub(in super::super) enum Claimed {
     Yes,
 }
 
-/// What an answer begins with: the claim that it holds, what the rest of it is paid with, and whether it was paid before, in
+/// What an answer begins with: the claim that it reserves, what the rest of it is paid with, and whether it was paid before, in
 /// full or in part.
 pub(super) struct Begun {
-    pub(super) claim: Option<HeldClaim>,
+    pub(super) claim: Option<ReservedClaim>,
     pub(super) payment: Payment,
     pub(super) is_replayed: bool,
 }
@@ -56,7 +57,7 @@ impl State {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        match (self.held_among(account, claims)?, kind) {
+        match (self.reserved_among(account, claims)?, kind) {
             (None, _) => self.remembered_among(account, claims, now),
             (Some(_), ClaimKind::Rows) => Err(ChargeError::IdempotencyInUse),
             (held, ClaimKind::File) => Ok(held),
@@ -67,34 +68,36 @@ impl State {
     /// answer that is given again is no further query of the free plan.
     pub(super) fn begin_answer(
         &mut self,
-        order: &ReserveOrder,
+        request: &ChargeRequest,
         price: Result<Payment, ChargeError>,
     ) -> Result<Begun, ChargeError> {
-        let Some(claim) = &order.claim else {
+        let Some(claim) = &request.claim else {
             return Ok(Begun { claim: None, payment: price?, is_replayed: false });
         };
-        let account = order.account.id();
-        let paid = match self.claimed(account, claim, order.at)? {
+        let account = request.account.id();
+        let paid = match self.claimed(account, claim, request.at)? {
             Claimed::No => None,
             Claimed::Yes => Some(self.paid_rows(account, claim)?),
         };
         let payment = match paid {
             None => price?,
-            Some(paid) => self.account(account)?.record.purse.pay_credits(order.rows.saturating_sub(paid))?,
+            Some(paid) => {
+                self.account(account)?.record.balance.pay_credits(request.rows.saturating_sub(paid))?
+            }
         };
-        let held = HeldClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
-        Ok(Begun { claim: Some(held), payment, is_replayed: paid.is_some() })
+        let reserved = ReservedClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
+        Ok(Begun { claim: Some(reserved), payment, is_replayed: paid.is_some() })
     }
 
     /// Remembers what is paid of an answer that has ended, for a day from the last payment.
     pub(super) fn keep_claim(
         &mut self,
-        record: &HoldRecord,
+        record: &ReservationRecord,
         outcome: Outcome,
         sold: u64,
         is_promised: bool,
     ) -> Result<(), ChargeError> {
-        let Some(HeldClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
+        let Some(ReservedClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
         if !outcome.is_answered && !is_promised {
             return Ok(());
         }
@@ -113,38 +116,38 @@ impl State {
     }
 
     /// Makes sure that the key of a part of a file stands for that file.
-    pub(super) fn check_part(&mut self, order: &DownloadOrder) -> Result<(), ChargeError> {
-        let Some(claim) = &order.claim else { return Ok(()) };
+    pub(super) fn check_part(&mut self, request: &ChargeRequest) -> Result<(), ChargeError> {
+        let Some(claim) = &request.claim else { return Ok(()) };
         let claims = std::slice::from_ref(claim);
-        self.paid_among(order.account.id(), ClaimKind::File, claims, order.at).map(drop)
+        self.paid_among(request.account.id(), ClaimKind::File, claims, request.at).map(drop)
     }
 
     /// Remembers that so many rows of a file were paid for a part of it. Gives what undoes that.
     pub(super) fn keep_part(
         &mut self,
-        order: &DownloadOrder,
+        request: &ChargeRequest,
         cost: u64,
     ) -> Result<Option<Replaced>, ChargeError> {
-        let Some(claim) = &order.claim else { return Ok(None) };
-        let account = order.account.id();
-        let is_known = self.remembered_among(account, std::slice::from_ref(claim), order.at)?.is_some();
+        let Some(claim) = &request.claim else { return Ok(None) };
+        let account = request.account.id();
+        let is_known = self.remembered_among(account, std::slice::from_ref(claim), request.at)?.is_some();
         let before = if is_known { self.paid_rows(account, claim)? } else { 0 };
         let paid = before.saturating_add(cost);
         let key = key_space::claim(account, &claim.key);
         let previous = self.get(&key)?;
-        let paid_rows = Some(if paid >= order.rows { WHOLE } else { paid });
-        self.keep(&key, Remembered { until: a_day_after(order.at), hash: claim.body, paid_rows });
+        let paid_rows = Some(if paid >= request.rows { WHOLE } else { paid });
+        self.keep(&key, Remembered { until: a_day_after(request.at), hash: claim.body, paid_rows });
         Ok(Some((key, previous)))
     }
 
     /// The place of the request that is being answered under the key of these claims; refused when it is none of them.
-    fn held_among(
+    fn reserved_among(
         &self,
         account: AccountId,
         claims: &[IdempotencyClaim],
     ) -> Result<Option<usize>, ChargeError> {
         let Some(first) = claims.first() else { return Ok(None) };
-        let mut held = self.holds_of(account).filter_map(|record| record.claim);
+        let mut held = self.reservations_of(account).filter_map(|record| record.claim);
         match held.find(|held| held.key == first.key) {
             None => Ok(None),
             Some(held) => place_of(claims, &held.key, &held.body).map(Some),

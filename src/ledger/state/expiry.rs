@@ -29,23 +29,12 @@ impl State {
             }
             gone.remove(expiry);
         }
-        self.memtable.absorb(gone);
-        self.expire_counters()
-    }
-
-    /// Goes around all counters, a part at a time, and removes those of days before yesterday.
-    fn expire_counters(&mut self) -> Result<(), ChargeError> {
-        let from = std::mem::take(&mut self.counters_expired_until);
-        let page = self.scan(key_space::COUNTER, &from, EXPIRED_PER_ROUND_MAX)?;
         let oldest_kept = self.latest.day().plus_days(-1);
-        let mut gone = Changes::default();
-        for (key, value) in &page {
-            if self.decoded(CounterNote::decode(value))?.day < oldest_kept {
-                gone.remove(key.clone());
+        for (key, value) in self.scan(key_space::COUNTER, key_space::COUNTER, EXPIRED_PER_ROUND_MAX)? {
+            if self.decoded(CounterNote::decode(&value))?.day >= oldest_kept {
+                break;
             }
-        }
-        if let Some((last, _)) = page.last().filter(|_| page.len() == EXPIRED_PER_ROUND_MAX) {
-            self.counters_expired_until = [last.as_slice(), &[0]].concat();
+            gone.remove(key);
         }
         self.memtable.absorb(gone);
         Ok(())

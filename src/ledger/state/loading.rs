@@ -17,16 +17,16 @@ use super::super::checkpoint::{Checkpoint, Mark, Pair};
 use super::super::codec::{DecodeError, Record};
 use super::super::directory::Directory;
 use super::super::error::OpenError;
-use super::super::hold::{HoldRecord, Outcome, Progress};
 use super::super::id::{AccountId, ReservationId};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
 use super::super::log::LogReader;
+use super::super::progress::{Outcome, Progress};
 use super::super::relation::{Relation, RelationKey};
+use super::super::reservation_record::ReservationRecord;
 use super::memtable::Memtable;
 use super::payload::{Read, Written, read_batch};
-use super::spending::UsageCache;
-use super::{Account, Hold, State};
+use super::{Account, OpenReservation, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
     CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX, SETTLEMENTS_PER_BATCH_MAX,
@@ -62,7 +62,7 @@ impl Loading<'_> {
         let (audit, entries) = self.replay()?;
         let mut tables = Tables::read(self.path, &self.checkpoint, self.live)?;
         let accounts = tables.accounts.values().map(|account| &account.record);
-        let report = audit.finish(accounts, tables.holds.values().map(|hold| &hold.record));
+        let report = audit.finish(accounts, tables.reservations.values().map(|open| &open.record));
         if let Some(finding) = report.differences.into_iter().next() {
             return Err(contradiction(self.path, finding));
         }
@@ -78,21 +78,20 @@ impl Loading<'_> {
             entries,
             next_account: next(tables.accounts.keys().map(|id| id.number()).max()),
             next_key: next(keys.iter().map(|key| key.id.number()).max()),
-            next_reservation: next(tables.holds.keys().map(|id| id.number()).max()),
+            next_reservation: next(tables.reservations.keys().map(|id| id.number()).max()),
             changed_accounts: tables.accounts.keys().copied().collect(),
             accounts: tables.accounts,
             keys: HashMap::new(),
             key_handles: HashSet::new(),
             keys_of: HashMap::new(),
-            holds: tables.holds,
-            closed_holds: Vec::new(),
-            usage: UsageCache::new(self.now.day()),
+            reservations: tables.reservations,
+            closed_reservations: Vec::new(),
+            spent_by_key: HashMap::new(),
             changed_keys: HashSet::new(),
             relations: tables.relations,
             relations_changed: true,
             relations_changed_at: tables.relations_changed_at,
             latest: self.now,
-            counters_expired_until: Vec::new(),
             failure: None,
         };
         for key in keys {
@@ -162,8 +161,8 @@ impl State {
         live: &LiveStreams,
         now: Moment,
     ) -> Result<bool, OpenError> {
-        let orphans = self.holds.values().filter(|hold| !live.contains_key(&hold.record.id));
-        let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
+        let orphans = self.reservations.values().filter(|open| !live.contains_key(&open.record.id));
+        let mut orphans: Vec<_> = orphans.map(|open| (open.record.id, open.record.delivered)).collect();
         orphans.sort_unstable();
         orphans.truncate(SETTLEMENTS_PER_BATCH_MAX);
         let found = !orphans.is_empty();
@@ -181,7 +180,7 @@ impl State {
 struct Tables {
     accounts: HashMap<AccountId, Account>,
     keys: Vec<KeyRecord>,
-    holds: HashMap<ReservationId, Hold>,
+    reservations: HashMap<ReservationId, OpenReservation>,
     relations: BTreeMap<RelationKey, Relation>,
     relations_changed_at: Option<Moment>,
 }
@@ -194,15 +193,15 @@ impl Tables {
             accounts.insert(record.id, Account { record, reserved: 0, open: BTreeSet::new() });
         }
         let keys = all(path, checkpoint, key_space::API_KEY).collect::<Result<_, _>>()?;
-        let mut holds = HashMap::new();
+        let mut reservations = HashMap::new();
         for record in all(path, checkpoint, key_space::RESERVATION) {
-            let record: HoldRecord = record?;
+            let record: ReservationRecord = record?;
             if let Some(account) = accounts.get_mut(&record.account) {
                 account.reserved = account.reserved.saturating_add(record.credits());
                 account.open.insert(record.id);
             }
             let progress = live.get(&record.id).cloned().unwrap_or_else(|| Progress::new(record.at));
-            holds.insert(record.id, Hold { record, progress });
+            reservations.insert(record.id, OpenReservation { record, progress });
         }
         let mut relations = BTreeMap::new();
         for relation in all(path, checkpoint, key_space::RELATION) {
@@ -213,7 +212,7 @@ impl Tables {
         let changed_at = checkpoint.get(&key_space::relations_changed_at())?;
         let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
         let relations_changed_at = millis.map(Moment::from_unix_millis);
-        Ok(Tables { accounts, keys, holds, relations, relations_changed_at })
+        Ok(Tables { accounts, keys, reservations, relations, relations_changed_at })
     }
 }
 

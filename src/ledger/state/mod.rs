@@ -8,13 +8,13 @@ mod charging;
 mod claiming;
 mod downloading;
 mod expiry;
-mod holding;
 mod loading;
 mod memtable;
 mod operating;
 mod payload;
 mod purchasing;
 mod relating;
+mod reserving;
 mod spending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -30,23 +30,20 @@ use super::codec::{DecodeError, Record};
 use super::directory::Directory;
 use super::entry::Entry;
 use super::error::{ChargeError, Unavailable};
-use super::hold::{HoldRecord, Progress};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_record::KeyRecord;
 use super::key_space;
+use super::progress::Progress;
 use super::relation::{Relation, RelationKey, Relations};
+use super::reservation_record::ReservationRecord;
 use crate::clock::Moment;
 use memtable::Memtable;
-use spending::UsageCache;
+use spending::Spent;
 
-pub(super) use holding::Reserved;
 pub(super) use loading::{LiveStreams, Loading};
-pub(super) use operating::NewKey;
 pub(super) use payload::{Read, Written, read_batch};
-pub(super) use purchasing::Credit;
-pub(super) use relating::Removal;
 
-/// An account and what is held back of it.
+/// An account and what is set aside of it.
 pub(super) struct Account {
     pub(super) record: AccountRecord,
     pub(super) reserved: u64,
@@ -55,8 +52,8 @@ pub(super) struct Account {
 }
 
 /// An open reservation and the stream that it pays for.
-pub(super) struct Hold {
-    pub(super) record: HoldRecord,
+pub(super) struct OpenReservation {
+    pub(super) record: ReservationRecord,
     pub(super) progress: Arc<Progress>,
 }
 
@@ -72,10 +69,11 @@ pub(super) struct State {
     keys: HashMap<KeyId, KeyRecord>,
     key_handles: HashSet<u64>,
     keys_of: HashMap<AccountId, usize>,
-    holds: HashMap<ReservationId, Hold>,
+    reservations: HashMap<ReservationId, OpenReservation>,
     /// Settled by operations that may not be safe from a loss of power: the sequence number, and the reservation.
-    closed_holds: Vec<(u64, Hold)>,
-    usage: UsageCache,
+    closed_reservations: Vec<(u64, OpenReservation)>,
+    /// Of keys with a cap on credits, as far as it was asked for.
+    spent_by_key: HashMap<KeyId, Spent>,
     changed_accounts: HashSet<AccountId>,
     changed_keys: HashSet<KeyId>,
     relations: BTreeMap<RelationKey, Relation>,
@@ -87,7 +85,6 @@ pub(super) struct State {
     next_key: u64,
     next_reservation: u64,
     latest: Moment,
-    counters_expired_until: Vec<u8>,
     failure: Option<StoreError>,
 }
 
@@ -119,7 +116,7 @@ impl State {
     }
 
     pub(super) fn open_reservations(&self) -> usize {
-        self.holds.len()
+        self.reservations.len()
     }
 
     pub(super) fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
@@ -131,14 +128,14 @@ impl State {
         self.accounts.values().map(|account| &account.record)
     }
 
-    pub(super) fn holds(&self) -> impl Iterator<Item = &HoldRecord> {
-        self.holds.values().map(|hold| &hold.record)
+    pub(super) fn reservations(&self) -> impl Iterator<Item = &ReservationRecord> {
+        self.reservations.values().map(|open| &open.record)
     }
 
     /// The open reservations of one account, the oldest first. Those of others cost nothing here.
-    fn holds_of(&self, account: AccountId) -> impl Iterator<Item = &HoldRecord> {
+    fn reservations_of(&self, account: AccountId) -> impl Iterator<Item = &ReservationRecord> {
         let open = self.accounts.get(&account).into_iter().flat_map(|account| &account.open);
-        open.filter_map(|id| self.holds.get(id)).map(|hold| &hold.record)
+        open.filter_map(|id| self.reservations.get(id)).map(|open| &open.record)
     }
 
     /// What the operation changed, to be appended to the log; nothing when it changed nothing. An operation that met a
@@ -209,13 +206,15 @@ impl State {
     fn append(&mut self, mut entry: Entry<&str>) -> Result<u64, ChargeError> {
         let id = entry.account;
         let account = self.accounts.get_mut(&id).ok_or(ChargeError::UnknownAccount { account: id })?;
-        let purse = &mut account.record.purse;
-        let Some(balance) = purse.balance.checked_add_signed(entry.amount) else {
-            let required = entry.amount.unsigned_abs();
-            return Err(ChargeError::InsufficientCredits { required, available: purse.balance });
+        let available = account.record.balance.credits;
+        let Some(credits) = available.checked_add_signed(entry.amount) else {
+            return Err(ChargeError::InsufficientCredits {
+                required: entry.amount.unsigned_abs(),
+                available,
+            });
         };
-        purse.balance = balance;
-        (entry.sequence, entry.balance) = (self.next_sequence, balance);
+        account.record.balance.credits = credits;
+        (entry.sequence, entry.balance) = (self.next_sequence, credits);
         account.record.last_sequence = entry.sequence;
         self.written.push(&entry);
         self.changed_accounts.insert(id);

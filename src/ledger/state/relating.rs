@@ -6,17 +6,11 @@ use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::key_space;
 use super::super::relation::{Relation, RelationKey};
+use super::super::request::Removal;
 use super::State;
 use super::operating::invalid;
 use crate::clock::Moment;
 use crate::limits::ledger::{RELATIONS_MAX, RELATIONS_PER_DATASET_MAX};
-
-/// Which relations an order removes: all between two datasets in this direction, or the one of a type.
-pub(in super::super) struct Removal {
-    pub(in super::super) from: String,
-    pub(in super::super) to: String,
-    pub(in super::super) relation_type: Option<String>,
-}
 
 impl State {
     /// Enters a relation, in the place of one with the same key. Says whether there was one.
