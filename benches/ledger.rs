@@ -12,7 +12,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use mercato::access::{AccessControl, RateLimits, Subject};
 use mercato::clock::{Clock, Moment, SystemClock};
 use mercato::ledger::{
-    AccountHandle, ChargeDurability, ChargeOrder, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending, PlainKey,
+    AccountHandle, ChargeDurability, ChargeRequest, KEY_RANDOM_BYTES, Ledger, LedgerOptions, Pending,
+    PlainKey,
 };
 
 const CLIENTS: [usize; 3] = [1, 8, 64];
@@ -20,6 +21,8 @@ const CREDITS: u64 = 1_000_000_000_000;
 const TRACKED_ADDRESSES: u32 = 65_536;
 const FEW_ENTRIES: u64 = 10_000;
 const MANY_ENTRIES: u64 = 10_000_000;
+/// The variable that names another number of entries.
+const ENTRIES_VARIABLE: &str = "LEDGER_BENCH_ENTRIES";
 
 fn charging(criterion: &mut Criterion) {
     for (name, durability) in [("process", ChargeDurability::Process), ("power", ChargeDurability::Power)] {
@@ -211,11 +214,13 @@ fn opening(_: &mut Criterion) {
     let (ledger, _) = open();
     let account = rich_account(&ledger);
     let charges = |count: u64| (0..count).for_each(|_| drop(ledger.charge(&order(&account)).unwrap()));
+    let many = std::env::var(ENTRIES_VARIABLE).ok().and_then(|number| number.parse().ok());
+    let many = many.unwrap_or(MANY_ENTRIES).max(FEW_ENTRIES);
     charges(FEW_ENTRIES);
     let before = resident_kib();
-    charges(MANY_ENTRIES - FEW_ENTRIES);
+    charges(many - FEW_ENTRIES);
     let grown = resident_kib().saturating_sub(before);
-    println!("memory: {grown} KiB more after {MANY_ENTRIES} entries than after {FEW_ENTRIES}");
+    println!("memory: {grown} KiB more after {many} entries than after {FEW_ENTRIES}");
     drop(ledger);
     let (ledger, with_checkpoint) = open();
     let entries = ledger.stats().entries;
@@ -249,8 +254,8 @@ fn rich_account(ledger: &Ledger) -> AccountHandle {
     ledger.account(id).unwrap()
 }
 
-fn order(account: &AccountHandle) -> ChargeOrder {
-    ChargeOrder {
+fn order(account: &AccountHandle) -> ChargeRequest {
+    ChargeRequest {
         account: account.clone(),
         key: None,
         rows: 10,

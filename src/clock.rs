@@ -7,11 +7,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use serde::{Deserialize, Serialize};
+
 const MILLIS_PER_SECOND: i64 = 1_000;
 const MILLIS_PER_DAY: i64 = 86_400 * MILLIS_PER_SECOND;
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Moment(i64);
 
 impl Moment {
@@ -75,7 +77,7 @@ impl Moment {
 }
 
 /// A UTC calendar day: days since 1970-01-01. Displays as `2026-11-21`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct UtcDay(i32);
 
 impl UtcDay {
@@ -137,7 +139,7 @@ impl fmt::Display for UtcDay {
 }
 
 /// A UTC calendar month, numbered `year * 12 + month - 1`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct UtcMonth(i32);
 
 impl UtcMonth {

@@ -87,8 +87,6 @@ pub mod ledger {
     pub const USAGE_DAYS_MAX: u32 = 90;
     /// Lines of one usage report (days × datasets, or days × datasets × keys).
     pub const USAGE_LINES_MAX: usize = 100_000;
-    /// Usage lines of the present day that are kept in memory.
-    pub const USAGE_LINES_CACHED_MAX: usize = 65_536;
     /// Entries that one page of an export carries.
     pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
     /// Newest records of the log whose entries are added up again at every start; `ledger verify` adds up all of them.

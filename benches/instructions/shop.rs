@@ -14,7 +14,7 @@ use mercato::access::{AccessControl, InFlight, InFlightLimits, RateLimits, Trust
 use mercato::catalog::{Catalog, DataDirectory};
 use mercato::clock::{Moment, TestClock, UtcDay};
 use mercato::http::{AdminToken, App, Documents, Service, public_service};
-use mercato::ledger::{AccountHandle, ChargeDurability, ChargeOrder, Ledger, LedgerOptions, Pending};
+use mercato::ledger::{AccountHandle, ChargeDurability, ChargeRequest, Ledger, LedgerOptions, Pending};
 use mercato::limits::net::SLOT_HEADER;
 use mercato::logging::{self, LogGuard};
 use mercato::net::{
@@ -122,7 +122,7 @@ impl Shop {
 
     /// Charges one row, and nothing else.
     pub fn charge(&self) {
-        let order = ChargeOrder {
+        let order = ChargeRequest {
             account: self.account.clone(),
             key: None,
             rows: 1,

@@ -2,15 +2,13 @@
 //!
 //! Plain arithmetic over a record. Knows no store, no thread and no key.
 
-use super::codec::{DecodeError, RecordReader, RecordWriter};
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
 use super::error::ChargeError;
 use super::id::AccountId;
-use super::order::Spending;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
-
-const RECORD: &str = "account";
-const VERSION: u8 = 1;
 
 /// How an account pays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -32,7 +30,7 @@ impl Plan {
 }
 
 /// What an answer will be paid with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payment {
     /// So many credits.
     Credits(u64),
@@ -50,11 +48,25 @@ impl Payment {
     }
 }
 
-/// The numbers on which every decision about paying rests.
+/// What a caller is about to do, for the question whether the account can afford any of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Purse {
+pub enum Spending {
+    /// A page of rows.
+    Query,
+    /// A stream of at most so many rows.
+    Stream {
+        /// The `limit` of the stream.
+        limit: u64,
+    },
+    /// A whole file.
+    Download,
+}
+
+/// The numbers on which every decision about paying rests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Balance {
     /// Credits that can be spent; what is reserved is not among them.
-    pub balance: u64,
+    pub credits: u64,
     /// Whether credits were ever bought.
     pub has_bought: bool,
     /// The latest month in which a free query was used.
@@ -63,7 +75,7 @@ pub struct Purse {
     pub free_used: u32,
 }
 
-impl Purse {
+impl Balance {
     /// The plan.
     pub const fn plan(&self) -> Plan {
         if self.has_bought { Plan::Prepaid } else { Plan::Free }
@@ -91,13 +103,13 @@ impl Purse {
         if is_small && self.free_remaining(now) > 0 {
             return Ok(Payment::FreeQuery(self.month_at(now)));
         }
-        if self.balance > 0 && rows <= self.balance {
+        if self.credits > 0 && rows <= self.credits {
             return Ok(Payment::Credits(rows));
         }
         if !is_small {
             return Err(ChargeError::FreeRowsExceeded { limit: FREE_ROWS_PER_QUERY_MAX, requested: rows });
         }
-        if self.balance > 0 {
+        if self.credits > 0 {
             return self.pay_credits(rows);
         }
         Err(ChargeError::FreePlanExhausted {
@@ -108,8 +120,8 @@ impl Purse {
 
     /// What is paid only with credits: all of them are there, or nothing is taken.
     pub const fn pay_credits(&self, rows: u64) -> Result<Payment, ChargeError> {
-        if rows > self.balance {
-            return Err(ChargeError::InsufficientCredits { required: rows, available: self.balance });
+        if rows > self.credits {
+            return Err(ChargeError::InsufficientCredits { required: rows, available: self.credits });
         }
         Ok(Payment::Credits(rows))
     }
@@ -120,7 +132,7 @@ impl Purse {
             Spending::Download => self.pay_credits(1),
             Spending::Query => self.pay_query(1, now),
             // A prepaid stream that finds fewer rows than its limit may be affordable; a free one asks for too much.
-            Spending::Stream { limit } if self.balance == 0 => self.pay_query(limit, now),
+            Spending::Stream { limit } if self.credits == 0 => self.pay_query(limit, now),
             Spending::Stream { .. } => self.pay_query(1, now),
         }
     }
@@ -143,7 +155,7 @@ impl Purse {
 }
 
 /// An account as it is kept.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AccountRecord {
     /// Its id.
     pub id: AccountId,
@@ -152,7 +164,7 @@ pub struct AccountRecord {
     /// When it was created.
     pub created_at: Moment,
     /// What it can spend.
-    pub purse: Purse,
+    pub balance: Balance,
     /// Its newest entry, or zero: ties the record to the entries.
     pub last_sequence: u64,
 }
@@ -160,37 +172,13 @@ pub struct AccountRecord {
 impl AccountRecord {
     /// A new account without credits.
     pub fn new(id: AccountId, name: String, now: Moment) -> AccountRecord {
-        let purse = Purse { balance: 0, has_bought: false, free_month: now.month(), free_used: 0 };
-        AccountRecord { id, name, created_at: now, purse, last_sequence: 0 }
+        let balance = Balance { credits: 0, has_bought: false, free_month: now.month(), free_used: 0 };
+        AccountRecord { id, name, created_at: now, balance, last_sequence: 0 }
     }
+}
 
-    /// The record; the id is its key and stands there.
-    pub fn encode(&self) -> Vec<u8> {
-        RecordWriter::new(VERSION)
-            .i64(self.created_at.unix_millis())
-            .u64(self.purse.balance)
-            .byte(u8::from(self.purse.has_bought))
-            .i64(i64::from(self.purse.free_month.number()))
-            .u64(u64::from(self.purse.free_used))
-            .u64(self.last_sequence)
-            .text(&self.name)
-            .finish()
-    }
-
-    /// Reads the record of the account with this id.
-    pub fn decode(id: AccountId, bytes: &[u8]) -> Result<AccountRecord, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        let created_at = Moment::from_unix_millis(reader.i64("created_at")?);
-        let balance = reader.u64("balance")?;
-        let has_bought = reader.byte("has_bought")? != 0;
-        let (month, used) = (reader.i64("free_month")?, reader.u64("free_used")?);
-        let month =
-            i32::try_from(month).map_err(|_| reader.meaningless("free_month", month.cast_unsigned()))?;
-        let free_used = u32::try_from(used).map_err(|_| reader.meaningless("free_used", used))?;
-        let purse = Purse { balance, has_bought, free_month: UtcMonth::from_number(month), free_used };
-        let last_sequence = reader.u64("last_sequence")?;
-        Ok(AccountRecord { id, created_at, purse, last_sequence, name: reader.text("name")? })
-    }
+impl Record for AccountRecord {
+    const NAME: &'static str = "account";
 }
 
 #[cfg(test)]
@@ -198,8 +186,8 @@ mod tests {
     use super::*;
     use crate::clock::UtcDay;
 
-    fn purse(balance: u64, has_bought: bool, free_used: u32) -> Purse {
-        Purse { balance, has_bought, free_month: noon().month(), free_used }
+    fn balance(credits: u64, has_bought: bool, free_used: u32) -> Balance {
+        Balance { credits, has_bought, free_month: noon().month(), free_used }
     }
 
     fn noon() -> Moment {
@@ -208,35 +196,35 @@ mod tests {
 
     #[test]
     fn a_prepaid_account_pays_a_credit_a_row_or_nothing() {
-        assert_eq!(purse(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
-        assert_eq!(purse(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
+        assert_eq!(balance(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
+        assert_eq!(balance(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
         let refused = Err(ChargeError::InsufficientCredits { required: 11, available: 10 });
-        assert_eq!(purse(10, true, 0).pay_query(11, noon()), refused);
+        assert_eq!(balance(10, true, 0).pay_query(11, noon()), refused);
     }
 
     #[test]
     fn a_free_account_has_a_hundred_queries_a_month() {
         let march = noon().plus_seconds(86_400);
-        assert!(matches!(purse(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
-        assert!(matches!(purse(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
+        assert!(matches!(balance(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
+        assert!(matches!(balance(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
         assert_eq!(
-            purse(0, false, 100).pay_query(1, noon()),
+            balance(0, false, 100).pay_query(1, noon()),
             Err(ChargeError::FreePlanExhausted { allowance: 100, resets_at: march.day().start() })
         );
         let refused = Err(ChargeError::FreeRowsExceeded { limit: 10_000, requested: 10_001 });
-        assert_eq!(purse(0, false, 0).pay_query(10_001, noon()), refused);
+        assert_eq!(balance(0, false, 0).pay_query(10_001, noon()), refused);
     }
 
     #[test]
     fn granted_credits_pay_for_what_free_queries_do_not_cover() {
-        assert!(matches!(purse(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
-        assert_eq!(purse(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
-        assert_eq!(purse(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
+        assert!(matches!(balance(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
+        assert_eq!(balance(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
+        assert_eq!(balance(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
     }
 
     #[test]
     fn a_clock_that_steps_back_opens_no_old_month() {
-        let mut used = purse(0, false, 100);
+        let mut used = balance(0, false, 100);
         let january = noon().plus_seconds(-40 * 86_400);
         assert_eq!(used.free_remaining(january), 0);
         used.return_free_query(january.month());
@@ -248,8 +236,8 @@ mod tests {
     #[test]
     fn an_account_reads_back_as_it_was_written() {
         let mut account = AccountRecord::new(AccountId::from_number(3), "Città di Roma".to_owned(), noon());
-        account.purse = purse(77, true, 5);
+        account.balance = balance(77, true, 5);
         account.last_sequence = 12;
-        assert_eq!(AccountRecord::decode(account.id, &account.encode()), Ok(account));
+        assert_eq!(AccountRecord::decode(&account.encode()), Ok(account));
     }
 }

@@ -4,6 +4,7 @@
 //! refuses a typing error without a look-up; it protects nothing else. The plain key exists only in the answer
 //! that creates it. Knows no account and no store.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use xxhash_rust::xxh3::xxh3_64;
@@ -53,7 +54,7 @@ impl PlainKey {
 }
 
 /// SHA-256 of a key. The key carries 256 random bits, so the hash needs no salt and no stretching.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use super::account::AccountRecord;
 use super::entry::{Entry, EntryKind};
-use super::hold::HoldRecord;
 use super::id::AccountId;
+use super::reservation_record::ReservationRecord;
 
 /// Differences that a report names; the others are counted.
 const DIFFERENCES_NAMED_MAX: usize = 100;
@@ -67,7 +67,7 @@ impl Audit {
     }
 
     /// Adds the next entry.
-    pub(super) fn add(&mut self, entry: &Entry) {
+    pub(super) fn add<Text>(&mut self, entry: &Entry<Text>) {
         self.report.entries += 1;
         if entry.sequence < self.next {
             self.differ(format!("expected an entry from {} on, found entry {}", self.next, entry.sequence));
@@ -97,7 +97,7 @@ impl Audit {
         self.follow_reservation(entry);
     }
 
-    fn follow_reservation(&mut self, entry: &Entry) {
+    fn follow_reservation<Text>(&mut self, entry: &Entry<Text>) {
         match entry.kind {
             EntryKind::Reserve => {
                 self.open.insert(entry.sequence, (entry.account, entry.amount));
@@ -119,34 +119,34 @@ impl Audit {
     pub(super) fn finish<'r>(
         mut self,
         accounts: impl Iterator<Item = &'r AccountRecord>,
-        holds: impl Iterator<Item = &'r HoldRecord>,
+        reservations: impl Iterator<Item = &'r ReservationRecord>,
     ) -> AuditReport {
         for account in accounts {
             self.report.accounts += 1;
-            self.report.credits = self.report.credits.saturating_add(account.purse.balance);
+            self.report.credits = self.report.credits.saturating_add(account.balance.credits);
             self.compare(account);
         }
         let strangers: Vec<_> = self.sums.keys().copied().collect();
         for account in strangers {
             self.differ(format!("there are entries of {account}, but no such account"));
         }
-        for hold in holds {
+        for open in reservations {
             self.report.open_reservations += 1;
-            if hold.sequence < self.first {
+            if open.sequence < self.first {
                 continue;
             }
-            match self.open.remove(&hold.sequence) {
+            match self.open.remove(&open.sequence) {
                 Some((account, amount))
-                    if account == hold.account && amount.unsigned_abs() == hold.credits() => {}
+                    if account == open.account && amount.unsigned_abs() == open.credits() => {}
                 Some((account, amount)) => self.differ(format!(
-                    "{} holds {} of {}, its entry {} took {} from {account}",
-                    hold.id,
-                    hold.credits(),
-                    hold.account,
-                    hold.sequence,
+                    "{} reservations {} of {}, its entry {} took {} from {account}",
+                    open.id,
+                    open.credits(),
+                    open.account,
+                    open.sequence,
                     amount.unsigned_abs()
                 )),
-                None => self.differ(format!("{} is open, but entry {} is not", hold.id, hold.sequence)),
+                None => self.differ(format!("{} is open, but entry {} is not", open.id, open.sequence)),
             }
         }
         for sequence in std::mem::take(&mut self.open).into_keys() {
@@ -158,7 +158,7 @@ impl Audit {
     }
 
     fn compare(&mut self, account: &AccountRecord) {
-        let (balance, last) = (account.purse.balance, account.last_sequence);
+        let (balance, last) = (account.balance.credits, account.last_sequence);
         match self.sums.remove(&account.id) {
             Some(sum) if sum.balance == balance && sum.last_sequence == last => {}
             Some(sum) => self.differ(format!(
@@ -193,26 +193,17 @@ mod tests {
         let mut audit = Audit::new(1);
         for (index, line) in lines.split('|').enumerate() {
             let words: Vec<&str> = line.split_whitespace().collect();
-            audit.add(&Entry {
+            let kind = match words[1] {
+                "settle" => EntryKind::Settle,
+                "reserve" => EntryKind::Reserve,
+                _ => EntryKind::Charge,
+            };
+            let account = AccountId::from_number(words[0].parse().unwrap());
+            audit.add(&Entry::<&str> {
                 sequence: index as u64 + 1,
-                key: None,
-                account: AccountId::from_number(words[0].parse().unwrap()),
-                kind: if words[1] == "settle" {
-                    EntryKind::Settle
-                } else if words[1] == "reserve" {
-                    EntryKind::Reserve
-                } else {
-                    EntryKind::Charge
-                },
-                amount: words[2].parse().unwrap(),
                 balance: words[3].parse().unwrap(),
-                at: Moment::from_unix_millis(0),
-                rows: 0,
-                cents: 0,
                 related: words.get(4).map_or(0, |word| word.parse().unwrap()),
-                request_id: String::new(),
-                dataset: String::new(),
-                note: String::new(),
+                ..Entry::new(account, kind, words[2].parse().unwrap(), Moment::from_unix_millis(0))
             });
         }
         let accounts: Vec<_> = balances
@@ -220,7 +211,7 @@ mod tests {
             .map(|(id, balance, last)| {
                 let id = AccountId::from_number(*id);
                 let mut account = AccountRecord::new(id, "n".to_owned(), Moment::from_unix_millis(0));
-                account.purse.balance = *balance;
+                account.balance.credits = *balance;
                 account.last_sequence = *last;
                 account
             })
@@ -235,29 +226,19 @@ mod tests {
     #[test]
     fn a_reservation_that_holds_more_than_its_entry_took_is_named() {
         let at = Moment::from_unix_millis(0);
-        let (account, entry_account) = (AccountId::from_number(1), AccountId::from_number(1));
+        let account = AccountId::from_number(1);
         for (held, expected) in [(4, 0), (5, 1)] {
             let mut audit = Audit::new(1);
-            let entry = |sequence, kind, amount, balance| Entry {
+            let entry = |sequence, kind, amount, balance| Entry::<&str> {
                 sequence,
-                account: entry_account,
-                key: None,
-                kind,
-                amount,
                 balance,
-                at,
-                rows: 0,
-                cents: 0,
-                related: 0,
-                request_id: String::new(),
-                dataset: String::new(),
-                note: String::new(),
+                ..Entry::new(account, kind, amount, at)
             };
             audit.add(&entry(1, EntryKind::Grant, 9, 9));
             audit.add(&entry(2, EntryKind::Reserve, -4, 5));
             let mut record = AccountRecord::new(account, "n".to_owned(), at);
-            (record.purse.balance, record.last_sequence) = (5, 2);
-            let hold = HoldRecord {
+            (record.balance.credits, record.last_sequence) = (5, 2);
+            let open = ReservationRecord {
                 id: crate::ledger::id::ReservationId::from_number(1),
                 account,
                 key: None,
@@ -270,7 +251,7 @@ mod tests {
                 file: None,
                 claim: None,
             };
-            let report = audit.finish(std::iter::once(&record), std::iter::once(&hold));
+            let report = audit.finish(std::iter::once(&record), std::iter::once(&open));
             assert_eq!(report.difference_count, expected, "{report:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What making a backup and taking one back gives.
+//! What backups and archives of the books give.
 
 use std::io;
 use std::path::PathBuf;
@@ -49,4 +49,19 @@ pub struct BackupSummary {
     pub records: u64,
     /// The newest record in it.
     pub last_sequence: u64,
+}
+
+/// A segment of the log that was moved to an archive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MovedSegment {
+    /// Its number.
+    pub number: u64,
+    /// Number of its first record.
+    pub first: u64,
+    /// Number of its last record.
+    pub last: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Where it lies now.
+    pub path: PathBuf,
 }

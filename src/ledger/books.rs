@@ -9,20 +9,20 @@ use std::sync::Arc;
 
 use super::LedgerStats;
 use super::audit::AuditReport;
-use super::backup::{BackupError, BackupSummary};
+use super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::counter::CounterNote;
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::health::Health;
-use super::hold::Progress;
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::{CapStanding, LimitsChange};
-use super::log::MovedSegment;
-use super::operator::Purchase;
-use super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
 use super::pending::Pending;
+use super::progress::Progress;
 use super::relation::Relation;
-use super::state::{Credit, NewKey, Removal, Reserved};
+use super::request::{
+    ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
+    Removal, Reserved,
+};
 use super::usage::UsageLine;
 use crate::clock::{Moment, UtcDay};
 
@@ -32,16 +32,16 @@ pub(super) type Outcome<T> = Result<Pending<T>, ChargeError>;
 /// Books.
 pub(super) trait Books: Send + Sync {
     /// Sells the rows of a page.
-    fn charge(&self, order: &ChargeOrder) -> Outcome<Receipt>;
+    fn charge(&self, request: &ChargeRequest) -> Outcome<Receipt>;
     /// Sells a part of a file.
-    fn sell_part(&self, order: &DownloadOrder) -> Outcome<Receipt>;
+    fn sell_part(&self, request: &DownloadRequest) -> Outcome<Receipt>;
     /// Gives back what a receipt took.
     fn refund(&self, receipt: &Receipt, at: Moment) -> Outcome<()>;
-    /// Holds back what a stream can cost.
-    fn reserve(&self, order: &ReserveOrder) -> Outcome<Reserved>;
-    /// Holds back what a file costs.
-    fn reserve_download(&self, order: &DownloadOrder) -> Outcome<Reserved>;
-    /// Ends a reservation as its progress says. A reservation whose progress nobody else holds is settled by and by.
+    /// Sets aside what a stream can cost.
+    fn reserve(&self, request: &ChargeRequest) -> Outcome<Reserved>;
+    /// Sets aside what a file costs.
+    fn reserve_download(&self, request: &DownloadRequest) -> Outcome<Reserved>;
+    /// Ends a reservation as its progress says. Books settle a reservation on their own when they alone hold its progress.
     fn settle(&self, id: ReservationId, progress: &Arc<Progress>) -> Outcome<Receipt>;
     /// Which of these claims of one key has paid.
     fn paid_among(
@@ -57,9 +57,9 @@ pub(super) trait Books: Send + Sync {
     /// Creates an account without credits.
     fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId>;
     /// Enters a purchase.
-    fn purchase(&self, credit: &Credit) -> Outcome<Purchase>;
+    fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase>;
     /// Gives credits; the outcome is the balance.
-    fn grant(&self, credit: &Credit) -> Outcome<u64>;
+    fn grant(&self, credit: &CreditRequest) -> Outcome<u64>;
     /// Creates a key.
     fn create_key(&self, account: AccountId, new: &NewKey, now: Moment) -> Outcome<KeyId>;
     /// Ends a key at once.
@@ -77,7 +77,7 @@ pub(super) trait Books: Send + Sync {
     fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError>;
     /// Keeps when keys were last used. It may be lost in a crash.
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError>;
-    /// The counters that are kept.
+    /// The counters of the present day.
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
 
     /// What an account read from a day on, or behind a line of such a page: at most `limit` lines, by day, key and dataset.

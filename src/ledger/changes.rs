@@ -1,19 +1,13 @@
-//! What one operation writes: records by key, with their new values. Encodes them as the payload of a batch of the log.
+//! Records by key with their new values: what one operation writes, or several together.
 //!
-//! ```text
-//! change: length of the key (u16) │ length of the value (u32, all ones: the key goes) │ key │ value
-//! ```
-//!
-//! Integers are big-endian; keys rise within a batch. Values are whole, so applying a batch twice does no harm. Knows no
-//! record.
+//! Postcard encodes a change as the key and the new value, or none for a key that goes. Keys rise. Values are whole, so
+//! applying changes twice does no harm. Knows no record.
 
 use std::collections::BTreeMap;
 
 use crate::limits::ledger::RECORD_BYTES_MAX;
 
-const REMOVED: u32 = u32::MAX;
-
-/// Records of one operation: a key and its new value, or nothing for a key that goes.
+/// Records by key: the new value of each, or nothing for a key that goes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Changes {
     by_key: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -28,11 +22,15 @@ impl Changes {
         self.by_key.insert(key, None);
     }
 
+    /// Sets a value that is borrowed, into the room of the one before it.
     pub(super) fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
-        let value = value.map(<[u8]>::to_vec);
-        match self.by_key.get_mut(key) {
-            Some(place) => *place = value,
-            None => drop(self.by_key.insert(key.to_vec(), value)),
+        match (self.by_key.get_mut(key), value) {
+            (Some(Some(place)), Some(value)) => {
+                place.clear();
+                place.extend_from_slice(value);
+            }
+            (Some(place), value) => *place = value.map(<[u8]>::to_vec),
+            (None, value) => drop(self.by_key.insert(key.to_vec(), value.map(<[u8]>::to_vec))),
         }
     }
 
@@ -42,10 +40,7 @@ impl Changes {
     }
 
     /// The changes of keys from this one on.
-    pub(super) fn from<'c>(
-        &'c self,
-        key: &[u8],
-    ) -> impl Iterator<Item = (&'c [u8], Option<&'c [u8]>)> + use<'c> {
+    pub(super) fn from<'c>(&'c self, key: &[u8]) -> impl Iterator<Item = Change<'c>> + use<'c> {
         let range = self.by_key.range(key.to_vec()..);
         range.map(|(key, value)| (key.as_slice(), value.as_deref()))
     }
@@ -63,24 +58,14 @@ impl Changes {
         self.by_key.extend(later.by_key);
     }
 
-    /// Keeps only the changes of keys that do not begin so.
-    pub(super) fn drop_prefix(&mut self, prefix: &[u8]) {
-        self.by_key.retain(|key, _| !key.starts_with(prefix));
-    }
-
-    /// Appends the payload to `out`. Gives the length of a record that is too long.
+    /// Appends the changes to `out`. Gives the length of a record that is too long.
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), usize> {
-        for (key, value) in &self.by_key {
-            let value_bytes = value.as_deref().unwrap_or_default();
-            let longest = key.len().max(value_bytes.len());
-            let (Ok(key_length), true) = (u16::try_from(key.len()), longest <= RECORD_BYTES_MAX) else {
+        for (key, value) in self.from(&[]) {
+            let longest = key.len().max(value.unwrap_or_default().len());
+            if longest > RECORD_BYTES_MAX {
                 return Err(longest);
-            };
-            let value_length = if value.is_some() { value_bytes.len() as u32 } else { REMOVED };
-            out.extend_from_slice(&key_length.to_be_bytes());
-            out.extend_from_slice(&value_length.to_be_bytes());
-            out.extend_from_slice(key);
-            out.extend_from_slice(value_bytes);
+            }
+            *out = postcard::to_extend(&(key, value), std::mem::take(out)).map_err(|_| longest)?;
         }
         Ok(())
     }
@@ -89,29 +74,16 @@ impl Changes {
 /// A key and its new value, or nothing for a key that goes.
 pub(super) type Change<'p> = (&'p [u8], Option<&'p [u8]>);
 
-/// The changes of a payload in their order; nothing in the place of one that is cut.
+/// Changes in the order in which they were encoded; nothing in the place of one that is cut.
 pub(super) fn split(mut rest: &[u8]) -> impl Iterator<Item = Option<Change<'_>>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let found = split_first(rest);
+        let found = postcard::take_from_bytes::<Change<'_>>(rest).ok();
         rest = found.map_or(&[], |(_, after)| after);
         Some(found.map(|(change, _)| change))
     })
-}
-
-fn split_first(bytes: &[u8]) -> Option<(Change<'_>, &[u8])> {
-    let (key_length, rest) = bytes.split_first_chunk::<2>()?;
-    let (value_length, rest) = rest.split_first_chunk::<4>()?;
-    let (key, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes(*key_length)))?;
-    match u32::from_be_bytes(*value_length) {
-        REMOVED => Some(((key, None), rest)),
-        length => {
-            let (value, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-            Some(((key, Some(value)), rest))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -128,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_reads_back_and_a_cut_one_is_refused() {
+    fn changes_read_back_and_cut_ones_are_refused() {
         let mut changes = Changes::default();
         changes.put(b"b".to_vec(), Vec::new());
         changes.put(b"a".to_vec(), vec![7; 300]);
@@ -137,8 +109,21 @@ mod tests {
         changes.encode(&mut payload).unwrap();
         assert_eq!(decode(&payload), Some(changes.clone()));
         let whole: Vec<usize> = (0..payload.len()).filter(|end| decode(&payload[..*end]).is_some()).collect();
-        assert_eq!(whole, [0, 307, 314], "only at the end of a change");
+        assert_eq!(whole, [0, 305, 309], "only at the end of a change");
         changes.put(b"d".to_vec(), vec![0; RECORD_BYTES_MAX + 1]);
         assert_eq!(changes.encode(&mut payload), Err(RECORD_BYTES_MAX + 1));
+    }
+
+    #[test]
+    fn a_value_that_is_set_is_the_one_that_is_put() {
+        let (mut set, mut put) = (Changes::default(), Changes::default());
+        for value in [Some(b"long".as_slice()), Some(b"s"), None, Some(b"again"), None] {
+            set.set(b"k", value);
+            match value {
+                Some(value) => put.put(b"k".to_vec(), value.to_vec()),
+                None => put.remove(b"k".to_vec()),
+            }
+            assert_eq!(set, put);
+        }
     }
 }

@@ -1,196 +1,137 @@
-//! How records are written as bytes: fixed-width big-endian numbers and texts with a length before them.
+//! How records are written as bytes: a byte for the version, then the fields as postcard writes them.
 //!
-//! Every record begins with its version. A later version may append fields; a reader takes the ones it knows and
-//! ignores the rest, and refuses a version whose fields it cannot know. Knows no record and no store.
+//! Postcard writes a number in as many bytes as it needs and a text behind its length. Knows no record and no store.
+
+use serde::{Deserialize, Serialize};
+
+/// A value that the books keep as bytes.
+pub(super) trait Record: Serialize + Sized {
+    /// What an error calls it.
+    const NAME: &'static str;
+    /// The version that is written and read. A record whose fields change gets the next one.
+    const VERSION: u8 = 1;
+
+    /// The bytes of the record.
+    fn encode(&self) -> Vec<u8> {
+        self.append_to(Vec::with_capacity(64))
+    }
+
+    /// Appends the bytes of the record.
+    fn append_to(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        bytes.push(Self::VERSION);
+        // Postcard refuses only sequences of unknown length, and no record has one.
+        postcard::to_extend(self, bytes).unwrap_or_default()
+    }
+
+    /// The record that these bytes are.
+    fn decode<'b>(bytes: &'b [u8]) -> Result<Self, DecodeError>
+    where
+        Self: Deserialize<'b>,
+    {
+        match Self::take(bytes)? {
+            (record, []) => Ok(record),
+            (_, rest) => Err(DecodeError::Longer { record: Self::NAME, bytes: rest.len() }),
+        }
+    }
+
+    /// The record that these bytes begin with, and the bytes behind it.
+    fn take<'b>(bytes: &'b [u8]) -> Result<(Self, &'b [u8]), DecodeError>
+    where
+        Self: Deserialize<'b>,
+    {
+        let record = Self::NAME;
+        let (version, fields) = bytes.split_first().ok_or(DecodeError::Empty { record })?;
+        if *version != Self::VERSION {
+            return Err(DecodeError::Version { record, expected: Self::VERSION, found: *version });
+        }
+        postcard::take_from_bytes(fields).map_err(|source| DecodeError::Fields { record, source })
+    }
+}
 
 /// Bytes that do not hold the record that they should.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The record ends too early.
-    #[error("{record}: {field} needs {expected} bytes, {found} are left")]
-    Short {
+    /// There are no bytes.
+    #[error("{record}: the record is empty")]
+    Empty {
         /// The kind of record.
         record: &'static str,
-        /// The field that did not fit.
-        field: &'static str,
-        /// Bytes that the field needs.
-        expected: usize,
-        /// Bytes that are left.
-        found: usize,
     },
-    /// A later program wrote the record.
-    #[error("{record}: version {found}, this program reads 1 to {expected}; use the newer program")]
+    /// Another program wrote the record.
+    #[error("{record}: version {found}, this program reads {expected}; use the program that wrote it")]
     Version {
         /// The kind of record.
         record: &'static str,
-        /// The newest version that this program knows.
+        /// The version that this program reads.
         expected: u8,
         /// The version of the record.
         found: u8,
     },
-    /// A field holds what it cannot mean.
-    #[error("{record}: {field} holds {found}, which has no meaning")]
-    Value {
+    /// The fields are cut or hold what they cannot mean.
+    #[error("{record}: {source}")]
+    Fields {
+        /// The kind of record.
+        record: &'static str,
+        /// What is wrong.
+        source: postcard::Error,
+    },
+    /// More follows than the fields.
+    #[error("{record}: {bytes} bytes follow its fields")]
+    Longer {
+        /// The kind of record.
+        record: &'static str,
+        /// Bytes that follow.
+        bytes: usize,
+    },
+    /// A field breaks a rule.
+    #[error("{record}: {field} breaks its rule")]
+    Rule {
         /// The kind of record.
         record: &'static str,
         /// The field.
         field: &'static str,
-        /// What it holds.
-        found: u64,
     },
-}
-
-/// Writes one record.
-pub struct RecordWriter {
-    bytes: Vec<u8>,
-}
-
-impl RecordWriter {
-    /// A record that begins with its version.
-    pub fn new(version: u8) -> RecordWriter {
-        let mut bytes = Vec::with_capacity(128);
-        bytes.push(version);
-        RecordWriter { bytes }
-    }
-
-    /// Appends one byte.
-    pub fn byte(mut self, value: u8) -> RecordWriter {
-        self.bytes.push(value);
-        self
-    }
-
-    /// Appends 8 bytes.
-    pub fn u64(mut self, value: u64) -> RecordWriter {
-        self.bytes.extend_from_slice(&value.to_be_bytes());
-        self
-    }
-
-    /// Appends 8 bytes.
-    pub fn i64(self, value: i64) -> RecordWriter {
-        self.u64(value.cast_unsigned())
-    }
-
-    /// Appends bytes whose number the record's form fixes.
-    pub fn raw(mut self, value: &[u8]) -> RecordWriter {
-        self.bytes.extend_from_slice(value);
-        self
-    }
-
-    /// Appends a text: two bytes of length and at most 65,535 bytes (a longer one is cut at a character).
-    pub fn text(mut self, value: &str) -> RecordWriter {
-        let cut = value.floor_char_boundary(usize::from(u16::MAX));
-        let text = value.get(..cut).unwrap_or_default();
-        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
-        self.bytes.extend_from_slice(&length.to_be_bytes());
-        self.bytes.extend_from_slice(text.as_bytes());
-        self
-    }
-
-    /// The record.
-    pub fn finish(self) -> Vec<u8> {
-        self.bytes
-    }
-}
-
-/// Reads one record.
-pub struct RecordReader<'b> {
-    record: &'static str,
-    rest: &'b [u8],
-}
-
-impl<'b> RecordReader<'b> {
-    /// Begins with the version, which must be 1 to `newest`.
-    pub fn new(record: &'static str, newest: u8, bytes: &'b [u8]) -> Result<RecordReader<'b>, DecodeError> {
-        let mut reader = RecordReader { record, rest: bytes };
-        let found = reader.byte("version")?;
-        if found == 0 || found > newest {
-            return Err(DecodeError::Version { record, expected: newest, found });
-        }
-        Ok(reader)
-    }
-
-    /// Takes `count` bytes.
-    pub fn raw(&mut self, field: &'static str, count: usize) -> Result<&'b [u8], DecodeError> {
-        match self.rest.split_at_checked(count) {
-            Some((taken, rest)) => {
-                self.rest = rest;
-                Ok(taken)
-            }
-            None => Err(DecodeError::Short {
-                record: self.record,
-                field,
-                expected: count,
-                found: self.rest.len(),
-            }),
-        }
-    }
-
-    /// Takes so many bytes as an array.
-    pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.raw(field, N)?);
-        Ok(array)
-    }
-
-    /// Takes one byte.
-    pub fn byte(&mut self, field: &'static str) -> Result<u8, DecodeError> {
-        Ok(u8::from_be_bytes(self.array(field)?))
-    }
-
-    /// Takes 8 bytes.
-    pub fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
-        Ok(u64::from_be_bytes(self.array(field)?))
-    }
-
-    /// Takes 8 bytes.
-    pub fn i64(&mut self, field: &'static str) -> Result<i64, DecodeError> {
-        Ok(i64::from_be_bytes(self.array(field)?))
-    }
-
-    /// Takes a text.
-    pub fn text(&mut self, field: &'static str) -> Result<String, DecodeError> {
-        let length = usize::from(u16::from_be_bytes(self.array(field)?));
-        let bytes = self.raw(field, length)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| self.meaningless(field, u64::MAX))
-    }
-
-    /// The error for a field that holds what it cannot mean.
-    pub fn meaningless(&self, field: &'static str, found: u64) -> DecodeError {
-        DecodeError::Value { record: self.record, field, found }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[derive(Serialize, Deserialize, PartialEq, Debug)]
+    struct Sample<'t> {
+        number: u64,
+        change: i64,
+        text: &'t str,
+        hash: Option<[u8; 2]>,
+    }
+
+    impl Record for Sample<'_> {
+        const NAME: &'static str = "sample";
+        const VERSION: u8 = 3;
+    }
+
+    const SAMPLE: Sample<'_> = Sample { number: u64::MAX, change: -3, text: "è vero", hash: Some([1, 2]) };
+
     #[test]
-    fn fields_read_back_in_the_order_in_which_they_were_written() {
-        let bytes = RecordWriter::new(1).byte(7).u64(u64::MAX).i64(-3).text("è vero").raw(&[1, 2]).finish();
-        let mut reader = RecordReader::new("test", 1, &bytes).unwrap();
-        assert_eq!(reader.byte("a"), Ok(7));
-        assert_eq!(reader.u64("b"), Ok(u64::MAX));
-        assert_eq!(reader.i64("c"), Ok(-3));
-        assert_eq!(reader.text("d").as_deref(), Ok("è vero"));
-        assert_eq!(reader.array("e"), Ok([1, 2]));
-        assert!(matches!(reader.byte("f"), Err(DecodeError::Short { field: "f", .. })));
+    fn a_record_reads_back_as_it_was_written() {
+        assert_eq!(Sample::decode(&SAMPLE.encode()), Ok(SAMPLE));
+        let small = Sample { number: 9, change: 0, text: "", hash: None };
+        assert_eq!(small.encode(), [3, 9, 0, 0, 0]);
     }
 
     #[test]
-    fn a_later_version_is_refused_and_appended_fields_are_ignored() {
-        let later = RecordWriter::new(2).u64(1).finish();
-        assert!(matches!(RecordReader::new("test", 1, &later), Err(DecodeError::Version { found: 2, .. })));
-        let longer = RecordWriter::new(1).u64(5).text("appended").finish();
-        assert_eq!(RecordReader::new("test", 1, &longer).unwrap().u64("a"), Ok(5));
-    }
-
-    #[test]
-    fn every_shorter_record_is_refused() {
-        let bytes = RecordWriter::new(1).u64(9).text("abc").finish();
+    fn every_shorter_and_every_longer_record_and_every_other_version_is_refused() {
+        let mut bytes = SAMPLE.encode();
         for length in 0..bytes.len() {
-            let read = RecordReader::new("test", 1, &bytes[..length])
-                .and_then(|mut reader| Ok((reader.u64("a")?, reader.text("b")?)));
-            assert!(read.is_err(), "{length}");
+            assert!(Sample::decode(&bytes[..length]).is_err(), "{length}");
+        }
+        bytes.push(0);
+        assert_eq!(Sample::decode(&bytes), Err(DecodeError::Longer { record: "sample", bytes: 1 }));
+        assert_eq!(Sample::take(&bytes), Ok((SAMPLE, [0].as_slice())));
+        for version in [0, 2, 4] {
+            bytes[0] = version;
+            let refused = DecodeError::Version { record: "sample", expected: 3, found: version };
+            assert_eq!(Sample::decode(&bytes), Err(refused));
         }
     }
 }

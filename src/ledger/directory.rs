@@ -4,16 +4,18 @@
 //! looked at without a word to the books. Knows no store.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::account::{AccountRecord, Plan, Purse};
+use parking_lot::RwLock;
+
+use super::account::{AccountRecord, Balance, Plan};
 use super::api_key::KeyHash;
 use super::id::{AccountId, KeyId};
 use super::key_limits::KeyLimits;
-use super::key_record::{KeyRecord, millis, moment};
+use super::key_record::KeyRecord;
 use super::relation::Relations;
-use crate::clock::{Moment, UtcMonth};
+use crate::clock::Moment;
 
 /// All accounts and keys.
 #[derive(Default)]
@@ -72,7 +74,7 @@ impl Directory {
     /// Shows an account as it now is. Handles that are out in the world see it too.
     pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64) {
         if let Some(handle) = self.account(record.id) {
-            handle.0.set(&record.purse, reserved);
+            *handle.0.shown.write() = (record.balance, reserved);
             return;
         }
         let handle = AccountHandle::new(record, reserved);
@@ -82,9 +84,7 @@ impl Directory {
     /// Shows a key as it now is. Its account must have been shown before.
     pub(super) fn publish_key(&self, record: &KeyRecord) {
         if let Some(key) = self.key(record.id) {
-            key.0.expires_at.store(millis(record.ends_at()), Ordering::Release);
-            key.0.revoked_at.store(millis(record.revoked_at), Ordering::Release);
-            *key.0.limits.write().unwrap_or_else(PoisonError::into_inner) = record.limits.clone();
+            *key.0.record.write() = record.clone();
             return;
         }
         self.write(|tables| {
@@ -108,19 +108,19 @@ impl Directory {
 
     /// All relations as written last.
     pub(super) fn relations(&self) -> Arc<Relations> {
-        Arc::clone(&self.relations.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.relations.read())
     }
 
     pub(super) fn publish_relations(&self, relations: Relations) {
-        *self.relations.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(relations);
+        *self.relations.write() = Arc::new(relations);
     }
 
     fn read<T>(&self, look: impl FnOnce(&Tables) -> T) -> T {
-        look(&self.tables.read().unwrap_or_else(PoisonError::into_inner))
+        look(&self.tables.read())
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Tables) -> T) -> T {
-        change(&mut self.tables.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.tables.write())
     }
 }
 
@@ -132,26 +132,14 @@ struct AccountCell {
     id: AccountId,
     name: String,
     created_at: Moment,
-    balance: AtomicU64,
-    reserved: AtomicU64,
-    has_bought: AtomicBool,
-    // The month in the upper half and the number of used free queries in the lower, so that both change at once.
-    free: AtomicU64,
+    /// The balance, and the credits that running streams have set aside.
+    shown: RwLock<(Balance, u64)>,
 }
 
 impl AccountHandle {
     fn new(record: &AccountRecord, reserved: u64) -> AccountHandle {
-        let cell = AccountCell {
-            id: record.id,
-            name: record.name.clone(),
-            created_at: record.created_at,
-            balance: AtomicU64::new(0),
-            reserved: AtomicU64::new(0),
-            has_bought: AtomicBool::new(false),
-            free: AtomicU64::new(0),
-        };
-        cell.set(&record.purse, reserved);
-        AccountHandle(Arc::new(cell))
+        let AccountRecord { id, name, created_at, balance, .. } = record.clone();
+        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new((balance, reserved)) }))
     }
 
     /// The id.
@@ -171,38 +159,22 @@ impl AccountHandle {
 
     /// Credits that can be spent.
     pub fn credits(&self) -> u64 {
-        self.0.balance.load(Ordering::Acquire)
+        self.balance().credits
     }
 
-    /// Credits that running streams hold back.
+    /// Credits that running streams have set aside.
     pub fn reserved(&self) -> u64 {
-        self.0.reserved.load(Ordering::Acquire)
+        self.0.shown.read().1
     }
 
     /// The plan.
     pub fn plan(&self) -> Plan {
-        self.purse().plan()
+        self.balance().plan()
     }
 
     /// The numbers on which decisions about paying rest.
-    pub fn purse(&self) -> Purse {
-        let free = self.0.free.load(Ordering::Acquire);
-        Purse {
-            balance: self.credits(),
-            has_bought: self.0.has_bought.load(Ordering::Acquire),
-            free_month: UtcMonth::from_number(((free >> 32) as u32).cast_signed()),
-            free_used: free as u32,
-        }
-    }
-}
-
-impl AccountCell {
-    fn set(&self, purse: &Purse, reserved: u64) {
-        let month = u64::from(purse.free_month.number().cast_unsigned());
-        self.free.store(month << 32 | u64::from(purse.free_used), Ordering::Release);
-        self.has_bought.store(purse.has_bought, Ordering::Release);
-        self.reserved.store(reserved, Ordering::Release);
-        self.balance.store(purse.balance, Ordering::Release);
+    pub fn balance(&self) -> Balance {
+        self.0.shown.read().0
     }
 }
 
@@ -215,29 +187,26 @@ struct KeyCell {
     account: AccountHandle,
     hash: KeyHash,
     prefix: String,
-    label: String,
-    created_at: Moment,
-    expires_at: AtomicI64,
-    revoked_at: AtomicI64,
+    record: RwLock<KeyRecord>,
+    /// In milliseconds; [`NEVER`] before the first use.
     last_used_at: AtomicI64,
     last_used_written: AtomicI64,
-    limits: RwLock<KeyLimits>,
 }
+
+/// The time of a use that did not happen.
+const NEVER: i64 = i64::MIN;
 
 impl KeyHandle {
     fn new(record: &KeyRecord, account: AccountHandle) -> KeyHandle {
+        let used = record.last_used_at.map_or(NEVER, Moment::unix_millis);
         KeyHandle(Arc::new(KeyCell {
             id: record.id,
             account,
             hash: record.hash,
             prefix: record.prefix.clone(),
-            label: record.label.clone(),
-            created_at: record.created_at,
-            expires_at: AtomicI64::new(millis(record.ends_at())),
-            revoked_at: AtomicI64::new(millis(record.revoked_at)),
-            last_used_at: AtomicI64::new(millis(record.last_used_at)),
-            last_used_written: AtomicI64::new(millis(record.last_used_at)),
-            limits: RwLock::new(record.limits.clone()),
+            record: RwLock::new(record.clone()),
+            last_used_at: AtomicI64::new(used),
+            last_used_written: AtomicI64::new(used),
         }))
     }
 
@@ -246,7 +215,7 @@ impl KeyHandle {
         self.0.id
     }
 
-    /// Whose key it is.
+    /// The account that the key belongs to.
     pub fn account(&self) -> &AccountHandle {
         &self.0.account
     }
@@ -258,22 +227,22 @@ impl KeyHandle {
 
     /// What it may spend and read.
     pub fn limits(&self) -> KeyLimits {
-        self.0.limits.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.record.read().limits.clone()
     }
 
     /// When it ends, if it was rotated or made for a time.
     pub fn expires_at(&self) -> Option<Moment> {
-        moment(self.0.expires_at.load(Ordering::Acquire))
+        self.0.record.read().ends_at()
     }
 
     /// When it was revoked.
     pub fn revoked_at(&self) -> Option<Moment> {
-        moment(self.0.revoked_at.load(Ordering::Acquire))
+        self.0.record.read().revoked_at
     }
 
     /// When it was last used.
     pub fn last_used_at(&self) -> Option<Moment> {
-        moment(self.0.last_used_at.load(Ordering::Relaxed))
+        used_at(self.0.last_used_at.load(Ordering::Relaxed))
     }
 
     /// Notes a use, in memory.
@@ -285,23 +254,20 @@ impl KeyHandle {
     pub(super) fn take_unwritten_use(&self) -> Option<Moment> {
         let used = self.0.last_used_at.load(Ordering::Relaxed);
         let written = self.0.last_used_written.swap(used, Ordering::Relaxed);
-        if used == written { None } else { moment(used) }
+        if used == written { None } else { used_at(used) }
     }
 
     /// What the owner and the operator may see.
     pub fn view(&self) -> KeyView {
-        KeyView {
-            id: self.0.id,
-            account: self.0.account.id(),
-            prefix: self.0.prefix.clone(),
-            label: self.0.label.clone(),
-            created_at: self.0.created_at,
-            last_used_at: self.last_used_at(),
-            expires_at: self.expires_at(),
-            revoked_at: self.revoked_at(),
-            limits: self.limits(),
-        }
+        let KeyRecord { id, account, prefix, label, created_at, revoked_at, limits, .. } =
+            self.0.record.read().clone();
+        let (last_used_at, expires_at) = (self.last_used_at(), self.expires_at());
+        KeyView { id, account, prefix, label, created_at, last_used_at, expires_at, revoked_at, limits }
     }
+}
+
+fn used_at(millis: i64) -> Option<Moment> {
+    (millis != NEVER).then(|| Moment::from_unix_millis(millis))
 }
 
 /// A key as its owner may see it.

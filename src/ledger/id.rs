@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// A text that was to name an account or a key and does not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected an id like `{expected}`, found `{found}`")]
@@ -18,7 +20,7 @@ pub struct IdError {
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $example:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
         pub struct $name(u64);
 
         impl $name {

@@ -1,16 +1,15 @@
 //! What a key may spend and read: caps on credits, the datasets that it is for, and its end.
 //!
-//! Knows its bytes, and no store.
+//! Knows no store.
 
 use std::sync::Arc;
 
-use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::key_record::{millis, moment};
+use serde::{Deserialize, Serialize};
+
 use crate::clock::Moment;
-use crate::limits::ledger::DATASETS_PER_KEY_MAX;
 
 /// What a key may spend and read. Nothing set means no limit.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KeyLimits {
     /// Credits a UTC day.
     pub credits_per_day: Option<u64>,
@@ -125,33 +124,4 @@ impl KeyLimits {
     pub const fn has_caps(&self) -> bool {
         self.credits_per_day.is_some() || self.credits_per_month.is_some()
     }
-
-    pub(super) fn encode(&self, record: RecordWriter) -> RecordWriter {
-        let record = put_cap(put_cap(record, self.credits_per_day), self.credits_per_month);
-        let record = record.i64(millis(self.expires_at));
-        let record = record.u64(self.datasets.len() as u64);
-        self.datasets.iter().fold(record, |record, dataset| record.text(dataset))
-    }
-
-    pub(super) fn decode(reader: &mut RecordReader<'_>) -> Result<KeyLimits, DecodeError> {
-        let credits_per_day = take_cap(reader)?;
-        let credits_per_month = take_cap(reader)?;
-        let expires_at = moment(reader.i64("expires_at")?);
-        let count = reader.u64("datasets")?;
-        if count > DATASETS_PER_KEY_MAX as u64 {
-            return Err(reader.meaningless("datasets", count));
-        }
-        let datasets = (0..count).map(|_| reader.text("dataset")).collect::<Result<_, _>>()?;
-        Ok(KeyLimits { credits_per_day, credits_per_month, expires_at, datasets })
-    }
-}
-
-fn put_cap(record: RecordWriter, cap: Option<u64>) -> RecordWriter {
-    record.byte(u8::from(cap.is_some())).u64(cap.unwrap_or(0))
-}
-
-fn take_cap(reader: &mut RecordReader<'_>) -> Result<Option<u64>, DecodeError> {
-    let is_set = reader.byte("cap")? != 0;
-    let cap = reader.u64("cap")?;
-    Ok(is_set.then_some(cap))
 }

@@ -5,28 +5,27 @@
 //! M name                         format version and other facts about the ledger itself
 //! A account                      account
 //! K key id                       API key
-//! E sequence                     entry; in the log only
 //! R reservation                  reservation that is open
 //! I account, hash                idempotency claim, until it expires
 //! G account, hash                download that was paid, in full or in part, until it expires
 //! X expiry (ms), key             what expires when
 //! P provider, payment id         purchase; the texts are parted by a zero byte
 //! U account, day, key, dataset   requests, rows and credits of a day
-//! D subject                      requests of a key or an address in a day
+//! D day, subject                 requests of a key or an address in a day
 //! L from, to, type               relation between two datasets; the texts are parted by a zero byte
 //! ```
 //!
 //! `J` belongs to the checkpoint itself. Knows no value.
 
+use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
-use super::operator::PaymentId;
 use super::relation::RelationKey;
+use super::request::PaymentId;
 use crate::clock::{Moment, UtcDay};
 
 pub(super) const META: &[u8] = b"M";
 pub(super) const ACCOUNT: &[u8] = b"A";
 pub(super) const API_KEY: &[u8] = b"K";
-pub(super) const ENTRY: &[u8] = b"E";
 pub(super) const RESERVATION: &[u8] = b"R";
 pub(super) const EXPIRY: &[u8] = b"X";
 pub(super) const COUNTER: &[u8] = b"D";
@@ -61,25 +60,12 @@ pub(super) fn relation(key: &RelationKey) -> Vec<u8> {
     [RELATION, from.as_bytes(), &[0], to.as_bytes(), &[0], relation_type.as_bytes()].concat()
 }
 
-/// The three texts of the key of a relation.
-pub(super) fn split_relation(key: &[u8]) -> Option<RelationKey> {
-    let text = std::str::from_utf8(key.strip_prefix(RELATION)?).ok()?;
-    let (from, rest) = text.split_once('\0')?;
-    let (to, relation_type) = rest.split_once('\0')?;
-    let [from, to, relation_type] = [from, to, relation_type].map(str::to_owned);
-    Some(RelationKey { from, to, relation_type })
-}
-
 pub(super) fn account(id: AccountId) -> Vec<u8> {
     numbered(ACCOUNT, id.number())
 }
 
 pub(super) fn api_key(id: KeyId) -> Vec<u8> {
     numbered(API_KEY, id.number())
-}
-
-pub(super) fn entry(sequence: u64) -> Vec<u8> {
-    numbered(ENTRY, sequence)
 }
 
 pub(super) fn reservation(id: ReservationId) -> Vec<u8> {
@@ -97,6 +83,19 @@ pub(super) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
 /// Stands under the moment at which the record under `key` expires.
 pub(super) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
     [EXPIRY, &millis_in_order(at), key].concat()
+}
+
+/// What the counters of this day and later ones begin with, or sort behind.
+pub(super) fn counters_from(day: UtcDay) -> Vec<u8> {
+    [COUNTER, &day.unix_days().max(0).to_be_bytes()].concat()
+}
+
+pub(super) fn counter(note: &CounterNote) -> Vec<u8> {
+    let (kind, subject) = match &note.subject {
+        CounterSubject::Key(id) => (b'k', id.number().to_be_bytes().to_vec()),
+        CounterSubject::Address(address) => (b'a', address.to_vec()),
+    };
+    [counters_from(note.day).as_slice(), &[kind], &subject].concat()
 }
 
 /// The moment and the key of an expiry record.
@@ -129,12 +128,6 @@ pub(super) fn split_usage(key: &[u8]) -> Option<(UtcDay, Option<KeyId>, &str)> {
     Some((day, KeyId::optional(u64::from_be_bytes(*id)), std::str::from_utf8(dataset).ok()?))
 }
 
-/// The number after the letter.
-pub(super) fn number(key: &[u8]) -> Option<u64> {
-    let (_, digits) = key.split_first()?;
-    Some(u64::from_be_bytes(digits.try_into().ok()?))
-}
-
 fn numbered(letter: &[u8], number: u64) -> Vec<u8> {
     [letter, &number.to_be_bytes()].concat()
 }
@@ -150,9 +143,8 @@ mod tests {
 
     #[test]
     fn keys_of_a_kind_sort_by_their_number_and_read_back() {
-        assert!(entry(255) < entry(256));
-        assert_eq!(number(&entry(77)), Some(77));
         let account_id = AccountId::from_number(5);
+        assert!(account(AccountId::from_number(255)) < account(AccountId::from_number(256)));
         let day = UtcDay::from_unix_days(20_000);
         let key = Some(KeyId::from_number(6));
         assert_eq!(split_usage(&usage(account_id, day, key, "orders")), Some((day, key, "orders")));

@@ -24,7 +24,6 @@ mod directory;
 mod entry;
 mod error;
 mod health;
-mod hold;
 mod id;
 mod key_limits;
 mod key_record;
@@ -32,21 +31,23 @@ mod key_space;
 mod local;
 mod log;
 mod operator;
-mod order;
 mod pending;
+mod progress;
 mod relation;
 mod report;
+mod request;
 mod reservation;
+mod reservation_record;
 mod state;
 mod usage;
 
 use std::path::Path;
 use std::sync::Arc;
 
-pub use account::{Payment, Plan, Purse};
+pub use account::{Balance, Payment, Plan, Spending};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
-pub use backup::{BackupError, BackupSummary};
+pub use backup::{BackupError, BackupSummary, MovedSegment};
 pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
 pub use directory::{AccountHandle, KeyHandle, KeyView};
@@ -56,15 +57,15 @@ pub use health::Health;
 pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
-pub use log::{LogError, MovedSegment};
-pub use operator::{CreatedKey, PaymentId, Purchase};
-pub use order::{
-    ChargeOrder, ClaimError, ClaimKind, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder,
-    Spending,
-};
+pub use log::LogError;
+pub use operator::CreatedKey;
 pub use pending::Pending;
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
+pub use request::{
+    ChargeRequest, ClaimError, ClaimKind, DownloadRequest, Estimate, IdempotencyClaim, PaymentId, Purchase,
+    Receipt,
+};
 pub use reservation::Reservation;
 pub use usage::{Usage, UsageAsked, UsageLine};
 
@@ -73,6 +74,7 @@ use crate::histogram::Counted;
 use books::Books;
 use directory::Directory;
 use local::LocalBooks;
+use request::Reserved;
 
 /// When an acknowledged charge is safe from what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -186,7 +188,7 @@ impl Ledger {
         if self.health() != Health::Serving {
             return Err(Unavailable::Down.into());
         }
-        let cost = account.purse().afford_anything(spending, now)?.credits();
+        let cost = account.balance().afford_anything(spending, now)?.credits();
         let caps = if cost > 0 { self.caps(account, key, now)? } else { Vec::new() };
         match caps.into_iter().find(|standing| standing.spent >= standing.cap) {
             Some(standing) => Err(ChargeError::KeyCapReached { required: cost, standing }),
@@ -221,14 +223,14 @@ impl Ledger {
     }
 
     /// Sells rows of a page. Wait until the sale is durable before the answer is sent.
-    pub fn charge(&self, order: &ChargeOrder) -> Result<Pending<Receipt>, ChargeError> {
-        self.books.charge(order)
+    pub fn charge(&self, request: &ChargeRequest) -> Result<Pending<Receipt>, ChargeError> {
+        self.books.charge(request)
     }
 
     /// Sells a part of a file. It pays what the account has not paid of the file within `DOWNLOAD_GRANT_HOURS`: all of it,
     /// what a download that broke off left, or nothing.
-    pub fn sell_part(&self, order: &DownloadOrder) -> Result<Pending<Receipt>, ChargeError> {
-        self.books.sell_part(order)
+    pub fn sell_part(&self, request: &DownloadRequest) -> Result<Pending<Receipt>, ChargeError> {
+        self.books.sell_part(request)
     }
 
     /// Gives back what a receipt took, for an answer that could not be given.
@@ -238,19 +240,19 @@ impl Ledger {
     }
 
     /// Sets aside what a stream can cost, and waits until that is durable.
-    pub fn reserve(&self, order: &ReserveOrder) -> Result<Reservation, ChargeError> {
-        let reserved = self.books.reserve(order)?;
+    pub fn reserve(&self, request: &ChargeRequest) -> Result<Reservation, ChargeError> {
+        let reserved = self.books.reserve(request)?;
         self.reservation(reserved)
     }
 
     /// Sets aside what a file costs, and waits until that is durable. What is settled is remembered for later parts.
-    pub fn reserve_download(&self, order: &DownloadOrder) -> Result<Reservation, ChargeError> {
-        let reserved = self.books.reserve_download(order)?;
+    pub fn reserve_download(&self, request: &DownloadRequest) -> Result<Reservation, ChargeError> {
+        let reserved = self.books.reserve_download(request)?;
         self.reservation(reserved)
     }
 
     /// A reservation that does not become durable ends with the progress that nobody holds.
-    fn reservation(&self, reserved: Pending<state::Reserved>) -> Result<Reservation, ChargeError> {
+    fn reservation(&self, reserved: Pending<Reserved>) -> Result<Reservation, ChargeError> {
         Ok(Reservation::new(Arc::clone(&self.books), reserved.durable()?))
     }
 
@@ -263,10 +265,10 @@ impl Ledger {
         spending: Spending,
         now: Moment,
     ) -> Result<Estimate, ChargeError> {
-        let purse = account.purse();
+        let balance = account.balance();
         let payment = match spending {
-            Spending::Download => purse.pay_credits(rows),
-            _ => purse.afford_anything(spending, now).and_then(|_| purse.pay_query(rows, now)),
+            Spending::Download => balance.pay_credits(rows),
+            _ => balance.afford_anything(spending, now).and_then(|_| balance.pay_query(rows, now)),
         };
         let credits_required = match payment {
             Ok(Payment::FreeQuery(_)) => 0,
@@ -276,7 +278,7 @@ impl Ledger {
         let is_within =
             caps.iter().all(|standing| credits_required <= standing.cap.saturating_sub(standing.spent));
         let affordable = payment.is_ok() && is_within;
-        Ok(Estimate { credits_required, credits_available: purse.balance, affordable })
+        Ok(Estimate { credits_required, credits_available: balance.credits, affordable })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the operator asks of the books: accounts, credits, keys, relations.
 //!
-//! Every call waits until the order is written. Knows no network and no command line.
+//! Every call waits until it is durable. Knows no network and no command line.
 
 use std::sync::Arc;
 
@@ -12,28 +12,8 @@ use super::error::ChargeError;
 use super::id::{AccountId, KeyId};
 use super::key_limits::{KeyLimits, LimitsChange};
 use super::relation::{Relation, Relations};
-use super::state::{Credit, NewKey, Removal};
+use super::request::{CreditRequest, NewKey, PaymentId, Purchase, Removal};
 use crate::clock::Moment;
-
-/// How a payment provider knows a payment: no two are alike. The provider of the operator's own payments is `operator`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct PaymentId {
-    /// Who took the payment.
-    pub provider: String,
-    /// What that one calls it, like the number of an invoice.
-    pub id: String,
-}
-
-/// Credits that were bought.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Purchase {
-    /// The balance after it.
-    pub balance: u64,
-    /// What they cost, in cents of a euro, VAT excluded.
-    pub cents: u64,
-    /// Whether they were entered before, under the same reference; nothing was added then.
-    pub is_replayed: bool,
-}
 
 /// A key that was created: the only place where it stands in the clear.
 pub struct CreatedKey {
@@ -65,11 +45,11 @@ impl Ledger {
         at: Moment,
     ) -> Result<Purchase, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents, payment: None, request_id, note, at };
-        self.books.purchase(&order)?.durable()
+        let request = CreditRequest { account, credits, cents, payment: None, request_id, note, at };
+        self.books.purchase(&request)?.durable()
     }
 
-    /// Sells credits for a payment: the same purchase of the same account is entered once however often it is ordered, and
+    /// Sells credits for a payment: the same purchase of the same account is entered once however often it is asked for, and
     /// another one for the same payment is refused, of whatever account.
     pub fn buy_once(
         &self,
@@ -81,8 +61,8 @@ impl Ledger {
         at: Moment,
     ) -> Result<Purchase, ChargeError> {
         let (request_id, note) = (payment.id.clone(), note.to_owned());
-        let order = Credit { account, credits, cents, payment: Some(payment), request_id, note, at };
-        self.books.purchase(&order)?.durable()
+        let request = CreditRequest { account, credits, cents, payment: Some(payment), request_id, note, at };
+        self.books.purchase(&request)?.durable()
     }
 
     /// Gives credits to an account. Its plan stays as it is. Returns the balance.
@@ -95,8 +75,8 @@ impl Ledger {
         at: Moment,
     ) -> Result<u64, ChargeError> {
         let (request_id, note) = (request_id.to_owned(), note.to_owned());
-        let order = Credit { account, credits, cents: None, payment: None, request_id, note, at };
-        self.books.grant(&order)?.durable()
+        let request = CreditRequest { account, credits, cents: None, payment: None, request_id, note, at };
+        self.books.grant(&request)?.durable()
     }
 
     /// Creates a key without limits from random bytes, which the caller takes from the operating system.
@@ -200,7 +180,7 @@ impl Ledger {
         self.books.note_key_uses(&uses)
     }
 
-    /// The day counters that are kept.
+    /// The counters of the present day, as far as they are kept.
     pub fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
         self.books.counters()
     }

@@ -5,17 +5,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::codec::{DecodeError, RecordReader, RecordWriter};
-use super::key_space;
+use serde::{Deserialize, Serialize};
+
+use super::codec::{DecodeError, Record};
 use crate::clock::Moment;
 use crate::limits::ledger::{RELATION_DESCRIPTION_BYTES_MAX, RELATION_TYPE_BYTES_MAX, RELATION_WEIGHT_MAX};
 
-const RECORD: &str = "relation";
-const VERSION: u8 = 1;
 const DATASET_BYTES_MAX: usize = 64;
 
 /// What tells a relation from every other: between two datasets there is at most one of a type in each direction.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RelationKey {
     /// The dataset that it begins at.
     pub from: String,
@@ -26,7 +25,7 @@ pub struct RelationKey {
 }
 
 /// A relation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relation {
     /// Between which datasets, and of which type.
     pub key: RelationKey,
@@ -55,31 +54,14 @@ impl Relation {
         Ok(())
     }
 
-    /// The record; the key of the relation is its key and stands there.
-    pub(super) fn encode(&self) -> Vec<u8> {
-        RecordWriter::new(VERSION)
-            .u64(self.weight.to_bits())
-            .i64(self.at.unix_millis())
-            .text(&self.description)
-            .finish()
+    /// Refuses a relation that was read and breaks a rule.
+    pub(super) fn checked(&self) -> Result<(), DecodeError> {
+        self.check().map_err(|(field, _)| DecodeError::Rule { record: Relation::NAME, field })
     }
+}
 
-    /// Reads the record under this key.
-    pub(super) fn decode(key: &[u8], value: &[u8]) -> Result<Relation, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, value)?;
-        let key = key_space::split_relation(key).ok_or_else(|| reader.meaningless("key", 0))?;
-        let bits = reader.u64("weight")?;
-        let relation = Relation {
-            key,
-            weight: f64::from_bits(bits),
-            at: Moment::from_unix_millis(reader.i64("at")?),
-            description: reader.text("description")?,
-        };
-        match relation.check() {
-            Ok(()) => Ok(relation),
-            Err((field, _)) => Err(reader.meaningless(field, bits)),
-        }
-    }
+impl Record for Relation {
+    const NAME: &'static str = "relation";
 }
 
 /// A name as the catalog gives them: lower-case letters, digits and inner hyphens.
@@ -171,19 +153,11 @@ mod tests {
     }
 
     #[test]
-    fn a_relation_reads_back_from_its_key_and_its_record() {
-        let one = relation("orders", "customer", 0.5);
-        let key = key_space::relation(&one.key);
-        assert_eq!(Relation::decode(&key, &one.encode()), Ok(one.clone()));
-        assert!(Relation::decode(b"Lorders", &one.encode()).is_err());
-        let damaged = Relation { weight: f64::NAN, ..one };
-        assert!(Relation::decode(&key, &damaged.encode()).is_err());
-    }
-
-    #[test]
     fn what_breaks_a_rule_is_named() {
         let field = |relation: Relation| relation.check().unwrap_err().0;
         assert_eq!(relation("a", "b", 0.0).check(), Ok(()));
+        let refused = DecodeError::Rule { record: "relation", field: "weight" };
+        assert_eq!(relation("a", "b", f64::NAN).checked(), Err(refused));
         assert_eq!(field(relation("A", "b", 1.0)), "from");
         assert_eq!(field(relation("a", "-b", 1.0)), "to");
         assert_eq!(field(relation("a", "a", 1.0)), "to");

@@ -8,14 +8,14 @@ use std::path::Path;
 use super::Ledger;
 use super::account::Plan;
 use super::audit::AuditReport;
-use super::backup::{BackupError, BackupSummary};
+use super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::directory::{AccountHandle, KeyView};
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::id::AccountId;
 use super::id::KeyId;
 use super::key_limits::{CapStanding, KeyLimits};
-use super::log::MovedSegment;
+
 use super::usage::{Usage, UsageAsked, UsageLine};
 use crate::clock::{Moment, UtcDay};
 use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX, USAGE_LINES_MAX};
@@ -31,7 +31,7 @@ pub struct AccountView {
     pub plan: Plan,
     /// Credits that can be spent.
     pub credits: u64,
-    /// Credits that running streams hold back.
+    /// Credits that running streams have set aside.
     pub reserved: u64,
     /// Free queries left this month; nothing on a prepaid account.
     pub free_queries_remaining: Option<u32>,
@@ -46,16 +46,16 @@ pub struct AccountView {
 impl Ledger {
     /// An account as it stands now, from memory.
     pub fn account_view(&self, account: &AccountHandle, now: Moment) -> AccountView {
-        let purse = account.purse();
-        let is_free = purse.plan() == Plan::Free;
+        let balance = account.balance();
+        let is_free = balance.plan() == Plan::Free;
         AccountView {
             id: account.id(),
             name: account.name().to_owned(),
-            plan: purse.plan(),
-            credits: purse.balance,
+            plan: balance.plan(),
+            credits: balance.credits,
             reserved: account.reserved(),
-            free_queries_remaining: is_free.then(|| purse.free_remaining(now)),
-            free_queries_reset_at: is_free.then(|| purse.month_at(now).end()),
+            free_queries_remaining: is_free.then(|| balance.free_remaining(now)),
+            free_queries_reset_at: is_free.then(|| balance.month_at(now).end()),
             created_at: account.created_at(),
             keys: self.keys(account.id()),
         }

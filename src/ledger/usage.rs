@@ -2,15 +2,14 @@
 //!
 //! Knows the bytes of a line, and no store.
 
-use super::codec::{DecodeError, RecordReader, RecordWriter};
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
 use super::id::{AccountId, KeyId};
 use crate::clock::UtcDay;
 
-const RECORD: &str = "usage";
-const VERSION: u8 = 1;
-
 /// Requests, rows and credits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// Answers that were given.
     pub requests: u64,
@@ -62,17 +61,8 @@ impl Usage {
         self.rows = self.rows.saturating_sub(other.rows);
         self.credits = self.credits.saturating_sub(other.credits);
     }
+}
 
-    pub(super) fn encode(self) -> Vec<u8> {
-        RecordWriter::new(VERSION).u64(self.requests).u64(self.rows).u64(self.credits).finish()
-    }
-
-    pub(super) fn decode(bytes: &[u8]) -> Result<Usage, DecodeError> {
-        let mut reader = RecordReader::new(RECORD, VERSION, bytes)?;
-        Ok(Usage {
-            requests: reader.u64("requests")?,
-            rows: reader.u64("rows")?,
-            credits: reader.u64("credits")?,
-        })
-    }
+impl Record for Usage {
+    const NAME: &'static str = "usage";
 }

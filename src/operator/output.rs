@@ -465,10 +465,10 @@ pub struct ArchivedSegment {
 impl ArchivedSegment {
     pub(super) fn of(moved: &ledger::MovedSegment) -> ArchivedSegment {
         ArchivedSegment {
-            number: moved.segment.number,
-            first_record: moved.segment.first,
+            number: moved.number,
+            first_record: moved.first,
             last_record: moved.last,
-            bytes: moved.segment.bytes,
+            bytes: moved.bytes,
             path: moved.path.display().to_string(),
         }
     }

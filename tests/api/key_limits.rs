@@ -1,7 +1,7 @@
 //! What a key may spend and read, as its owner meets it: refusals, warnings, and what the account tells.
 
 use mercato::ledger::{
-    CapPeriod, Change, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending, ReserveOrder,
+    CapPeriod, Change, ChargeRequest, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending,
 };
 use serde_json::{Value, json};
 
@@ -219,7 +219,7 @@ fn the_account_tells_what_its_keys_may_spend_and_have_spent() {
     let owner = ledger.key_view(id).unwrap().account;
     let plain = further_key(&site, owner, KeyLimits::default());
     assert_eq!(site.query("cities", &key, r#"{"limit": 4}"#).status, 200);
-    let held = ledger.reserve(&ReserveOrder {
+    let held = ledger.reserve(&ChargeRequest {
         account: ledger.account(owner).unwrap(),
         key: Some(id),
         rows: 9,

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use mercato::ledger::{
-    AccountHandle, ChargeError, ClaimKind, DownloadOrder, IdempotencyClaim, Ledger, Pending, Reservation,
-    ReserveOrder,
+    AccountHandle, ChargeError, ChargeRequest, ClaimKind, IdempotencyClaim, Ledger, Pending, Reservation,
 };
 use proptest::prelude::*;
 
-use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream};
+use crate::desk::{Desk, charge, claimed, claimed_download, customer, download, noon, page, stream};
 
 const HOUR: i64 = 3_600;
 
@@ -18,7 +17,7 @@ fn begin(
     rows: u64,
     claim: Option<IdempotencyClaim>,
 ) -> Reservation {
-    ledger.reserve(&ReserveOrder { claim, ..stream(account, rows, noon()) }).unwrap()
+    ledger.reserve(&ChargeRequest { claim, ..stream(account, rows, noon()) }).unwrap()
 }
 
 /// Breaks off after so many rows.
@@ -123,18 +122,18 @@ fn a_key_stands_for_one_request_and_is_answered_once_at_a_time() {
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
     let claim = claimed("k", "a");
-    let order = |body| ReserveOrder { claim: claimed("k", body), ..stream(&account, 10, noon()) };
+    let request = |body| ChargeRequest { claim: claimed("k", body), ..stream(&account, 10, noon()) };
     let page = |body| {
-        let order = mercato::ledger::ChargeOrder { claim: claimed("k", body), ..page(&account, 1, noon()) };
-        ledger.charge(&order).and_then(Pending::durable)
+        let request = ChargeRequest { claim: claimed("k", body), ..page(&account, 1, noon()) };
+        ledger.charge(&request).and_then(Pending::durable)
     };
     let open = begin(&ledger, &account, 10, claim);
-    assert_eq!(refusal(ledger.reserve(&order("a"))), ChargeError::IdempotencyInUse);
-    assert_eq!(refusal(ledger.reserve(&order("b"))), ChargeError::IdempotencyMismatch);
+    assert_eq!(refusal(ledger.reserve(&request("a"))), ChargeError::IdempotencyInUse);
+    assert_eq!(refusal(ledger.reserve(&request("b"))), ChargeError::IdempotencyMismatch);
     assert_eq!(refusal(page("p")), ChargeError::IdempotencyMismatch);
     leave(&ledger, open, 0);
     assert_eq!(page("p").unwrap().charged, 1, "nothing was paid, so the key is free");
-    assert_eq!(refusal(ledger.reserve(&order("a"))), ChargeError::IdempotencyMismatch);
+    assert_eq!(refusal(ledger.reserve(&request("a"))), ChargeError::IdempotencyMismatch);
     let other = customer(&ledger, 10);
     leave(&ledger, begin(&ledger, &other, 10, claim), 5);
     let again = begin(&ledger, &other, 10, claim);
@@ -169,9 +168,9 @@ fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_an
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);
-    let order = |key| DownloadOrder { claim: claimed(key, "csv"), ..download(&account, 1_000, noon()) };
-    let whole = |key| ledger.reserve_download(&order(key)).unwrap();
-    let part = |key| ledger.sell_part(&order(key)).and_then(Pending::durable).unwrap().charged;
+    let request = |key| claimed_download(&account, 1_000, noon(), claimed(key, "csv"));
+    let whole = |key| ledger.reserve_download(&request(key)).unwrap();
+    let part = |key| ledger.sell_part(&request(key)).and_then(Pending::durable).unwrap().charged;
     leave(&ledger, whole("k"), 300);
     assert_eq!((part("k"), account.credits()), (700, 9_000), "the part pays the rest");
     let again = whole("k");
@@ -183,7 +182,7 @@ fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_an
     let plain = ledger.reserve_download(&download(&account, 1_000, noon())).unwrap();
     assert_eq!(plain.settle(1_000, noon()).and_then(Pending::durable).unwrap().charged, 1_000);
     assert_eq!((part("m"), whole("m").reserved()), (0, 1_000), "a part that cost nothing paid nothing");
-    let other = DownloadOrder { claim: claimed("k", "json"), ..download(&account, 1_000, noon()) };
+    let other = claimed_download(&account, 1_000, noon(), claimed("k", "json"));
     assert_eq!(
         refusal(ledger.sell_part(&other).and_then(Pending::durable)),
         ChargeError::IdempotencyMismatch
@@ -196,10 +195,10 @@ fn a_part_that_is_refunded_pays_under_its_key_no_more() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
-    let order = || DownloadOrder { claim: claimed("k", "csv"), ..download(&account, 1_000, noon()) };
-    let receipt = ledger.sell_part(&order()).and_then(Pending::durable).unwrap();
+    let request = || claimed_download(&account, 1_000, noon(), claimed("k", "csv"));
+    let receipt = ledger.sell_part(&request()).and_then(Pending::durable).unwrap();
     ledger.refund(receipt, noon()).and_then(Pending::durable).unwrap();
-    let whole = ledger.reserve_download(&order()).unwrap();
+    let whole = ledger.reserve_download(&request()).unwrap();
     assert_eq!((whole.reserved(), whole.is_replayed()), (1_000, false));
 }
 
@@ -210,14 +209,14 @@ fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
     let account = customer(&ledger, 10_000);
     let at = |hours: i64| noon().plus_seconds(hours * HOUR);
     let rows = |hours| {
-        let order = ReserveOrder { claim: claimed("s", "a"), ..stream(&account, 100, at(hours)) };
-        ledger.reserve(&order).unwrap().settle(100, at(hours)).and_then(Pending::durable).unwrap().charged
+        let request = ChargeRequest { claim: claimed("s", "a"), ..stream(&account, 100, at(hours)) };
+        ledger.reserve(&request).unwrap().settle(100, at(hours)).and_then(Pending::durable).unwrap().charged
     };
     assert_eq!((rows(0), rows(23), rows(24), rows(47), rows(48)), (100, 0, 100, 0, 100));
     let file = |hours| {
-        let order = DownloadOrder { claim: claimed("f", "csv"), ..download(&account, 1_000, at(hours)) };
+        let request = claimed_download(&account, 1_000, at(hours), claimed("f", "csv"));
         ledger
-            .reserve_download(&order)
+            .reserve_download(&request)
             .unwrap()
             .settle(1_000, at(hours))
             .and_then(Pending::durable)
@@ -225,8 +224,8 @@ fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
             .charged
     };
     let part = |hours| {
-        let order = download(&account, 1_000, at(hours));
-        ledger.sell_part(&order).and_then(Pending::durable).unwrap().charged
+        let request = download(&account, 1_000, at(hours));
+        ledger.sell_part(&request).and_then(Pending::durable).unwrap().charged
     };
     assert_eq!((file(0), file(23), part(23), part(24)), (1_000, 0, 0, 1_000));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mercato::ledger::{ChargeError, ChargeOrder, Pending};
+use mercato::ledger::{ChargeError, ChargeRequest, Pending};
 
 use crate::desk::{Desk, charge, claimed, customer, noon, page, stream};
 
@@ -71,7 +71,7 @@ fn a_request_that_is_sent_many_times_at_once_is_paid_once() {
     let charged = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..CLIENTS {
-            let order = ChargeOrder { claim: claimed("same", "{}"), ..page(&account, 10, now) };
+            let order = ChargeRequest { claim: claimed("same", "{}"), ..page(&account, 10, now) };
             let (ledger, charged) = (&ledger, &charged);
             scope.spawn(move || {
                 let receipt = ledger.charge(&order).and_then(Pending::durable).unwrap();

@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mercato::clock::{Clock, SystemClock};
 use mercato::ledger::{
-    AccountId, ChargeDurability, DownloadOrder, EntryKind, KeyId, Ledger, LedgerOptions, Pending,
+    AccountId, ChargeDurability, ChargeRequest, DownloadRequest, EntryKind, KeyId, Ledger, LedgerOptions,
+    Pending,
 };
 
 use crate::desk::{Desk, download, handle, page, stream};
@@ -151,9 +152,9 @@ fn sell(ledger: &Ledger, round: u64, count: &AtomicU64) {
     loop {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let request_id = format!("page-{round}-{number}");
-        let order = page(&account, number % 50 + 1, SystemClock.now());
-        let order = mercato::ledger::ChargeOrder { request_id: request_id.clone(), ..order };
-        let receipt = ledger.charge(&order).and_then(Pending::durable).unwrap();
+        let request = page(&account, number % 50 + 1, SystemClock.now());
+        let request = ChargeRequest { request_id: request_id.clone(), ..request };
+        let receipt = ledger.charge(&request).and_then(Pending::durable).unwrap();
         tell(&request_id, receipt.charged);
     }
 }
@@ -163,9 +164,9 @@ fn run_streams(ledger: &Ledger, round: u64, count: &AtomicU64) {
     loop {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let request_id = format!("stream-{round}-{number}");
-        let order = stream(&account, 5_000, SystemClock.now());
-        let order = mercato::ledger::ReserveOrder { request_id: request_id.clone(), ..order };
-        let reservation = ledger.reserve(&order).unwrap();
+        let request = stream(&account, 5_000, SystemClock.now());
+        let request = ChargeRequest { request_id: request_id.clone(), ..request };
+        let reservation = ledger.reserve(&request).unwrap();
         for rows in 0..number % 40 {
             reservation.delivered(rows, SystemClock.now());
             std::thread::sleep(Duration::from_micros(100));
@@ -181,16 +182,14 @@ fn run_downloads(ledger: &Ledger, round: u64, count: &AtomicU64) {
         let number = count.fetch_add(1, Ordering::Relaxed);
         let request_id = format!("file-{round}-{number}");
         let version = format!("{round}.{number}.0");
-        let order = DownloadOrder {
-            request_id: request_id.clone(),
-            version,
-            ..download(&account, 300, SystemClock.now())
-        };
+        let plain = download(&account, 300, SystemClock.now());
+        let charge = ChargeRequest { request_id: request_id.clone(), ..plain.charge };
+        let request = DownloadRequest { charge, version, ..plain };
         if number.is_multiple_of(2) {
-            let receipt = ledger.sell_part(&order).and_then(Pending::durable).unwrap();
+            let receipt = ledger.sell_part(&request).and_then(Pending::durable).unwrap();
             tell(&request_id, receipt.charged);
         } else {
-            let reservation = ledger.reserve_download(&order).unwrap();
+            let reservation = ledger.reserve_download(&request).unwrap();
             let receipt = reservation.settle(300, SystemClock.now()).and_then(Pending::durable).unwrap();
             tell(&request_id, receipt.charged);
         }

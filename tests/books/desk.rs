@@ -1,13 +1,27 @@
 //! What every test needs: a folder with books in it, and short ways to say what happens.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeOrder, DownloadOrder, IdempotencyClaim,
-    Ledger, LedgerOptions, OpenError, Pending, Receipt, ReserveOrder,
+    AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest,
+    IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt,
 };
 use tempfile::TempDir;
+
+/// Opens books of one kind in a folder.
+type OpenBooks = fn(&Path, LedgerOptions, Moment) -> Result<Ledger, OpenError>;
+
+/// The kinds of books, by name. What speaks of operations only holds for every kind.
+const KINDS: [(&str, OpenBooks); 1] = [("local", Ledger::open)];
+
+/// Names the kind of books that the tests run on; the first kind where it is not set.
+const KIND_VARIABLE: &str = "MERCATO_TEST_BOOKS";
+
+fn kind() -> OpenBooks {
+    let name = std::env::var(KIND_VARIABLE).unwrap_or_else(|_| KINDS[0].0.to_owned());
+    KINDS.iter().find(|(kind, _)| *kind == name).expect("a kind of books").1
+}
 
 /// A folder with books in it; gone when dropped.
 pub struct Desk {
@@ -29,7 +43,7 @@ impl Desk {
 
     pub fn try_open(&self) -> Result<Ledger, OpenError> {
         let options = LedgerOptions { durability: ChargeDurability::Process };
-        Ledger::open(&self.path(), options, noon())
+        kind()(&self.path(), options, noon())
     }
 }
 
@@ -51,9 +65,9 @@ pub fn handle(ledger: &Ledger, id: AccountId) -> AccountHandle {
     ledger.account(id).unwrap()
 }
 
-pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeOrder {
+pub fn page(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
     let (dataset, request_id) = ("orders".to_owned(), "request".to_owned());
-    ChargeOrder { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
+    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
 }
 
 pub fn claimed(key: &str, body: &str) -> Option<IdempotencyClaim> {
@@ -69,21 +83,22 @@ pub fn charge(
     ledger.charge(&page(account, rows, at)).and_then(Pending::durable)
 }
 
-pub fn stream(account: &AccountHandle, rows: u64, at: Moment) -> ReserveOrder {
-    let (dataset, request_id) = ("orders".to_owned(), "stream".to_owned());
-    ReserveOrder { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at }
+pub fn stream(account: &AccountHandle, rows: u64, at: Moment) -> ChargeRequest {
+    ChargeRequest { request_id: "stream".to_owned(), ..page(account, rows, at) }
 }
 
-pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadOrder {
-    DownloadOrder {
-        account: account.clone(),
-        key: None,
-        rows,
-        dataset: "orders".to_owned(),
-        version: "1.0.0".to_owned(),
-        format: "csv".to_owned(),
-        request_id: "download".to_owned(),
-        claim: None,
-        at,
-    }
+pub fn download(account: &AccountHandle, rows: u64, at: Moment) -> DownloadRequest {
+    let charge = ChargeRequest { request_id: "download".to_owned(), ..page(account, rows, at) };
+    DownloadRequest { charge, version: "1.0.0".to_owned(), format: "csv".to_owned() }
+}
+
+/// The download of a file under an idempotency key.
+pub fn claimed_download(
+    account: &AccountHandle,
+    rows: u64,
+    at: Moment,
+    claim: Option<IdempotencyClaim>,
+) -> DownloadRequest {
+    let plain = download(account, rows, at);
+    DownloadRequest { charge: ChargeRequest { claim, ..plain.charge }, ..plain }
 }

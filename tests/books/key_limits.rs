@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mercato::access::{AccessControl, KeyRefusal, RateLimits};
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{
-    AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeOrder, KeyId, KeyLimits, Ledger,
-    LimitsChange, Pending, Receipt, Reservation, ReserveOrder, UsageAsked,
+    AccountHandle, CapPeriod, CapStanding, Change, ChargeError, ChargeRequest, KeyId, KeyLimits, Ledger,
+    LimitsChange, Pending, Receipt, Reservation, UsageAsked,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn charge(
     rows: u64,
     at: Moment,
 ) -> Result<Receipt, ChargeError> {
-    ledger.charge(&ChargeOrder { key: Some(key), ..page(account, rows, at) }).and_then(Pending::durable)
+    ledger.charge(&ChargeRequest { key: Some(key), ..page(account, rows, at) }).and_then(Pending::durable)
 }
 
 fn reserve(
@@ -39,7 +39,7 @@ fn reserve(
     rows: u64,
     at: Moment,
 ) -> Result<Reservation, ChargeError> {
-    ledger.reserve(&ReserveOrder { key: Some(key), ..stream(account, rows, at) })
+    ledger.reserve(&ChargeRequest { key: Some(key), ..stream(account, rows, at) })
 }
 
 /// What the key has spent of each of its caps, and what the caps are.
@@ -74,7 +74,8 @@ fn a_cap_counts_what_open_streams_hold_until_they_give_it_back() {
     assert_eq!(settled.caps, [CapStanding { spent: 70, ..held }]);
     ledger.refund(receipt, now).and_then(Pending::durable).unwrap();
     assert_eq!(standing(&ledger, key, now), [(CapPeriod::Day, 50, 100)]);
-    let file = mercato::ledger::DownloadOrder { key: Some(key), ..download(&account, 51, now) };
+    let mut file = download(&account, 51, now);
+    file.charge.key = Some(key);
     let spent = CapStanding { spent: 50, ..held };
     check_refused(ledger.reserve_download(&file), 51, spent);
     check_refused(ledger.sell_part(&file).and_then(Pending::durable), 51, spent);
@@ -198,7 +199,7 @@ fn usage_tells_keys_apart_or_adds_them_up() {
     for (key, rows, at) in [(keys[0], 5, yesterday), (keys[1], 7, yesterday), (keys[1], 1, now)] {
         charge(&ledger, &account, key, rows, at).unwrap();
     }
-    let mut other = ChargeOrder { key: Some(keys[1]), ..page(&account, 3, yesterday) };
+    let mut other = ChargeRequest { key: Some(keys[1]), ..page(&account, 3, yesterday) };
     other.dataset = "lineitem".to_owned();
     ledger.charge(&other).and_then(Pending::durable).unwrap();
     let told = |key: Option<KeyId>, by_key| {
@@ -230,9 +231,9 @@ fn a_report_of_many_lines_has_all_of_them() {
     let account = customer(&ledger, 100_000);
     let sold = 10_050;
     for number in 0..sold {
-        let mut order = page(&account, 1, now);
-        order.dataset = format!("set-{number}");
-        ledger.charge(&order).and_then(Pending::durable).unwrap();
+        let mut request = page(&account, 1, now);
+        request.dataset = format!("set-{number}");
+        ledger.charge(&request).and_then(Pending::durable).unwrap();
     }
     let asked = UsageAsked { account: account.id(), days: 1, key: None, by_key: false };
     assert_eq!(ledger.usage(&asked, now).unwrap().len(), sold);

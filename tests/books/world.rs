@@ -4,11 +4,11 @@
 
 use mercato::clock::Moment;
 use mercato::ledger::{
-    AccountHandle, AccountId, ChargeError, ClaimKind, CreatedKey, DownloadOrder, EntryKind, IdempotencyClaim,
-    Ledger, Pending, Receipt, Reservation, ReserveOrder,
+    AccountHandle, AccountId, ChargeError, ChargeRequest, ClaimKind, CreatedKey, EntryKind, IdempotencyClaim,
+    Ledger, Pending, Receipt, Reservation,
 };
 
-use crate::desk::{Desk, claimed, download, handle, noon, page, stream};
+use crate::desk::{Desk, claimed, claimed_download, handle, noon, page, stream};
 use crate::model::{Claim, DAY, End, Held, Model, ModelKey, Paid, Remembered, WHOLE};
 
 /// Accounts of every history, numbered from 1.
@@ -218,9 +218,9 @@ impl World {
     }
 
     fn charge(&mut self, account: u64, rows: u64, claim: Option<&Claim>) {
-        let mut order = page(&self.handle(account), rows, self.now);
-        order.claim = wire(claim);
-        let result = self.ledger().charge(&order).and_then(Pending::durable);
+        let mut request = page(&self.handle(account), rows, self.now);
+        request.claim = wire(claim);
+        let result = self.ledger().charge(&request).and_then(Pending::durable);
         let expected = match self.claimed(account, claim, ClaimKind::Rows) {
             Ok(Some(_)) => {
                 assert!(result.is_ok_and(|receipt| receipt.replayed && receipt.charged == 0));
@@ -245,17 +245,16 @@ impl World {
     }
 
     fn reserve(&mut self, account: u64, rows: u64, claim: Option<Claim>) {
-        let order =
-            ReserveOrder { claim: wire(claim.as_ref()), ..stream(&self.handle(account), rows, self.now) };
-        let result = self.ledger().reserve(&order);
+        let request =
+            ChargeRequest { claim: wire(claim.as_ref()), ..stream(&self.handle(account), rows, self.now) };
+        let result = self.ledger().reserve(&request);
         let price = self.model.price(account, rows, self.now);
         self.begin(account, rows, claim, price, None, result);
     }
 
     fn download(&mut self, account: u64, rows: u64, claim: Option<Claim>) {
-        let order =
-            DownloadOrder { claim: wire(claim.as_ref()), ..download(&self.handle(account), rows, self.now) };
-        let result = self.ledger().reserve_download(&order);
+        let request = claimed_download(&self.handle(account), rows, self.now, wire(claim.as_ref()));
+        let result = self.ledger().reserve_download(&request);
         let price = self.model.price_in_credits(account, rows);
         self.begin(account, rows, claim, price, Some(false), result);
     }
@@ -290,8 +289,8 @@ impl World {
     }
 
     fn part(&mut self, account: u64, rows: u64, claim: Option<&Claim>) {
-        let order = DownloadOrder { claim: wire(claim), ..download(&self.handle(account), rows, self.now) };
-        let result = self.ledger().sell_part(&order).and_then(Pending::durable);
+        let request = claimed_download(&self.handle(account), rows, self.now, wire(claim));
+        let result = self.ledger().sell_part(&request).and_then(Pending::durable);
         if let Err(reason) = self.claimed(account, claim, ClaimKind::File) {
             assert_eq!(reason, name(&result.unwrap_err()));
             return;

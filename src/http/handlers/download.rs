@@ -17,7 +17,7 @@ use crate::http::framing::range::{self, Asked};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ChargeError, DownloadOrder, IdempotencyClaim, Pending};
+use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
 use crate::render::{Document, Format, renderer_version};
 
 /// Paths of this file.
@@ -141,24 +141,25 @@ impl File<'_> {
         coding: Option<Coding>,
     ) -> Result<Response, ApiError> {
         let version = self.version;
-        let order = DownloadOrder {
+        let charge = ChargeRequest {
             account: request.caller()?.account.clone(),
             key: Some(request.caller()?.key.id()),
             rows: version.table.row_count().into(),
             dataset: self.slug.to_owned(),
-            version: version.version.to_string(),
-            format: self.format_name().to_owned(),
             request_id: request.request_id().to_owned(),
             claim: self.claim,
             at: request.now(),
         };
+        let (number, format) = (version.version.to_string(), self.format_name().to_owned());
+        let download = DownloadRequest { charge, version: number, format };
         let mut is_replayed = false;
         let (paid, charged, remaining, caps) = if is_part {
-            let receipt = self.app.ledger.sell_part(&order).and_then(Pending::durable).map_err(not_paid)?;
+            let receipt =
+                self.app.ledger.sell_part(&download).and_then(Pending::durable).map_err(not_paid)?;
             let (charged, remaining, caps) = (receipt.charged, receipt.remaining, receipt.caps.clone());
             (Paid::InAdvance(receipt), charged, remaining, caps)
         } else {
-            let reservation = self.app.ledger.reserve_download(&order).map_err(not_paid)?;
+            let reservation = self.app.ledger.reserve_download(&download).map_err(not_paid)?;
             is_replayed = reservation.is_replayed();
             let (charged, remaining) = (reservation.reserved(), reservation.remaining());
             let caps = reservation.caps().to_vec();
@@ -176,7 +177,7 @@ impl File<'_> {
         };
         let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
         let response = with_replay(response, is_replayed);
-        let response = with_credits_warning(self.app, response, &order.account, &caps, remaining);
+        let response = with_credits_warning(self.app, response, &download.charge.account, &caps, remaining);
         Ok(match coding {
             Some(coding) => response.with_coding(Some(coding)),
             None => response.with_length(part.end.saturating_sub(part.start)),

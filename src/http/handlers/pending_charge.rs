@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::Moment;
 use crate::http::errors::ApiError;
-use crate::ledger::{ChargeOrder, Ledger, Pending, Receipt};
+use crate::ledger::{ChargeRequest, Ledger, Pending, Receipt};
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
 pub(super) struct PendingCharge {
@@ -17,9 +17,9 @@ pub(super) struct PendingCharge {
 
 impl PendingCharge {
     /// Charges; the charge becomes durable while the answer is rendered, or in `complete`.
-    pub(super) fn submit(ledger: &Arc<Ledger>, order: &ChargeOrder) -> Result<Self, ApiError> {
-        let receipt = Some(ledger.charge(order)?);
-        Ok(Self { ledger: Arc::clone(ledger), receipt, at: order.at })
+    pub(super) fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
+        let receipt = Some(ledger.charge(charge)?);
+        Ok(Self { ledger: Arc::clone(ledger), receipt, at: charge.at })
     }
 
     /// Waits until the charge is durable.

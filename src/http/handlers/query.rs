@@ -14,7 +14,7 @@ use crate::http::framing::conditional::refuse_tags;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ChargeOrder, Receipt, Spending};
+use crate::ledger::{ChargeRequest, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query;
 use crate::render::Format;
@@ -87,7 +87,7 @@ fn answer(
     }
     let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
-    let order = ChargeOrder {
+    let charge = ChargeRequest {
         account: account.clone(),
         key: Some(key.id()),
         rows,
@@ -96,7 +96,7 @@ fn answer(
         claim,
         at: request.now(),
     };
-    let pending = PendingCharge::submit(&app.ledger, &order)?;
+    let pending = PendingCharge::submit(&app.ledger, &charge)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
     let receipt = pending.complete()?;

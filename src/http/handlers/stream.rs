@@ -18,7 +18,7 @@ use crate::http::framing::negotiation::choose;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ReserveOrder, Spending};
+use crate::ledger::{ChargeRequest, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
 use crate::query;
 use crate::render::Format;
@@ -81,7 +81,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     } else {
         query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
     };
-    let reservation = app.ledger.reserve(&ReserveOrder {
+    let reservation = app.ledger.reserve(&ChargeRequest {
         account: account.clone(),
         key: Some(key.id()),
         rows,

@@ -17,8 +17,8 @@ const MARK: &[u8] = b"J";
 /// Changes that sled gets at a time, so that a reader does not wait long behind them.
 const SLICE_CHANGES: usize = 256;
 
-/// A record: its key and its value.
-pub(super) type Record = (Vec<u8>, Vec<u8>);
+/// A key and its value.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// Up to where a checkpoint holds everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,7 +74,7 @@ impl Checkpoint {
         &'c self,
         prefix: &'c [u8],
         from: &[u8],
-    ) -> impl Iterator<Item = Result<Record, StoreError>> + 'c {
+    ) -> impl Iterator<Item = Result<Pair, StoreError>> + 'c {
         let found = self.db.range(from.max(prefix).to_vec()..).map(|found| match found {
             Ok((key, value)) => Ok((key.to_vec(), value.to_vec())),
             Err(error) => Err(self.failed("reading", &error)),

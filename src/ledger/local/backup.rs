@@ -1,9 +1,9 @@
 //! One file that holds the whole books of one moment, made while they are in use, and the way back.
 //!
 //! ```text
-//! magic `MRCBKUP2` │ records of the checkpoint │ segments of the log │ SHA-256 of all before
-//! records:  sequence u64 │ entries u64 │ (key length u32, value length u32, key, value)… │ u32 of all ones
-//! segments: (number u64, length u64, bytes)… │ u64 of all ones
+//! magic `MRCBKUP3` │ sequence u64 │ entries u64 │ block… │ SHA-256 of all before
+//! block: kind (one byte) │ length u64 │ so many bytes
+//! kinds: `R` records of the checkpoint (`changes.rs`) │ `S` number u64 and bytes of a segment of the log │ `E` the end
 //! ```
 //!
 //! Integers are big-endian. The checkpoint comes first, so the log reaches beyond it; what follows in the log is replayed when
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::super::backup::{BackupError, BackupSummary};
-use super::super::changes::Changes;
+use super::super::changes::{Changes, split};
 use super::super::checkpoint::{Checkpoint, Mark};
 use super::super::error::{ChargeError, OpenError};
 use super::super::key_space;
@@ -25,11 +25,12 @@ use super::super::log::{LogReader, segment_name};
 use super::opening::{checkpoint_path, log_folder, log_path};
 use super::reading::inspect;
 use crate::clock::Moment;
-use crate::limits::ledger::{BACKUP_RECORDS_PER_STEP, RECORD_BYTES_MAX};
+use crate::limits::ledger::BACKUP_RECORDS_PER_STEP;
 
-const MAGIC: &[u8; 8] = b"MRCBKUP2";
-const NO_MORE_RECORDS: u32 = u32::MAX;
-const NO_MORE_SEGMENTS: u64 = u64::MAX;
+const MAGIC: &[u8; 8] = b"MRCBKUP3";
+const RECORDS: u8 = b'R';
+const SEGMENT: u8 = b'S';
+const END: u8 = b'E';
 const SUM_BYTES: usize = 32;
 
 /// Writes a backup into a folder, of a checkpoint that nobody changes while `G` is held, and of the log behind it.
@@ -38,10 +39,6 @@ pub(super) fn write<G>(
     now: Moment,
     source: impl FnOnce() -> Result<(G, Arc<Checkpoint>, LogReader), ChargeError>,
 ) -> Result<BackupSummary, BackupError> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| BackupError::Io { path, source }
-    };
     fs::create_dir_all(folder).map_err(at(folder))?;
     let stamp = now.rfc3339().replace(['-', ':'], "");
     let path = folder.join(format!("ledger-{stamp}.backup"));
@@ -51,43 +48,55 @@ pub(super) fn write<G>(
         let mut out = Hashing { inner: BufWriter::new(file), hash: Sha256::new(), bytes: 0 };
         let records = write_checkpoint(&mut out, &checkpoint).map_err(at(&unfinished))?;
         drop((guard, checkpoint));
-        write_log(&mut out, &log).map_err(at(&unfinished))?;
-        Ok((finish(out).map_err(at(&unfinished))?, records, log.last_sequence()))
+        let bytes = write_log(&mut out, &log).and_then(|()| finish(out)).map_err(at(&unfinished))?;
+        Ok((bytes, records, log.last_sequence()))
     });
     let (bytes, records, last_sequence) = written.inspect_err(|_| drop(fs::remove_file(&unfinished)))?;
     fs::rename(&unfinished, &path).map_err(at(&path))?;
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))?;
+    sync_folder(folder)?;
     Ok(BackupSummary { path, bytes, records, last_sequence })
 }
 
-fn write_checkpoint(out: &mut Hashing<BufWriter<File>>, checkpoint: &Checkpoint) -> io::Result<u64> {
+fn write_checkpoint(out: &mut impl Write, checkpoint: &Checkpoint) -> io::Result<u64> {
     let mark = checkpoint.mark().map_err(io::Error::other)?;
     out.write_all(MAGIC)?;
-    out.write_all(&mark.sequence.to_be_bytes())?;
-    out.write_all(&mark.entries.to_be_bytes())?;
-    let mut records = 0;
+    out.write_all(&[mark.sequence.to_be_bytes(), mark.entries.to_be_bytes()].concat())?;
+    let (mut step, mut records) = (Changes::default(), 0);
     for found in checkpoint.scan(&[], &[]) {
         let (key, value) = found.map_err(io::Error::other)?;
         if key.starts_with(key_space::COUNTER) || Checkpoint::is_own(&key) {
             continue;
         }
-        out.write_all(&length(&key)?.to_be_bytes())?;
-        out.write_all(&length(&value)?.to_be_bytes())?;
-        out.write_all(&key)?;
-        out.write_all(&value)?;
+        step.put(key, value);
         records += 1;
+        if step.len() == BACKUP_RECORDS_PER_STEP {
+            write_records(out, &std::mem::take(&mut step))?;
+        }
     }
-    out.write_all(&NO_MORE_RECORDS.to_be_bytes())?;
+    write_records(out, &step)?;
     Ok(records)
 }
 
-fn write_log(out: &mut Hashing<BufWriter<File>>, log: &LogReader) -> io::Result<()> {
+fn write_records(out: &mut impl Write, records: &Changes) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let encoded = records.encode(&mut bytes);
+    encoded.map_err(|length| io::Error::other(format!("a record of {length} bytes is too long")))?;
+    begin_block(out, RECORDS, bytes.len() as u64)?;
+    out.write_all(&bytes)
+}
+
+fn write_log(out: &mut impl Write, log: &LogReader) -> io::Result<()> {
     for segment in log.segments() {
+        begin_block(out, SEGMENT, segment.bytes.saturating_add(size_of::<u64>() as u64))?;
         out.write_all(&segment.number.to_be_bytes())?;
-        out.write_all(&segment.bytes.to_be_bytes())?;
         log.copy_segment(segment.number, out).map_err(io::Error::other)?;
     }
-    out.write_all(&NO_MORE_SEGMENTS.to_be_bytes())
+    begin_block(out, END, 0)
+}
+
+fn begin_block(out: &mut impl Write, kind: u8, length: u64) -> io::Result<()> {
+    out.write_all(&[kind])?;
+    out.write_all(&length.to_be_bytes())
 }
 
 fn finish(mut out: Hashing<BufWriter<File>>) -> io::Result<u64> {
@@ -98,23 +107,9 @@ fn finish(mut out: Hashing<BufWriter<File>>) -> io::Result<u64> {
     Ok(out.bytes)
 }
 
-fn length(bytes: &[u8]) -> io::Result<u32> {
-    match u32::try_from(bytes.len()) {
-        Ok(length) if bytes.len() <= RECORD_BYTES_MAX => Ok(length),
-        _ => Err(io::Error::other(format!(
-            "a record of {} bytes is longer than {RECORD_BYTES_MAX}",
-            bytes.len()
-        ))),
-    }
-}
-
 /// Makes the books of a folder, which must hold none, from a backup. Checks the file first and the books afterwards; the
 /// folder is there only when both are right.
 pub fn restore(file: &Path, folder: &Path) -> Result<BackupSummary, BackupError> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| BackupError::Io { path, source }
-    };
     check_sum(file)?;
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         return Err(BackupError::NotEmpty { path: folder.to_owned() });
@@ -123,11 +118,7 @@ pub fn restore(file: &Path, folder: &Path) -> Result<BackupSummary, BackupError>
     if beside.exists() {
         fs::remove_dir_all(&beside).map_err(at(&beside))?;
     }
-    let mut input = BufReader::new(File::open(file).map_err(at(file))?);
-    let mut magic = [0; MAGIC.len()];
-    input.read_exact(&mut magic).map_err(|error| damaged(file, &error))?;
-    let records = restore_checkpoint(&mut input, file, &checkpoint_path(&beside))?;
-    restore_log(&mut input, file, &log_path(&beside))?;
+    let records = restore_files(file, &beside)?;
     let report = inspect(&beside)?;
     if let Some(finding) = report.differences.into_iter().next() {
         return Err(OpenError::Unbalanced { directory: beside, finding }.into());
@@ -138,103 +129,93 @@ pub fn restore(file: &Path, folder: &Path) -> Result<BackupSummary, BackupError>
         fs::remove_dir(folder).map_err(at(folder))?;
     }
     fs::rename(&beside, folder).map_err(at(folder))?;
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|parent| parent.sync_all()).map_err(at(parent))?;
+    sync_folder(folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
     let bytes = fs::metadata(file).map_err(at(file))?.len();
     Ok(BackupSummary { path: file.to_owned(), bytes, records, last_sequence })
 }
 
 /// Compares the sum at the end of a backup with what stands before it.
 fn check_sum(path: &Path) -> Result<(), BackupError> {
-    let at = |source| BackupError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(at)?;
-    let length = file.metadata().map_err(at)?.len();
+    let file = File::open(path).map_err(at(path))?;
+    let length = file.metadata().map_err(at(path))?.len();
     let mut input = Hashing { inner: BufReader::new(file), hash: Sha256::new(), bytes: 0 };
     let mut magic = [0; MAGIC.len()];
     let begins_right = input.read_exact(&mut magic).is_ok() && magic == *MAGIC;
     let Some(rest) = length.checked_sub((MAGIC.len() + SUM_BYTES) as u64).filter(|_| begins_right) else {
-        let detail = "expected a backup of the books, found another kind of file".to_owned();
-        return Err(BackupError::Damaged { path: path.to_owned(), detail });
+        return Err(damaged(path, "expected a backup of the books, found another kind of file"));
     };
-    io::copy(&mut Read::by_ref(&mut input).take(rest), &mut io::sink()).map_err(at)?;
+    io::copy(&mut Read::by_ref(&mut input).take(rest), &mut io::sink()).map_err(at(path))?;
     let computed = input.hash.clone().finalize();
     let mut kept = [0; SUM_BYTES];
-    input.read_exact(&mut kept).map_err(|error| damaged(path, &error))?;
+    input.read_exact(&mut kept).map_err(at(path))?;
     if kept == computed.as_slice() {
         return Ok(());
     }
-    let detail = "the checksum at the end does not fit what stands before it".to_owned();
-    Err(BackupError::Damaged { path: path.to_owned(), detail })
+    Err(damaged(path, "the checksum at the end does not fit what stands before it"))
 }
 
-fn restore_checkpoint(input: &mut impl Read, file: &Path, folder: &Path) -> Result<u64, BackupError> {
-    let mark = Mark { sequence: number(input, file)?, entries: number(input, file)? };
-    let checkpoint = Checkpoint::open(folder).map_err(OpenError::from)?;
-    let (mut changes, mut records) = (Changes::default(), 0);
+/// Makes checkpoint and log from a backup whose sum is right. Says how many records the checkpoint got.
+fn restore_files(file: &Path, folder: &Path) -> Result<u64, BackupError> {
+    let mut input = BufReader::new(File::open(file).map_err(at(file))?);
+    let cut = |error: io::Error| damaged(file, &error.to_string());
+    let [_, sequence, entries] = [take_number(&mut input), take_number(&mut input), take_number(&mut input)];
+    let mark = Mark { sequence: sequence.map_err(cut)?, entries: entries.map_err(cut)? };
+    let checkpoint = Checkpoint::open(&checkpoint_path(folder)).map_err(OpenError::from)?;
+    let log = log_path(folder);
+    fs::create_dir_all(&log).map_err(at(&log))?;
+    let mut records = 0;
     loop {
-        let key_length = short_number(input, file)?;
-        if key_length == NO_MORE_RECORDS {
-            break;
+        let mut kind = [0];
+        input.read_exact(&mut kind).map_err(cut)?;
+        let length = take_number(&mut input).map_err(cut)?;
+        let mut block = Read::by_ref(&mut input).take(length);
+        match kind {
+            [RECORDS] => {
+                let mut bytes = Vec::new();
+                block.read_to_end(&mut bytes).map_err(cut)?;
+                let mut step = Changes::default();
+                for change in split(&bytes) {
+                    let (key, value) = change.ok_or_else(|| damaged(file, "a record is cut"))?;
+                    step.set(key, value);
+                }
+                records += step.len() as u64;
+                checkpoint.write(&step, Mark::default()).map_err(OpenError::from)?;
+            }
+            [SEGMENT] => {
+                let path = log.join(segment_name(take_number(&mut block).map_err(cut)?));
+                let mut out = File::create_new(&path).map_err(at(&path))?;
+                io::copy(&mut block, &mut out).and_then(|_| out.sync_all()).map_err(at(&path))?;
+            }
+            [END] => break,
+            [other] => return Err(damaged(file, &format!("there is a block of the unknown kind {other}"))),
         }
-        let value_length = short_number(input, file)?;
-        let key = bytes(input, key_length, file)?;
-        changes.put(key, bytes(input, value_length, file)?);
-        records += 1;
-        if changes.len() == BACKUP_RECORDS_PER_STEP {
-            checkpoint.write(&std::mem::take(&mut changes), Mark::default()).map_err(OpenError::from)?;
+        if block.limit() > 0 {
+            return Err(damaged(file, "a block is cut"));
         }
     }
-    checkpoint.write(&changes, mark).map_err(OpenError::from)?;
+    checkpoint.write(&Changes::default(), mark).map_err(OpenError::from)?;
+    sync_folder(&log)?;
     Ok(records)
 }
 
-fn restore_log(input: &mut impl Read, file: &Path, folder: &Path) -> Result<(), BackupError> {
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |source| BackupError::Io { path, source }
-    };
-    fs::create_dir_all(folder).map_err(at(folder))?;
-    loop {
-        let segment = number(input, file)?;
-        if segment == NO_MORE_SEGMENTS {
-            break;
-        }
-        let length = number(input, file)?;
-        let path = folder.join(segment_name(segment));
-        let mut out = File::create_new(&path).map_err(at(&path))?;
-        let copied = io::copy(&mut Read::by_ref(input).take(length), &mut out).map_err(at(&path))?;
-        if copied != length {
-            return Err(damaged(file, &io::ErrorKind::UnexpectedEof.into()));
-        }
-        out.sync_all().map_err(at(&path))?;
-    }
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))
-}
-
-fn number(input: &mut impl Read, file: &Path) -> Result<u64, BackupError> {
+fn take_number(input: &mut impl Read) -> io::Result<u64> {
     let mut number = [0; 8];
-    input.read_exact(&mut number).map_err(|error| damaged(file, &error))?;
+    input.read_exact(&mut number)?;
     Ok(u64::from_be_bytes(number))
 }
 
-fn short_number(input: &mut impl Read, file: &Path) -> Result<u32, BackupError> {
-    let mut number = [0; 4];
-    input.read_exact(&mut number).map_err(|error| damaged(file, &error))?;
-    Ok(u32::from_be_bytes(number))
+fn sync_folder(folder: &Path) -> Result<(), BackupError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))
 }
 
-fn bytes(input: &mut impl Read, length: u32, file: &Path) -> Result<Vec<u8>, BackupError> {
-    let length = length as usize;
-    if length > RECORD_BYTES_MAX {
-        return Err(damaged(file, &io::Error::other("a record has an impossible length")));
-    }
-    let mut bytes = vec![0; length];
-    input.read_exact(&mut bytes).map_err(|error| damaged(file, &error))?;
-    Ok(bytes)
+/// Names the file in an error of the system.
+fn at(path: &Path) -> impl Fn(io::Error) -> BackupError + use<> {
+    let path = path.to_owned();
+    move |source| BackupError::Io { path: path.clone(), source }
 }
 
-fn damaged(path: &Path, error: &io::Error) -> BackupError {
-    BackupError::Damaged { path: path.to_owned(), detail: error.to_string() }
+fn damaged(path: &Path, detail: &str) -> BackupError {
+    BackupError::Damaged { path: path.to_owned(), detail: detail.to_owned() }
 }
 
 /// Adds everything that passes to a hash.

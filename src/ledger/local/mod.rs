@@ -63,8 +63,6 @@ struct Shared {
     segments: RwLock<()>,
     status: Status,
     itself: Weak<Shared>,
-    /// Something may have been appended since the last sync.
-    is_dirty: AtomicBool,
     is_ending: AtomicBool,
     syncer: OnceLock<Thread>,
     checkpointer: OnceLock<Thread>,
@@ -117,11 +115,11 @@ impl Open {
 
     /// Appends what the operation changed. Says whether it changed anything.
     fn write(&mut self) -> Result<bool, WriteError> {
-        let Some(batch) = self.state.take_batch()? else { return Ok(false) };
+        let Some(written) = self.state.take_written()? else { return Ok(false) };
         self.payload.clear();
-        batch.changes().encode(&mut self.payload).map_err(WriteError::TooLong)?;
-        let last = self.log.append(batch.count, &self.payload)?;
-        self.state.appended(batch, last);
+        written.encode(&mut self.payload).map_err(WriteError::TooLong)?;
+        let last = self.log.append(written.count(), &self.payload)?;
+        self.state.appended(written, last);
         Ok(true)
     }
 
@@ -171,13 +169,15 @@ impl Shared {
         let (waiter, last) = (Arc::clone(&open.waiter), open.log.last_sequence());
         let is_full = open.state.unwritten() >= CHECKPOINT_RECORDS_MAX;
         drop(core);
-        if is_changed && !self.is_dirty.swap(true, Ordering::SeqCst) {
-            wake(&self.syncer);
-        }
         if is_full {
             wake(&self.checkpointer);
         }
         Ok(Pending::new(outcome?, waiter, last))
+    }
+
+    /// Asks the books something, or notes what may be lost: there is nothing to wait for.
+    fn ask<T>(&self, question: impl FnOnce(&mut State) -> Result<T, ChargeError>) -> Result<T, ChargeError> {
+        self.change(question).map(Pending::into_outcome)
     }
 
     fn lock(&self) -> Result<MutexGuard<'_, Core>, ChargeError> {
@@ -302,7 +302,6 @@ impl LocalBooks {
             checkpointing: Mutex::new(()),
             segments: RwLock::new(()),
             status: Status::new(),
-            is_dirty: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
             syncer: OnceLock::new(),
             checkpointer: OnceLock::new(),

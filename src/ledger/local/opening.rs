@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::checkpoint::{Checkpoint, StoreError, io};
 use super::super::directory::Directory;
 use super::super::error::OpenError;
-use super::super::log::{DiskFolder, Folder, Log, OpenOptions};
+use super::super::log::{DiskFolder, Folder, Log, OpenOptions, open_log};
 use super::super::state::{LiveStreams, Loading, State};
 use crate::clock::Moment;
 
@@ -60,7 +60,7 @@ impl Opening<'_> {
     /// contradicts the log, is made anew where the log holds everything.
     pub(super) fn open(self) -> Result<Opened, OpenError> {
         self.refuse_missing_log()?;
-        let opened = Log::open(Arc::clone(&self.folder), &self.options)?;
+        let opened = open_log(Arc::clone(&self.folder), &self.options)?;
         for cut in &opened.cut {
             let (path, bytes) = (cut.path.display(), cut.bytes);
             tracing::warn!(saved = %path, bytes, "the end of the log is torn, and cut");

@@ -10,9 +10,9 @@ use super::super::audit::{Audit, AuditReport};
 use super::super::directory::Directory;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, OpenError, Unavailable};
-use super::super::hold::HoldRecord;
 use super::super::log::{LogReader, OpenOptions};
 use super::super::pending::Durability;
+use super::super::reservation_record::ReservationRecord;
 use super::super::state::{LiveStreams, Read, State, read_batch};
 use super::opening::{Opening, log_folder};
 use super::{Core, Shared, lock};
@@ -22,7 +22,7 @@ use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
 /// What the entries of one moment must add up to.
 struct Snapshot {
     accounts: Vec<AccountRecord>,
-    holds: Vec<HoldRecord>,
+    reservations: Vec<ReservationRecord>,
 }
 
 impl Shared {
@@ -60,7 +60,7 @@ impl Shared {
         for batch in self.look(|_| ())?.1.batches(first) {
             let batch = batch.map_err(unreadable)?;
             read_batch(&self.path, &batch, |record| {
-                if let Read::Entry(entry) = record
+                if let Read::<String>::Entry(entry) = record
                     && entry.sequence >= first
                 {
                     entries.push(entry);
@@ -91,7 +91,10 @@ fn unreadable(error: impl std::fmt::Display) -> ChargeError {
 
 impl Snapshot {
     fn of(state: &State) -> Snapshot {
-        Snapshot { accounts: state.accounts().cloned().collect(), holds: state.holds().cloned().collect() }
+        Snapshot {
+            accounts: state.accounts().cloned().collect(),
+            reservations: state.reservations().cloned().collect(),
+        }
     }
 
     fn audit(&self, path: &Path, log: &LogReader) -> Result<AuditReport, OpenError> {
@@ -99,12 +102,12 @@ impl Snapshot {
         let mut audit = Audit::new(first);
         for batch in log.batches(first) {
             read_batch(path, &batch?, |record| {
-                if let Read::Entry(entry) = record {
+                if let Read::<&str>::Entry(entry) = record {
                     audit.add(&entry);
                 }
             })?;
         }
-        Ok(audit.finish(self.accounts.iter(), self.holds.iter()))
+        Ok(audit.finish(self.accounts.iter(), self.reservations.iter()))
     }
 }
 

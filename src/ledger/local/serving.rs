@@ -1,49 +1,50 @@
 //! The operations of the books, each carried out by the state under the lock.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::LedgerStats;
 use super::super::audit::AuditReport;
-use super::super::backup::{BackupError, BackupSummary};
+use super::super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::super::books::{Books, Outcome};
 use super::super::counter::CounterNote;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, Unavailable};
 use super::super::health::Health;
-use super::super::hold::Progress;
 use super::super::id::{AccountId, KeyId, ReservationId};
 use super::super::key_limits::{CapStanding, LimitsChange};
-use super::super::log::{MovedSegment, archive};
-use super::super::operator::Purchase;
-use super::super::order::{ChargeOrder, ClaimKind, DownloadOrder, IdempotencyClaim, Receipt, ReserveOrder};
-use super::super::pending::Pending;
+use super::super::log::{Segment, archive};
+use super::super::progress::Progress;
 use super::super::relation::Relation;
-use super::super::state::{Credit, NewKey, Removal, Reserved, State};
+use super::super::request::{
+    ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
+    Removal, Reserved,
+};
+use super::super::state::State;
 use super::super::usage::UsageLine;
 use super::opening::log_path;
 use super::{LocalBooks, backup};
 use crate::clock::{Moment, UtcDay};
 
 impl Books for LocalBooks {
-    fn charge(&self, order: &ChargeOrder) -> Outcome<Receipt> {
-        self.shared.change(|state| state.charge(order))
+    fn charge(&self, request: &ChargeRequest) -> Outcome<Receipt> {
+        self.shared.change(|state| state.charge(request))
     }
 
-    fn sell_part(&self, order: &DownloadOrder) -> Outcome<Receipt> {
-        self.shared.change(|state| state.sell_part(order))
+    fn sell_part(&self, request: &DownloadRequest) -> Outcome<Receipt> {
+        self.shared.change(|state| state.sell_part(request))
     }
 
     fn refund(&self, receipt: &Receipt, at: Moment) -> Outcome<()> {
         self.shared.change(|state| state.refund(receipt, at, "answer failed"))
     }
 
-    fn reserve(&self, order: &ReserveOrder) -> Outcome<Reserved> {
-        self.shared.change(|state| state.reserve(order))
+    fn reserve(&self, request: &ChargeRequest) -> Outcome<Reserved> {
+        self.shared.change(|state| state.reserve(request))
     }
 
-    fn reserve_download(&self, order: &DownloadOrder) -> Outcome<Reserved> {
-        self.shared.change(|state| state.reserve_download(order))
+    fn reserve_download(&self, request: &DownloadRequest) -> Outcome<Reserved> {
+        self.shared.change(|state| state.reserve_download(request))
     }
 
     fn settle(&self, id: ReservationId, progress: &Arc<Progress>) -> Outcome<Receipt> {
@@ -58,23 +59,22 @@ impl Books for LocalBooks {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        let paid = self.shared.change(|state| state.paid_among(account, kind, claims, now));
-        paid.map(Pending::into_outcome)
+        self.shared.ask(|state| state.paid_among(account, kind, claims, now))
     }
 
     fn caps(&self, account: AccountId, key: KeyId, now: Moment) -> Result<Vec<CapStanding>, ChargeError> {
-        self.shared.change(|state| state.caps(account, Some(key), now)).map(Pending::into_outcome)
+        self.shared.ask(|state| state.caps(account, Some(key), now))
     }
 
     fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId> {
         self.shared.change(|state| state.create_account(name, now))
     }
 
-    fn purchase(&self, credit: &Credit) -> Outcome<Purchase> {
+    fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase> {
         self.shared.change(|state| state.purchase(credit))
     }
 
-    fn grant(&self, credit: &Credit) -> Outcome<u64> {
+    fn grant(&self, credit: &CreditRequest) -> Outcome<u64> {
         self.shared.change(|state| state.grant(credit))
     }
 
@@ -103,23 +103,21 @@ impl Books for LocalBooks {
     }
 
     fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError> {
-        let noted = self.shared.change(|state| {
+        self.shared.ask(|state| {
             state.note_counters(notes);
             Ok(())
-        });
-        noted.map(Pending::into_outcome)
+        })
     }
 
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
-        let noted = self.shared.change(|state| {
+        self.shared.ask(|state| {
             state.note_uses(uses);
             Ok(())
-        });
-        noted.map(Pending::into_outcome)
+        })
     }
 
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError> {
-        self.shared.change(State::counters).map(Pending::into_outcome)
+        self.shared.ask(State::counters)
     }
 
     fn usage(
@@ -129,8 +127,7 @@ impl Books for LocalBooks {
         after: Option<&UsageLine>,
         limit: usize,
     ) -> Result<Vec<UsageLine>, ChargeError> {
-        let lines = self.shared.change(|state| state.usage_lines(account, first, after, limit));
-        lines.map(Pending::into_outcome)
+        self.shared.ask(|state| state.usage_lines(account, first, after, limit))
     }
 
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
@@ -156,7 +153,16 @@ impl Books for LocalBooks {
         let (mark, _) = self.shared.look(|state| state.checkpoint().mark())?;
         let below = mark.map_err(|_| Unavailable::Down)?.sequence;
         let moved = archive(&log_path(&self.shared.path), to, below);
-        moved.map_err(|error| ChargeError::Invalid { field: "archive", rule: error.to_string() })
+        let moved =
+            moved.map_err(|error| ChargeError::Invalid { field: "archive", rule: error.to_string() })?;
+        let shown = |(segment, last, path): (Segment, u64, PathBuf)| MovedSegment {
+            number: segment.number,
+            first: segment.first,
+            last,
+            bytes: segment.bytes,
+            path,
+        };
+        Ok(moved.into_iter().map(shown).collect())
     }
 
     fn health(&self) -> Health {

@@ -2,7 +2,7 @@
 //! everything again after a failure.
 //!
 //! ```text
-//! syncer         after an operation, within 100 ms: sync       every 200 ms: progress of streams       down: open again
+//! syncer         every 50 ms: sync what was appended       every 200 ms: progress of streams       down: open again
 //! checkpointer   every 5 s, or when much has changed: a checkpoint
 //! ```
 
@@ -52,18 +52,10 @@ fn spawn(
 impl Shared {
     fn keep_synced(&self) {
         let (mut noted, mut expired) = (Instant::now(), Instant::now());
-        let mut dirty_since: Option<Instant> = None;
         while !self.is_ending() {
+            thread::park_timeout(SYNC_DELAY);
             self.try_to_recover();
-            if self.is_dirty.load(Ordering::SeqCst) {
-                dirty_since.get_or_insert_with(Instant::now);
-            }
-            if dirty_since.is_some_and(|since| since.elapsed() >= SYNC_DELAY) {
-                dirty_since = None;
-                // The next operation wakes this thread again.
-                self.is_dirty.store(false, Ordering::SeqCst);
-                self.sync_now();
-            }
+            self.sync_now();
             if noted.elapsed() >= PROGRESS_PAUSE {
                 noted = Instant::now();
                 let expires = expired.elapsed() >= EXPIRY_PAUSE;
@@ -72,9 +64,6 @@ impl Shared {
                 }
                 self.note(expires);
             }
-            let until_note = PROGRESS_PAUSE.saturating_sub(noted.elapsed());
-            let until_sync = dirty_since.map(|since| SYNC_DELAY.saturating_sub(since.elapsed()));
-            thread::park_timeout(until_sync.unwrap_or(until_note).min(until_note));
         }
     }
 

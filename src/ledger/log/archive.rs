@@ -15,19 +15,11 @@ use super::segment::{Segment, SegmentFile, file_name};
 
 const UNFINISHED_SUFFIX: &str = ".part";
 
-/// A segment that was moved.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MovedSegment {
-    /// The segment.
-    pub segment: Segment,
-    /// Number of its last record.
-    pub last: u64,
-    /// Where it lies now.
-    pub path: PathBuf,
-}
+/// A segment that was moved, the number of its last record, and where it lies now.
+pub type Moved = (Segment, u64, PathBuf);
 
 /// Moves the segments whose records are all numbered `below` or less, the oldest first.
-pub fn archive(folder: &Path, to: &Path, below: u64) -> Result<Vec<MovedSegment>, LogError> {
+pub fn archive(folder: &Path, to: &Path, below: u64) -> Result<Vec<Moved>, LogError> {
     let (folder, to) = folders(folder, to)?;
     let source: Arc<dyn Folder> = Arc::new(DiskFolder::at(folder));
     let target = DiskFolder::at(to);
@@ -43,7 +35,7 @@ pub fn archive(folder: &Path, to: &Path, below: u64) -> Result<Vec<MovedSegment>
             break;
         }
         let path = move_segment(&*source, &target, segment)?;
-        moved.push(MovedSegment { segment, last, path });
+        moved.push((segment, last, path));
     }
     Ok(moved)
 }

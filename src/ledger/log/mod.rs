@@ -37,13 +37,13 @@ mod tests;
 mod verdict;
 mod writer;
 
-pub use archive::{MovedSegment, archive};
+pub use archive::archive;
 pub use commits::Commits;
 pub use error::LogError;
 pub use files::{DiskFolder, Folder};
-pub use opening::OpenOptions;
+pub use opening::{OpenOptions, open_log};
 pub use reader::{Batch, LogReader};
-pub use segment::file_name as segment_name;
+pub use segment::{Segment, file_name as segment_name};
 pub use writer::Log;
 
 /// Length of a segment from which on the next one is begun.

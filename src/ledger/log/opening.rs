@@ -21,8 +21,8 @@ use super::SEGMENT_BYTES;
 use super::error::{LogError, corrupt, io};
 use super::files::{Folder, copy_range, is_same, write_again};
 use super::format::{HEADER_BYTES, Header};
-use super::segment::{Segment, SegmentFile, check_order, file_name, list_numbers};
-use super::verdict::{Kept, Verdict, inspect};
+use super::segment::{Segment, SegmentFile, file_name, list_numbers, read_segments};
+use super::verdict::{Kept, inspect, refuse_damage};
 use super::writer::{Log, create_segment};
 
 /// How a log is opened.
@@ -75,7 +75,9 @@ struct Plan {
     last: Option<(Segment, Kept)>,
 }
 
-pub(super) fn open(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Opened, LogError> {
+/// Opens the log of a folder, which may be empty. What a crash left behind the last whole batch is saved beside the segment
+/// and cut; a log that lost what was safe is refused as it is.
+pub fn open_log(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Opened, LogError> {
     let plan = look(&*folder, options.keep_until)?;
     let mut cut = Vec::new();
     for number in &plan.dropped {
@@ -95,7 +97,8 @@ pub(super) fn open(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Ope
 
 fn look(folder: &dyn Folder, keep_until: Option<u64>) -> Result<Plan, LogError> {
     let mut plan = Plan::default();
-    let (mut segments, unfinished) = read_segments(folder)?;
+    let numbers = list_numbers(folder)?;
+    let (mut segments, unfinished) = read_segments(numbers.into_iter().map(|number| (number, folder)))?;
     let Some((last, header)) = segments.pop() else {
         plan.dropped.extend(unfinished);
         return Ok(plan);
@@ -122,50 +125,6 @@ fn refuse_loss(folder: &dyn Folder, keep: u64, plan: &Plan) -> Result<(), LogErr
             Err(corrupt(&path, kept.end, format!("records up to {keep}"), format!("the end after {ends}")))
         }
         _ => Ok(()),
-    }
-}
-
-/// What the headers say, and the number of a last segment that was only just being created.
-type Segments = (Vec<(Segment, Header)>, Option<u64>);
-
-fn read_segments(folder: &dyn Folder) -> Result<Segments, LogError> {
-    let numbers = list_numbers(folder)?;
-    let mut segments: Vec<(Segment, Header)> = Vec::with_capacity(numbers.len());
-    for (place, number) in numbers.iter().copied().enumerate() {
-        let file = SegmentFile::open(folder, number, false)?;
-        let previous = segments.last().map(|(segment, _)| *segment);
-        if let Some(previous) = previous.filter(|previous| previous.number + 1 != number) {
-            return Err(LogError::Missing { path: folder.describe(&file_name(previous.number + 1)) });
-        }
-        let Some(header) = file.read_header(number)? else {
-            let is_last = place + 1 == numbers.len();
-            let has_place = previous.is_some() || number == 1;
-            if is_last && has_place && file.is_unfinished()? {
-                return Ok((segments, Some(number)));
-            }
-            return Err(file.headless(number));
-        };
-        if let Some(previous) = previous {
-            check_order(&previous, &header, &file, folder.describe(&file_name(previous.number)))?;
-        }
-        segments.push((Segment { number, first: header.first, bytes: file.bytes }, header));
-    }
-    Ok((segments, None))
-}
-
-pub(super) fn refuse_damage(
-    file: &SegmentFile,
-    kept: &Kept,
-    verdict: Verdict,
-    may_be_torn: bool,
-) -> Result<(), LogError> {
-    match verdict {
-        Verdict::Corrupt { at, expected, found } => Err(corrupt(&file.path, at, expected, found)),
-        Verdict::TornTail if !may_be_torn => {
-            let found = "bytes that are none, although a later segment says that all here was safe";
-            Err(corrupt(&file.path, kept.end, format!("record {}", kept.next), found))
-        }
-        Verdict::TornTail | Verdict::Clean => Ok(()),
     }
 }
 

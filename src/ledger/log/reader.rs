@@ -10,10 +10,9 @@ use std::sync::Arc;
 use super::error::{LogError, corrupt, io};
 use super::files::{Folder, for_each_piece};
 use super::format::{HEADER_BYTES, Header, fold};
-use super::opening::refuse_damage;
 use super::scan::{Found, Frames};
-use super::segment::{Segment, SegmentFile, check_order, file_name, list_numbers};
-use super::verdict::inspect;
+use super::segment::{Segment, SegmentFile, file_name, list_numbers, read_segments};
+use super::verdict::{inspect, refuse_damage};
 
 type Located = (Arc<dyn Folder>, Segment);
 
@@ -49,34 +48,21 @@ impl LogReader {
                 found.entry(number).or_insert(folder);
             }
         }
-        let newest = found.keys().next_back().copied();
-        let mut segments: Vec<(Located, Header)> = Vec::with_capacity(found.len());
-        for (number, folder) in found {
-            let before = segments.last().map_or(number - 1, |((_, previous), _)| previous.number);
-            if before + 1 != number {
-                return Err(LogError::Missing { path: folder.describe(&file_name(before + 1)) });
+        let (segments, unfinished) =
+            read_segments(found.iter().map(|(number, folder)| (*number, &***folder)))?;
+        let (mut located, mut last) = (Vec::with_capacity(segments.len()), 0);
+        let newest = segments.last().map(|(segment, _)| segment.number);
+        for ((mut segment, header), folder) in segments.into_iter().zip(found.into_values()) {
+            if newest == Some(segment.number) {
+                let file = SegmentFile::open(&**folder, segment.number, false)?;
+                let file = SegmentFile { bytes: segment.bytes, ..file };
+                let (kept, verdict) = inspect(&file, &header, None)?;
+                refuse_damage(&file, &kept, verdict, unfinished.is_none())?;
+                (segment.bytes, last) = (kept.end, kept.next.saturating_sub(1));
             }
-            let file = SegmentFile::open(&**folder, number, false)?;
-            let header = match file.read_header(number)? {
-                Some(header) => header,
-                None if newest == Some(number) && file.is_unfinished()? => break,
-                None => return Err(file.headless(number)),
-            };
-            if let Some(((folder, previous), _)) = segments.last() {
-                check_order(previous, &header, &file, folder.describe(&file_name(previous.number)))?;
-            }
-            let segment = Segment { number, first: header.first, bytes: file.bytes };
-            segments.push(((Arc::clone(folder), segment), header));
+            located.push((Arc::clone(folder), segment));
         }
-        let mut last = 0;
-        if let Some(((folder, segment), header)) = segments.last_mut() {
-            let file =
-                SegmentFile { bytes: segment.bytes, ..SegmentFile::open(&**folder, segment.number, false)? };
-            let (kept, verdict) = inspect(&file, header, None)?;
-            refuse_damage(&file, &kept, verdict, newest == Some(segment.number))?;
-            (segment.bytes, last) = (kept.end, kept.next.saturating_sub(1));
-        }
-        Ok(LogReader::new(segments.into_iter().map(|(located, _)| located), last))
+        Ok(LogReader::new(located.into_iter(), last))
     }
 
     /// The batches from the one that contains `from` on, or from the first after it. After an error there is no more.

@@ -112,12 +112,44 @@ impl SegmentFile {
     }
 }
 
+/// What the headers say, and the number of a last segment that was only just being created.
+pub(super) type Segments = (Vec<(Segment, Header)>, Option<u64>);
+
+/// Reads the headers of segments that are given in order, each with its folder. Refuses a gap and what does not follow.
+pub(super) fn read_segments<'f>(
+    found: impl Iterator<Item = (u64, &'f dyn Folder)>,
+) -> Result<Segments, LogError> {
+    let mut segments: Vec<(Segment, Header)> = Vec::new();
+    let mut before: Option<(Segment, PathBuf)> = None;
+    let mut found = found.peekable();
+    while let Some((number, folder)) = found.next() {
+        if let Some((previous, _)) = before.as_ref().filter(|(previous, _)| previous.number + 1 != number) {
+            return Err(LogError::Missing { path: folder.describe(&file_name(previous.number + 1)) });
+        }
+        let file = SegmentFile::open(folder, number, false)?;
+        let Some(header) = file.read_header(number)? else {
+            let has_place = before.is_some() || number == 1;
+            if found.peek().is_none() && has_place && file.is_unfinished()? {
+                return Ok((segments, Some(number)));
+            }
+            return Err(file.headless(number));
+        };
+        if let Some((previous, path)) = before {
+            check_order(&previous, path, &header, &file)?;
+        }
+        let segment = Segment { number, first: header.first, bytes: file.bytes };
+        segments.push((segment, header));
+        before = Some((segment, file.path));
+    }
+    Ok((segments, None))
+}
+
 /// Refuses a header that does not follow the one before it.
-pub(super) fn check_order(
+fn check_order(
     previous: &Segment,
+    previous_path: PathBuf,
     header: &Header,
     segment: &SegmentFile,
-    previous_path: PathBuf,
 ) -> Result<(), LogError> {
     if header.first <= previous.first {
         let expected = format!("a first record above {}", previous.first);

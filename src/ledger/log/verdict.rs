@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 
-use super::error::{LogError, io};
+use super::error::{LogError, corrupt, io};
 use super::files::read_full_at;
 use super::format::{FrameHead, HEADER_BYTES, Header, fold};
 use super::scan::{Found, Frames};
@@ -85,6 +85,23 @@ pub(super) fn inspect(
                 return Ok((kept, verdict));
             }
         }
+    }
+}
+
+/// Refuses damage, and a torn tail where nothing can be torn.
+pub(super) fn refuse_damage(
+    file: &SegmentFile,
+    kept: &Kept,
+    verdict: Verdict,
+    may_be_torn: bool,
+) -> Result<(), LogError> {
+    match verdict {
+        Verdict::Corrupt { at, expected, found } => Err(corrupt(&file.path, at, expected, found)),
+        Verdict::TornTail if !may_be_torn => {
+            let found = "bytes that are none, although a later segment says that all here was safe";
+            Err(corrupt(&file.path, kept.end, format!("record {}", kept.next), found))
+        }
+        Verdict::TornTail | Verdict::Clean => Ok(()),
     }
 }
 

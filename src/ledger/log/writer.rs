@@ -6,7 +6,6 @@ use super::commits::Commits;
 use super::error::{LogError, io};
 use super::files::{Folder, LogFile};
 use super::format::{FRAME_HEAD_BYTES, HEADER_BYTES, Header, encode_frame, fold};
-use super::opening::{self, OpenOptions, Opened};
 use super::reader::LogReader;
 use super::segment::{Segment, SegmentFile, file_name, list_numbers};
 use super::verdict::Kept;
@@ -29,12 +28,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log of a folder, which may be empty. What a crash left behind the last whole batch is saved beside
-    /// the segment and cut; a log that lost what was safe is refused as it is.
-    pub fn open(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Opened, LogError> {
-        opening::open(folder, options)
-    }
-
     /// A log whose last segment is whole and synced.
     pub(super) fn new(
         folder: Arc<dyn Folder>,

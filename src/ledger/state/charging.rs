@@ -3,56 +3,30 @@
 //! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams and files.
 
 use super::super::account::Payment;
-use super::super::entry::EntryKind;
+use super::super::entry::{Entry, EntryKind};
 use super::super::error::ChargeError;
-use super::super::id::{AccountId, KeyId};
+use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{ChargeOrder, Receipt, Undo};
-use super::super::usage::Usage;
+use super::super::request::{ChargeRequest, Receipt, Undo};
+use super::State;
 use super::claiming::{Claimed, a_day_after};
-use super::spending::UsageOf;
-use super::{EntryDetail, State};
 use crate::clock::Moment;
-
-/// An answer that is counted and, unless it was paid earlier, paid.
-pub(super) struct Sale<'t> {
-    pub(super) account: AccountId,
-    pub(super) key: Option<KeyId>,
-    pub(super) rows: u64,
-    pub(super) dataset: &'t str,
-    pub(super) request_id: &'t str,
-    pub(super) at: Moment,
-}
-
-impl Sale<'_> {
-    fn usage_of(&self) -> UsageOf {
-        UsageOf { account: self.account, key: self.key, dataset: self.dataset.to_owned() }
-    }
-}
 
 impl State {
     /// Sells the rows of a page.
-    pub(in super::super) fn charge(&mut self, order: &ChargeOrder) -> Result<Receipt, ChargeError> {
-        let account = order.account.id();
-        let sale = Sale {
-            account,
-            key: order.key,
-            rows: order.rows,
-            dataset: &order.dataset,
-            request_id: &order.request_id,
-            at: order.at,
-        };
-        if let Some(claim) = &order.claim
-            && self.claimed(account, claim, order.at)? == Claimed::Yes
+    pub(in super::super) fn charge(&mut self, request: &ChargeRequest) -> Result<Receipt, ChargeError> {
+        let account = request.account.id();
+        if let Some(claim) = &request.claim
+            && self.claimed(account, claim, request.at)? == Claimed::Yes
         {
-            return self.sell(&sale, None);
+            return self.sell(request, request.rows, None);
         }
-        let payment = self.account(account)?.record.purse.pay_query(order.rows, order.at)?;
-        self.check_caps(account, order.key, payment.credits(), order.at)?;
-        let mut receipt = self.sell(&sale, Some(payment))?;
-        if let Some(claim) = &order.claim {
+        let payment = self.account(account)?.record.balance.pay_query(request.rows, request.at)?;
+        self.check_caps(account, request.key, payment.credits(), request.at)?;
+        let mut receipt = self.sell(request, request.rows, Some(payment))?;
+        if let Some(claim) = &request.claim {
             let key = key_space::claim(account, &claim.key);
-            self.remember(&key, &claim.body, a_day_after(order.at));
+            self.remember(&key, &claim.body, a_day_after(request.at));
             receipt.undo.remembered.push((key, None));
         }
         Ok(receipt)
@@ -66,82 +40,76 @@ impl State {
         note: &str,
     ) -> Result<(), ChargeError> {
         let undo = &receipt.undo;
-        let used = Usage { requests: 1, rows: undo.rows, credits: undo.credits };
         self.account(undo.account)?;
-        let of = UsageOf { account: undo.account, key: undo.key, dataset: undo.dataset.clone() };
-        self.discount_usage(of, undo.at.day(), used)?;
+        self.discount_usage(undo)?;
         for (key, previous) in &undo.remembered {
             match previous {
                 Some(previous) => self.put_back(key, previous)?,
-                None => self.changes.remove(key.clone()),
+                None => self.written.changes.remove(key.clone()),
             }
         }
         if undo.credits > 0 {
-            let detail = EntryDetail {
+            self.append(Entry {
                 related: undo.sequence,
                 request_id: &undo.request_id,
                 dataset: &undo.dataset,
                 note,
                 key: undo.key,
-                ..EntryDetail::default()
-            };
-            self.append(undo.account, EntryKind::Refund, signed(undo.credits), at, &detail)?;
+                ..Entry::new(undo.account, EntryKind::Refund, signed(undo.credits), at)
+            })?;
         }
         if let Some(month) = undo.free_month
             && let Some(account) = self.accounts.get_mut(&undo.account)
         {
-            account.record.purse.return_free_query(month);
+            account.record.balance.return_free_query(month);
             self.changed_accounts.insert(undo.account);
         }
         Ok(())
     }
 
-    /// Takes the payment, or nothing when it was made earlier, and counts the answer.
-    pub(super) fn sell(&mut self, sale: &Sale<'_>, payment: Option<Payment>) -> Result<Receipt, ChargeError> {
-        self.latest = self.latest.max(sale.at);
+    /// Takes the payment for so many rows, or nothing when it was made earlier, and counts the answer.
+    pub(super) fn sell(
+        &mut self,
+        request: &ChargeRequest,
+        rows: u64,
+        payment: Option<Payment>,
+    ) -> Result<Receipt, ChargeError> {
+        let (account, key, at) = (request.account.id(), request.key, request.at);
+        self.latest = self.latest.max(at);
         let (mut sequence, mut credits, mut free_month) = (0, 0, None);
         match payment {
             None | Some(Payment::Credits(0)) => {}
             Some(Payment::Credits(cost)) => {
-                let detail = EntryDetail {
-                    rows: sale.rows,
-                    request_id: sale.request_id,
-                    dataset: sale.dataset,
-                    key: sale.key,
-                    ..EntryDetail::default()
-                };
-                sequence = self.append(sale.account, EntryKind::Charge, -signed(cost), sale.at, &detail)?;
+                sequence = self.append(Entry {
+                    rows,
+                    request_id: &request.request_id,
+                    dataset: &request.dataset,
+                    key,
+                    ..Entry::new(account, EntryKind::Charge, -signed(cost), at)
+                })?;
                 credits = cost;
             }
             Some(Payment::FreeQuery(month)) => {
-                self.use_free_query(sale.account, month)?;
+                self.use_free_query(account, month)?;
                 free_month = Some(month);
             }
         }
-        self.count_usage(sale.usage_of(), sale.at.day(), Usage { requests: 1, rows: sale.rows, credits })?;
-        let undo = Undo {
-            account: sale.account,
-            key: sale.key,
-            sequence,
-            credits,
-            rows: sale.rows,
-            free_month,
-            remembered: Vec::new(),
-            dataset: sale.dataset.to_owned(),
-            request_id: sale.request_id.to_owned(),
-            at: sale.at,
-        };
+        let (dataset, request_id) = (request.dataset.clone(), request.request_id.clone());
+        let remembered = Vec::new();
+        let undo =
+            Undo { account, key, sequence, credits, rows, free_month, remembered, dataset, request_id, at };
+        self.count_usage(&undo)?;
         self.receipt(undo, payment.is_none())
     }
 
     /// The receipt for what was just done.
     pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
-        let purse = self.account(undo.account)?.record.purse;
-        let free_queries_remaining = (!purse.has_bought).then(|| purse.free_remaining(undo.at));
+        let balance = self.account(undo.account)?.record.balance;
+        let free_queries_remaining = (!balance.has_bought).then(|| balance.free_remaining(undo.at));
         Ok(Receipt {
             charged: undo.credits,
-            remaining: purse.balance,
+            remaining: balance.credits,
             free_queries_remaining,
             replayed,
             caps,
@@ -155,7 +123,7 @@ impl State {
         month: crate::clock::UtcMonth,
     ) -> Result<(), ChargeError> {
         let found = self.accounts.get_mut(&account).ok_or(ChargeError::UnknownAccount { account })?;
-        found.record.purse.use_free_query(month);
+        found.record.balance.use_free_query(month);
         self.changed_accounts.insert(account);
         Ok(())
     }

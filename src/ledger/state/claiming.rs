@@ -1,17 +1,19 @@
 //! Idempotency keys and what else is remembered of payments, until it expires.
 //!
-//! A key stands for one request of an account on one version. While that is answered, the open reservation holds the key;
+//! A key stands for one request of an account on one version. While that is answered, the open reservation has the key;
 //! afterwards a record does, which is written together with the charge or the settlement. Of a stream or a download the record
 //! says how many rows are paid, from the beginning of the answer. An answer that is given again pays what goes beyond them, so
 //! all answers under one key together cost as much as the longest of them. Knows no format and no byte.
 
 use super::super::account::Payment;
 use super::super::claim::{Remembered, WHOLE};
+use super::super::codec::Record;
 use super::super::error::ChargeError;
-use super::super::hold::{HeldClaim, HoldRecord, Outcome};
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{ClaimKind, DownloadOrder, IdempotencyClaim, Replaced, ReserveOrder};
+use super::super::progress::Outcome;
+use super::super::request::{ChargeRequest, ClaimKind, IdempotencyClaim, Replaced};
+use super::super::reservation_record::{ReservationRecord, ReservedClaim};
 use super::State;
 use crate::clock::Moment;
 use crate::limits::ledger::IDEMPOTENCY_HOURS;
@@ -25,10 +27,10 @@ pub(in super::super) enum Claimed {
     Yes,
 }
 
-/// What an answer begins with: the claim that it holds, what the rest of it is paid with, and whether it was paid before, in
+/// What an answer begins with: the claim that it reserves, what the rest of it is paid with, and whether it was paid before, in
 /// full or in part.
 pub(super) struct Begun {
-    pub(super) claim: Option<HeldClaim>,
+    pub(super) claim: Option<ReservedClaim>,
     pub(super) payment: Payment,
     pub(super) is_replayed: bool,
 }
@@ -55,7 +57,7 @@ impl State {
         claims: &[IdempotencyClaim],
         now: Moment,
     ) -> Result<Option<usize>, ChargeError> {
-        match (self.held_among(account, claims)?, kind) {
+        match (self.reserved_among(account, claims)?, kind) {
             (None, _) => self.remembered_among(account, claims, now),
             (Some(_), ClaimKind::Rows) => Err(ChargeError::IdempotencyInUse),
             (held, ClaimKind::File) => Ok(held),
@@ -66,34 +68,36 @@ impl State {
     /// answer that is given again is no further query of the free plan.
     pub(super) fn begin_answer(
         &mut self,
-        order: &ReserveOrder,
+        request: &ChargeRequest,
         price: Result<Payment, ChargeError>,
     ) -> Result<Begun, ChargeError> {
-        let Some(claim) = &order.claim else {
+        let Some(claim) = &request.claim else {
             return Ok(Begun { claim: None, payment: price?, is_replayed: false });
         };
-        let account = order.account.id();
-        let paid = match self.claimed(account, claim, order.at)? {
+        let account = request.account.id();
+        let paid = match self.claimed(account, claim, request.at)? {
             Claimed::No => None,
             Claimed::Yes => Some(self.paid_rows(account, claim)?),
         };
         let payment = match paid {
             None => price?,
-            Some(paid) => self.account(account)?.record.purse.pay_credits(order.rows.saturating_sub(paid))?,
+            Some(paid) => {
+                self.account(account)?.record.balance.pay_credits(request.rows.saturating_sub(paid))?
+            }
         };
-        let held = HeldClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
-        Ok(Begun { claim: Some(held), payment, is_replayed: paid.is_some() })
+        let reserved = ReservedClaim { key: claim.key, body: claim.body, paid_before: paid.unwrap_or(0) };
+        Ok(Begun { claim: Some(reserved), payment, is_replayed: paid.is_some() })
     }
 
     /// Remembers what is paid of an answer that has ended, for a day from the last payment.
     pub(super) fn keep_claim(
         &mut self,
-        record: &HoldRecord,
+        record: &ReservationRecord,
         outcome: Outcome,
         sold: u64,
         is_promised: bool,
     ) -> Result<(), ChargeError> {
-        let Some(HeldClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
+        let Some(ReservedClaim { key, body, paid_before }) = record.claim else { return Ok(()) };
         if !outcome.is_answered && !is_promised {
             return Ok(());
         }
@@ -104,7 +108,7 @@ impl State {
         let until = if paid_before == 0 || sold > 0 {
             a_day_after(outcome.at)
         } else {
-            let Some(before) = self.read_remembered(&key)? else { return Ok(()) };
+            let Some(before) = self.read::<Remembered>(&key)? else { return Ok(()) };
             before.until
         };
         self.keep(&key, Remembered { until, hash: body, paid_rows: Some(rows) });
@@ -112,38 +116,38 @@ impl State {
     }
 
     /// Makes sure that the key of a part of a file stands for that file.
-    pub(super) fn check_part(&mut self, order: &DownloadOrder) -> Result<(), ChargeError> {
-        let Some(claim) = &order.claim else { return Ok(()) };
+    pub(super) fn check_part(&mut self, request: &ChargeRequest) -> Result<(), ChargeError> {
+        let Some(claim) = &request.claim else { return Ok(()) };
         let claims = std::slice::from_ref(claim);
-        self.paid_among(order.account.id(), ClaimKind::File, claims, order.at).map(drop)
+        self.paid_among(request.account.id(), ClaimKind::File, claims, request.at).map(drop)
     }
 
     /// Remembers that so many rows of a file were paid for a part of it. Gives what undoes that.
     pub(super) fn keep_part(
         &mut self,
-        order: &DownloadOrder,
+        request: &ChargeRequest,
         cost: u64,
     ) -> Result<Option<Replaced>, ChargeError> {
-        let Some(claim) = &order.claim else { return Ok(None) };
-        let account = order.account.id();
-        let is_known = self.remembered_among(account, std::slice::from_ref(claim), order.at)?.is_some();
+        let Some(claim) = &request.claim else { return Ok(None) };
+        let account = request.account.id();
+        let is_known = self.remembered_among(account, std::slice::from_ref(claim), request.at)?.is_some();
         let before = if is_known { self.paid_rows(account, claim)? } else { 0 };
         let paid = before.saturating_add(cost);
         let key = key_space::claim(account, &claim.key);
         let previous = self.get(&key)?;
-        let paid_rows = Some(if paid >= order.rows { WHOLE } else { paid });
-        self.keep(&key, Remembered { until: a_day_after(order.at), hash: claim.body, paid_rows });
+        let paid_rows = Some(if paid >= request.rows { WHOLE } else { paid });
+        self.keep(&key, Remembered { until: a_day_after(request.at), hash: claim.body, paid_rows });
         Ok(Some((key, previous)))
     }
 
     /// The place of the request that is being answered under the key of these claims; refused when it is none of them.
-    fn held_among(
+    fn reserved_among(
         &self,
         account: AccountId,
         claims: &[IdempotencyClaim],
     ) -> Result<Option<usize>, ChargeError> {
         let Some(first) = claims.first() else { return Ok(None) };
-        let mut held = self.holds_of(account).filter_map(|record| record.claim);
+        let mut held = self.reservations_of(account).filter_map(|record| record.claim);
         match held.find(|held| held.key == first.key) {
             None => Ok(None),
             Some(held) => place_of(claims, &held.key, &held.body).map(Some),
@@ -165,7 +169,7 @@ impl State {
 
     /// Rows that are paid under a key that is remembered.
     fn paid_rows(&mut self, account: AccountId, claim: &IdempotencyClaim) -> Result<u64, ChargeError> {
-        let remembered = self.read_remembered(&key_space::claim(account, &claim.key))?;
+        let remembered = self.read::<Remembered>(&key_space::claim(account, &claim.key))?;
         Ok(remembered.and_then(|remembered| remembered.paid_rows).unwrap_or(WHOLE))
     }
 
@@ -175,27 +179,21 @@ impl State {
     }
 
     fn keep(&mut self, key: &[u8], remembered: Remembered) {
-        self.changes.put(key.to_vec(), remembered.encode());
-        self.changes.put(key_space::expiry(remembered.until, key), Vec::new());
+        self.written.changes.put(key.to_vec(), remembered.encode());
+        self.written.changes.put(key_space::expiry(remembered.until, key), Vec::new());
     }
 
     /// Remembers again what was remembered under a key before.
     pub(super) fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
-        let decoded = Remembered::decode(previous);
-        let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
+        let remembered = self.decoded(Remembered::decode(previous))?;
         self.keep(key, remembered);
         Ok(())
     }
 
     /// The hash that is remembered under a key, unless it has expired.
     pub(super) fn remembered(&mut self, key: &[u8], now: Moment) -> Result<Option<[u8; 16]>, ChargeError> {
-        let remembered = self.read_remembered(key)?.filter(|remembered| now < remembered.until);
+        let remembered = self.read::<Remembered>(key)?.filter(|remembered| now < remembered.until);
         Ok(remembered.map(|remembered| remembered.hash))
-    }
-
-    fn read_remembered(&mut self, key: &[u8]) -> Result<Option<Remembered>, ChargeError> {
-        let Some(bytes) = self.get(key)? else { return Ok(None) };
-        Remembered::decode(&bytes).map(Some).map_err(|error| self.fail_damaged(error.to_string()))
     }
 }
 

@@ -1,9 +1,9 @@
-//! Selling files: whole ones, which are held back and settled as streams are, and parts of them.
+//! Selling files: whole ones, whose price is set aside and settled as that of streams, and parts of them.
 //!
 //! What was paid of a file is remembered for a day, so that nobody pays twice for a file that is read in pieces:
 //!
 //! ```text
-//! a whole file      holds back its price; settled by the rows that were written
+//! a whole file      sets its price aside; settled by the rows that were written
 //!   complete        all is paid
 //!   broken off      the rows written are paid, the rest stays unpaid
 //! a part            pays what is unpaid: the rest, or everything if nothing is remembered; then parts are free
@@ -13,63 +13,46 @@
 //!
 //! Knows no format and no byte.
 
+use super::super::codec::Record;
 use super::super::error::ChargeError;
-use super::super::hold::{HeldFile, HoldRecord};
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::order::{DownloadOrder, Receipt, ReserveOrder};
+use super::super::request::{DownloadRequest, Receipt, Reserved};
+use super::super::reservation_record::{ReservationRecord, ReservedFile};
 use super::State;
-use super::charging::Sale;
-use super::holding::Reserved;
 use crate::clock::Moment;
 use crate::limits::ledger::DOWNLOAD_GRANT_HOURS;
 
 impl State {
-    /// Holds back the price of a whole file.
+    /// Sets aside the price of a whole file.
     pub(in super::super) fn reserve_download(
         &mut self,
-        order: &DownloadOrder,
+        request: &DownloadRequest,
     ) -> Result<Reserved, ChargeError> {
-        let price = self.account(order.account.id())?.record.purse.pay_credits(order.rows);
-        let hold = ReserveOrder {
-            account: order.account.clone(),
-            key: order.key,
-            rows: order.rows,
-            dataset: order.dataset.clone(),
-            request_id: order.request_id.clone(),
-            claim: order.claim,
-            at: order.at,
-        };
-        let begun = self.begin_answer(&hold, price)?;
-        self.hold(&hold, &begun, Some(HeldFile { hash: order.file(), is_promised: false }))
+        let charge = &request.charge;
+        let price = self.account(charge.account.id())?.record.balance.pay_credits(charge.rows);
+        let begun = self.begin_answer(charge, price)?;
+        self.set_aside(charge, &begun, Some(ReservedFile { hash: request.file(), is_promised: false }))
     }
 
     /// Sells a part of a file.
-    pub(in super::super) fn sell_part(&mut self, order: &DownloadOrder) -> Result<Receipt, ChargeError> {
-        let account = order.account.id();
-        let (hash, at) = (order.file(), order.at);
-        let sale = |rows| Sale {
-            account,
-            key: order.key,
-            rows,
-            dataset: &order.dataset,
-            request_id: &order.request_id,
-            at,
-        };
-        self.check_part(order)?;
+    pub(in super::super) fn sell_part(&mut self, request: &DownloadRequest) -> Result<Receipt, ChargeError> {
+        let charge = &request.charge;
+        let (account, at, hash) = (charge.account.id(), charge.at, request.file());
+        self.check_part(charge)?;
         let key = key_space::grant(account, &hash);
         let known = self.unpaid(&key, at)?;
         if known == Some(0) || self.promise(account, &hash) {
-            return self.sell(&sale(0), None);
+            return self.sell(charge, 0, None);
         }
-        let cost = known.map_or(order.rows, |unpaid| unpaid.min(order.rows));
-        let payment = self.account(account)?.record.purse.pay_credits(cost)?;
-        self.check_caps(account, order.key, cost, at)?;
-        let mut receipt = self.sell(&sale(cost), Some(payment))?;
+        let cost = known.map_or(charge.rows, |unpaid| unpaid.min(charge.rows));
+        let payment = self.account(account)?.record.balance.pay_credits(cost)?;
+        self.check_caps(account, charge.key, cost, at)?;
+        let mut receipt = self.sell(charge, cost, Some(payment))?;
         let previous = if known.is_some() { self.get(&key)? } else { None };
         self.remember(&key, &unpaid_mark(0), at.plus_seconds(DOWNLOAD_GRANT_HOURS * 3_600));
         receipt.undo.remembered.push((key, previous));
-        receipt.undo.remembered.extend(self.keep_part(order, cost)?);
+        receipt.undo.remembered.extend(self.keep_part(charge, cost)?);
         Ok(receipt)
     }
 
@@ -93,12 +76,12 @@ impl State {
 
     /// Whether the whole file is on its way to this account; if so, it will be paid in full.
     fn promise(&mut self, account: AccountId, hash: &[u8; 16]) -> bool {
-        let is_of_file = |record: &&HoldRecord| record.file.is_some_and(|file| file.hash == *hash);
-        let oldest = self.holds_of(account).find(is_of_file).map(|record| record.id);
-        let Some(hold) = oldest.and_then(|id| self.holds.get_mut(&id)) else { return false };
-        let record = &mut hold.record;
-        record.file = Some(HeldFile { hash: *hash, is_promised: true });
-        self.changes.put(key_space::reservation(record.id), record.encode());
+        let is_of_file = |record: &&ReservationRecord| record.file.is_some_and(|file| file.hash == *hash);
+        let oldest = self.reservations_of(account).find(is_of_file).map(|record| record.id);
+        let Some(open) = oldest.and_then(|id| self.reservations.get_mut(&id)) else { return false };
+        let record = &mut open.record;
+        record.file = Some(ReservedFile { hash: *hash, is_promised: true });
+        self.written.changes.put(key_space::reservation(record.id), record.encode());
         true
     }
 

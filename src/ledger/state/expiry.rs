@@ -5,6 +5,7 @@
 
 use super::super::changes::Changes;
 use super::super::claim::Remembered;
+use super::super::codec::Record;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::key_space;
@@ -23,33 +24,17 @@ impl State {
                 break;
             }
             // A later payment may have moved the end; then another expiry record stands for it.
-            if let Some(value) = self.get(key)? {
-                let decoded = Remembered::decode(&value);
-                let remembered = decoded.map_err(|error| self.fail_damaged(error.to_string()))?;
-                if remembered.until <= until {
-                    gone.remove(key.to_vec());
-                }
+            if self.read::<Remembered>(key)?.is_some_and(|remembered| remembered.until <= until) {
+                gone.remove(key.to_vec());
             }
             gone.remove(expiry);
         }
-        self.memtable.absorb(gone);
-        self.expire_counters()
-    }
-
-    /// Goes around all counters, a part at a time, and removes those of days before yesterday.
-    fn expire_counters(&mut self) -> Result<(), ChargeError> {
-        let from = std::mem::take(&mut self.counters_expired_until);
-        let page = self.scan(key_space::COUNTER, &from, EXPIRED_PER_ROUND_MAX)?;
         let oldest_kept = self.latest.day().plus_days(-1);
-        let mut gone = Changes::default();
-        for (key, value) in &page {
-            let note = CounterNote::decode(key, value);
-            if note.map_err(|error| self.fail_damaged(error.to_string()))?.day < oldest_kept {
-                gone.remove(key.clone());
+        for (key, value) in self.scan(key_space::COUNTER, key_space::COUNTER, EXPIRED_PER_ROUND_MAX)? {
+            if self.decoded(CounterNote::decode(&value))?.day >= oldest_kept {
+                break;
             }
-        }
-        if let Some((last, _)) = page.last().filter(|_| page.len() == EXPIRED_PER_ROUND_MAX) {
-            self.counters_expired_until = [last.as_slice(), &[0]].concat();
+            gone.remove(key);
         }
         self.memtable.absorb(gone);
         Ok(())

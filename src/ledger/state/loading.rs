@@ -7,30 +7,39 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
 use super::super::account::AccountRecord;
 use super::super::audit::Audit;
-use super::super::changes::{Changes, split};
-use super::super::checkpoint::{Checkpoint, Mark};
-use super::super::codec::{DecodeError, RecordReader, RecordWriter};
+use super::super::changes::Changes;
+use super::super::checkpoint::{Checkpoint, Mark, Pair};
+use super::super::codec::{DecodeError, Record};
 use super::super::directory::Directory;
-use super::super::entry::Entry;
 use super::super::error::OpenError;
-use super::super::hold::{HoldRecord, Outcome, Progress};
-use super::super::id::{AccountId, KeyId, ReservationId};
+use super::super::id::{AccountId, ReservationId};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
-use super::super::log::{Batch, LogReader};
+use super::super::log::LogReader;
+use super::super::progress::{Outcome, Progress};
 use super::super::relation::{Relation, RelationKey};
+use super::super::reservation_record::ReservationRecord;
 use super::memtable::Memtable;
-use super::spending::UsageCache;
-use super::{Account, Hold, State};
+use super::payload::{Read, Written, read_batch};
+use super::{Account, OpenReservation, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
     CHECKPOINT_RECORDS_MAX, ENTRIES_CHECKED_AT_START_MAX, SETTLEMENTS_PER_BATCH_MAX,
 };
 
-const FORMAT: &str = "ledger format";
-const FORMAT_VERSION: u8 = 2;
+/// The form of all records together.
+#[derive(Serialize, Deserialize)]
+struct Format;
+
+impl Record for Format {
+    const NAME: &'static str = "ledger format";
+    const VERSION: u8 = 3;
+}
 
 /// The streams of this process whose reservations are open, when the books are taken up again while it runs.
 pub(in super::super) type LiveStreams = HashMap<ReservationId, Arc<Progress>>;
@@ -53,7 +62,7 @@ impl Loading<'_> {
         let (audit, entries) = self.replay()?;
         let mut tables = Tables::read(self.path, &self.checkpoint, self.live)?;
         let accounts = tables.accounts.values().map(|account| &account.record);
-        let report = audit.finish(accounts, tables.holds.values().map(|hold| &hold.record));
+        let report = audit.finish(accounts, tables.reservations.values().map(|open| &open.record));
         if let Some(finding) = report.differences.into_iter().next() {
             return Err(contradiction(self.path, finding));
         }
@@ -64,26 +73,25 @@ impl Loading<'_> {
             directory: self.directory,
             checkpoint: Arc::new(self.checkpoint),
             memtable: Memtable::default(),
-            changes: Changes::default(),
+            written: Written::default(),
             next_sequence: self.next_sequence,
             entries,
             next_account: next(tables.accounts.keys().map(|id| id.number()).max()),
             next_key: next(keys.iter().map(|key| key.id.number()).max()),
-            next_reservation: next(tables.holds.keys().map(|id| id.number()).max()),
+            next_reservation: next(tables.reservations.keys().map(|id| id.number()).max()),
             changed_accounts: tables.accounts.keys().copied().collect(),
             accounts: tables.accounts,
             keys: HashMap::new(),
             key_handles: HashSet::new(),
             keys_of: HashMap::new(),
-            holds: tables.holds,
-            closed_holds: Vec::new(),
-            usage: UsageCache::new(self.now.day()),
+            reservations: tables.reservations,
+            closed_reservations: Vec::new(),
+            spent_by_key: HashMap::new(),
             changed_keys: HashSet::new(),
             relations: tables.relations,
             relations_changed: true,
             relations_changed_at: tables.relations_changed_at,
             latest: self.now,
-            counters_expired_until: Vec::new(),
             failure: None,
         };
         for key in keys {
@@ -118,14 +126,14 @@ impl Loading<'_> {
         for batch in self.log.batches(from) {
             let batch = batch?;
             let is_new = batch.first > held;
-            read_batch(self.path, &batch, |change| match change {
-                Read::Entry(entry) => {
+            read_batch(self.path, &batch, |read| match read {
+                Read::<&str>::Entry(entry) => {
                     entries += u64::from(is_new);
                     if entry.sequence >= from {
                         audit.add(&entry);
                     }
                 }
-                Read::Record(key, value) if is_new => waiting.set(key, value),
+                Read::Record((key, value)) if is_new => waiting.set(key, value),
                 Read::Record(..) => {}
             })?;
             if waiting.len() >= CHECKPOINT_RECORDS_MAX {
@@ -153,8 +161,8 @@ impl State {
         live: &LiveStreams,
         now: Moment,
     ) -> Result<bool, OpenError> {
-        let orphans = self.holds.values().filter(|hold| !live.contains_key(&hold.record.id));
-        let mut orphans: Vec<_> = orphans.map(|hold| (hold.record.id, hold.record.delivered)).collect();
+        let orphans = self.reservations.values().filter(|open| !live.contains_key(&open.record.id));
+        let mut orphans: Vec<_> = orphans.map(|open| (open.record.id, open.record.delivered)).collect();
         orphans.sort_unstable();
         orphans.truncate(SETTLEMENTS_PER_BATCH_MAX);
         let found = !orphans.is_empty();
@@ -172,45 +180,39 @@ impl State {
 struct Tables {
     accounts: HashMap<AccountId, Account>,
     keys: Vec<KeyRecord>,
-    holds: HashMap<ReservationId, Hold>,
+    reservations: HashMap<ReservationId, OpenReservation>,
     relations: BTreeMap<RelationKey, Relation>,
     relations_changed_at: Option<Moment>,
 }
 
 impl Tables {
     fn read(path: &Path, checkpoint: &Checkpoint, live: &LiveStreams) -> Result<Tables, OpenError> {
-        let mut accounts = HashMap::new();
-        for_each(path, checkpoint, key_space::ACCOUNT, |number, value| {
-            let record = AccountRecord::decode(AccountId::from_number(number), value)?;
+        let mut accounts: HashMap<AccountId, Account> = HashMap::new();
+        for record in all(path, checkpoint, key_space::ACCOUNT) {
+            let record: AccountRecord = record?;
             accounts.insert(record.id, Account { record, reserved: 0, open: BTreeSet::new() });
-            Ok(())
-        })?;
-        let mut keys = Vec::new();
-        for_each(path, checkpoint, key_space::API_KEY, |number, value| {
-            keys.push(KeyRecord::decode(KeyId::from_number(number), value)?);
-            Ok(())
-        })?;
-        let mut holds = HashMap::new();
-        for_each(path, checkpoint, key_space::RESERVATION, |number, value| {
-            let record = HoldRecord::decode(ReservationId::from_number(number), value)?;
+        }
+        let keys = all(path, checkpoint, key_space::API_KEY).collect::<Result<_, _>>()?;
+        let mut reservations = HashMap::new();
+        for record in all(path, checkpoint, key_space::RESERVATION) {
+            let record: ReservationRecord = record?;
             if let Some(account) = accounts.get_mut(&record.account) {
                 account.reserved = account.reserved.saturating_add(record.credits());
                 account.open.insert(record.id);
             }
             let progress = live.get(&record.id).cloned().unwrap_or_else(|| Progress::new(record.at));
-            holds.insert(record.id, Hold { record, progress });
-            Ok(())
-        })?;
+            reservations.insert(record.id, OpenReservation { record, progress });
+        }
         let mut relations = BTreeMap::new();
-        for found in checkpoint.scan(key_space::RELATION, key_space::RELATION) {
-            let (key, value) = found?;
-            let relation = Relation::decode(&key, &value).map_err(|source| record_error(path, source))?;
+        for relation in all(path, checkpoint, key_space::RELATION) {
+            let relation: Relation = relation?;
+            relation.checked().map_err(|source| record_error(path, source))?;
             relations.insert(relation.key.clone(), relation);
         }
         let changed_at = checkpoint.get(&key_space::relations_changed_at())?;
         let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
         let relations_changed_at = millis.map(Moment::from_unix_millis);
-        Ok(Tables { accounts, keys, holds, relations, relations_changed_at })
+        Ok(Tables { accounts, keys, reservations, relations, relations_changed_at })
     }
 }
 
@@ -218,63 +220,30 @@ impl Tables {
 fn check_format(path: &Path, checkpoint: &Checkpoint) -> Result<(), OpenError> {
     let key = key_space::format_version();
     if let Some(value) = checkpoint.get(&key)? {
-        RecordReader::new(FORMAT, FORMAT_VERSION, &value).map_err(|source| record_error(path, source))?;
-        return Ok(());
+        return Format::decode(&value).map(drop).map_err(|source| record_error(path, source));
     }
     if checkpoint.scan(&[], &[]).next().is_some() {
         return Err(contradiction(path, "there are records, but the format version is missing".to_owned()));
     }
     let mut changes = Changes::default();
-    changes.put(key, RecordWriter::new(FORMAT_VERSION).finish());
+    changes.put(key, Format.encode());
     Ok(checkpoint.write(&changes, Mark::default())?)
 }
 
-/// What stands in a batch of the log.
-pub(in super::super) enum Read<'b> {
-    /// An entry.
-    Entry(Entry),
-    /// Another record: its key and its new value, or nothing when it goes.
-    Record(&'b [u8], Option<&'b [u8]>),
+/// Every record whose key begins so.
+fn all<'c, R: Record + DeserializeOwned>(
+    path: &'c Path,
+    checkpoint: &'c Checkpoint,
+    prefix: &'static [u8],
+) -> impl Iterator<Item = Result<R, OpenError>> + 'c {
+    let decoded = move |(_, value): Pair| R::decode(&value).map_err(|source| record_error(path, source));
+    checkpoint.scan(prefix, prefix).map(move |found| decoded(found?))
 }
 
-/// Reads a batch of the log, entries in their order.
-pub(in super::super) fn read_batch(
-    path: &Path,
-    batch: &Batch,
-    mut take: impl FnMut(Read<'_>),
-) -> Result<(), OpenError> {
-    let unreadable = || contradiction(path, format!("batch {} of the log cannot be read", batch.first));
-    for change in split(&batch.payload) {
-        let (key, value) = change.ok_or_else(unreadable)?;
-        if key.starts_with(key_space::ENTRY) {
-            let (number, value) = key_space::number(key).zip(value).ok_or_else(unreadable)?;
-            take(Read::Entry(Entry::decode(number, value).map_err(|source| record_error(path, source))?));
-        } else {
-            take(Read::Record(key, value));
-        }
-    }
-    Ok(())
-}
-
-fn for_each(
-    path: &Path,
-    checkpoint: &Checkpoint,
-    prefix: &[u8],
-    mut take: impl FnMut(u64, &[u8]) -> Result<(), DecodeError>,
-) -> Result<(), OpenError> {
-    for found in checkpoint.scan(prefix, prefix) {
-        let (key, value) = found?;
-        let number = key_space::number(&key);
-        let number = number.ok_or_else(|| contradiction(path, "a key that is not a number".to_owned()))?;
-        take(number, &value).map_err(|source| record_error(path, source))?;
-    }
-    Ok(())
-}
-
-fn record_error(path: &Path, source: DecodeError) -> OpenError {
+pub(super) fn record_error(path: &Path, source: DecodeError) -> OpenError {
     OpenError::Record { directory: path.to_owned(), source }
 }
 
-fn contradiction(path: &Path, finding: String) -> OpenError {
+pub(super) fn contradiction(path: &Path, finding: String) -> OpenError {
     OpenError::Unbalanced { directory: path.to_owned(), finding }
 }

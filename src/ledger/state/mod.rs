@@ -8,40 +8,42 @@ mod charging;
 mod claiming;
 mod downloading;
 mod expiry;
-mod holding;
 mod loading;
 mod memtable;
 mod operating;
+mod payload;
 mod purchasing;
 mod relating;
+mod reserving;
 mod spending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use super::account::AccountRecord;
 use super::changes::Changes;
-use super::checkpoint::{Checkpoint, Record, StoreError};
+use super::checkpoint::{Checkpoint, Pair, StoreError};
+use super::codec::{DecodeError, Record};
 use super::directory::Directory;
-use super::entry::{Entry, EntryKind};
+use super::entry::Entry;
 use super::error::{ChargeError, Unavailable};
-use super::hold::{HoldRecord, Progress};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_record::KeyRecord;
 use super::key_space;
+use super::progress::Progress;
 use super::relation::{Relation, RelationKey, Relations};
+use super::reservation_record::ReservationRecord;
 use crate::clock::Moment;
 use memtable::Memtable;
-use spending::UsageCache;
+use spending::Spent;
 
-pub(super) use holding::Reserved;
-pub(super) use loading::{LiveStreams, Loading, Read, read_batch};
-pub(super) use operating::NewKey;
-pub(super) use purchasing::Credit;
-pub(super) use relating::Removal;
+pub(super) use loading::{LiveStreams, Loading};
+pub(super) use payload::{Read, Written, read_batch};
 
-/// An account and what is held back of it.
+/// An account and what is set aside of it.
 pub(super) struct Account {
     pub(super) record: AccountRecord,
     pub(super) reserved: u64,
@@ -50,8 +52,8 @@ pub(super) struct Account {
 }
 
 /// An open reservation and the stream that it pays for.
-pub(super) struct Hold {
-    pub(super) record: HoldRecord,
+pub(super) struct OpenReservation {
+    pub(super) record: ReservationRecord,
     pub(super) progress: Arc<Progress>,
 }
 
@@ -62,15 +64,16 @@ pub(super) struct State {
     checkpoint: Arc<Checkpoint>,
     memtable: Memtable,
     /// What the present operation writes.
-    changes: Changes,
+    written: Written,
     accounts: HashMap<AccountId, Account>,
     keys: HashMap<KeyId, KeyRecord>,
     key_handles: HashSet<u64>,
     keys_of: HashMap<AccountId, usize>,
-    holds: HashMap<ReservationId, Hold>,
+    reservations: HashMap<ReservationId, OpenReservation>,
     /// Settled by operations that may not be safe from a loss of power: the sequence number, and the reservation.
-    closed_holds: Vec<(u64, Hold)>,
-    usage: UsageCache,
+    closed_reservations: Vec<(u64, OpenReservation)>,
+    /// Of keys with a cap on credits, as far as it was asked for.
+    spent_by_key: HashMap<KeyId, Spent>,
     changed_accounts: HashSet<AccountId>,
     changed_keys: HashSet<KeyId>,
     relations: BTreeMap<RelationKey, Relation>,
@@ -82,33 +85,7 @@ pub(super) struct State {
     next_key: u64,
     next_reservation: u64,
     latest: Moment,
-    counters_expired_until: Vec<u8>,
     failure: Option<StoreError>,
-}
-
-/// The parts of an entry that differ from kind to kind.
-#[derive(Default)]
-pub(super) struct EntryDetail<'t> {
-    pub(super) rows: u64,
-    pub(super) cents: u64,
-    pub(super) related: u64,
-    pub(super) request_id: &'t str,
-    pub(super) dataset: &'t str,
-    pub(super) note: &'t str,
-    pub(super) key: Option<KeyId>,
-}
-
-/// The records of an operation, ready for the log.
-pub(super) struct Batch {
-    /// Sequence numbers that it takes: one for each entry, and at least one.
-    pub(super) count: u64,
-    changes: Changes,
-}
-
-impl Batch {
-    pub(super) const fn changes(&self) -> &Changes {
-        &self.changes
-    }
 }
 
 impl State {
@@ -130,7 +107,7 @@ impl State {
     /// Notes a record that changes nothing, so that writing it shows whether the books can be written.
     pub(super) fn prove_writable(&mut self) {
         let latest = self.latest.unix_millis().to_be_bytes().to_vec();
-        self.changes.put(key_space::recovered_at(), latest);
+        self.written.changes.put(key_space::recovered_at(), latest);
     }
 
     /// Entries in the books.
@@ -139,7 +116,7 @@ impl State {
     }
 
     pub(super) fn open_reservations(&self) -> usize {
-        self.holds.len()
+        self.reservations.len()
     }
 
     pub(super) fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
@@ -151,21 +128,21 @@ impl State {
         self.accounts.values().map(|account| &account.record)
     }
 
-    pub(super) fn holds(&self) -> impl Iterator<Item = &HoldRecord> {
-        self.holds.values().map(|hold| &hold.record)
+    pub(super) fn reservations(&self) -> impl Iterator<Item = &ReservationRecord> {
+        self.reservations.values().map(|open| &open.record)
     }
 
     /// The open reservations of one account, the oldest first. Those of others cost nothing here.
-    fn holds_of(&self, account: AccountId) -> impl Iterator<Item = &HoldRecord> {
+    fn reservations_of(&self, account: AccountId) -> impl Iterator<Item = &ReservationRecord> {
         let open = self.accounts.get(&account).into_iter().flat_map(|account| &account.open);
-        open.filter_map(|id| self.holds.get(id)).map(|hold| &hold.record)
+        open.filter_map(|id| self.reservations.get(id)).map(|open| &open.record)
     }
 
     /// What the operation changed, to be appended to the log; nothing when it changed nothing. An operation that met a
     /// damaged record fails, alone where it has changed nothing.
-    pub(super) fn take_batch(&mut self) -> Result<Option<Batch>, StoreError> {
+    pub(super) fn take_written(&mut self) -> Result<Option<Written>, StoreError> {
         let is_unchanged =
-            self.changes.is_empty() && self.changed_accounts.is_empty() && self.changed_keys.is_empty();
+            self.written.is_empty() && self.changed_accounts.is_empty() && self.changed_keys.is_empty();
         match self.failure.take() {
             Some(error @ StoreError::Damaged { .. }) if is_unchanged => {
                 tracing::error!(%error, "an operation on the books is refused");
@@ -174,32 +151,21 @@ impl State {
             Some(failure) => return Err(failure),
             None => {}
         }
-        for id in &self.changed_accounts {
-            if let Some(account) = self.accounts.get(id) {
-                self.changes.put(key_space::account(*id), account.record.encode());
-            }
+        let changes = &mut self.written.changes;
+        for account in self.changed_accounts.iter().filter_map(|id| self.accounts.get(id)) {
+            changes.put(key_space::account(account.record.id), account.record.encode());
         }
-        for id in &self.changed_keys {
-            if let Some(key) = self.keys.get(id) {
-                self.changes.put(key_space::api_key(*id), key.encode());
-            }
+        for key in self.changed_keys.iter().filter_map(|id| self.keys.get(id)) {
+            changes.put(key_space::api_key(key.id), key.encode());
         }
-        if self.changes.is_empty() {
-            return Ok(None);
-        }
-        let changes = std::mem::take(&mut self.changes);
-        let entries = changes.from(key_space::ENTRY).take_while(|(key, _)| key.starts_with(key_space::ENTRY));
-        let entries = entries.count() as u64;
-        self.entries += entries;
-        Ok(Some(Batch { count: entries.max(1), changes }))
+        self.entries += self.written.entries();
+        Ok(Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty()))
     }
 
-    /// The batch is in the log up to this sequence number: shows it to everybody.
-    pub(super) fn appended(&mut self, batch: Batch, last: u64) {
+    /// What was written is in the log up to this sequence number: shows it to everybody.
+    pub(super) fn appended(&mut self, written: Written, last: u64) {
         self.next_sequence = last + 1;
-        let mut changes = batch.changes;
-        changes.drop_prefix(key_space::ENTRY);
-        self.memtable.absorb(changes);
+        self.memtable.absorb(written.changes);
         self.publish();
     }
 
@@ -236,56 +202,48 @@ impl State {
         self.memtable.len()
     }
 
-    /// Adds a line. The caller has made sure that the balance allows it.
-    fn append(
-        &mut self,
-        id: AccountId,
-        kind: EntryKind,
-        amount: i64,
-        at: Moment,
-        detail: &EntryDetail<'_>,
-    ) -> Result<u64, ChargeError> {
-        let sequence = self.next_sequence;
+    /// Adds a line, whose number and balance are found here. The caller has made sure that the balance allows it.
+    fn append(&mut self, mut entry: Entry<&str>) -> Result<u64, ChargeError> {
+        let id = entry.account;
         let account = self.accounts.get_mut(&id).ok_or(ChargeError::UnknownAccount { account: id })?;
-        let purse = &mut account.record.purse;
-        let Some(balance) = purse.balance.checked_add_signed(amount) else {
-            let required = amount.unsigned_abs();
-            return Err(ChargeError::InsufficientCredits { required, available: purse.balance });
+        let available = account.record.balance.credits;
+        let Some(credits) = available.checked_add_signed(entry.amount) else {
+            return Err(ChargeError::InsufficientCredits {
+                required: entry.amount.unsigned_abs(),
+                available,
+            });
         };
-        purse.balance = balance;
-        account.record.last_sequence = sequence;
-        let entry = Entry {
-            sequence,
-            account: id,
-            key: detail.key,
-            kind,
-            amount,
-            balance,
-            at,
-            rows: detail.rows,
-            cents: detail.cents,
-            related: detail.related,
-            request_id: detail.request_id.to_owned(),
-            dataset: detail.dataset.to_owned(),
-            note: detail.note.to_owned(),
-        };
-        self.changes.put(key_space::entry(sequence), entry.encode());
+        account.record.balance.credits = credits;
+        (entry.sequence, entry.balance) = (self.next_sequence, credits);
+        account.record.last_sequence = entry.sequence;
+        self.written.push(&entry);
         self.changed_accounts.insert(id);
         self.next_sequence += 1;
-        Ok(sequence)
+        Ok(entry.sequence)
+    }
+
+    /// The record under a key, as of now.
+    fn read<R: Record + DeserializeOwned>(&mut self, key: &[u8]) -> Result<Option<R>, ChargeError> {
+        let Some(bytes) = self.get(key)? else { return Ok(None) };
+        self.decoded(R::decode(&bytes)).map(Some)
+    }
+
+    fn decoded<R>(&mut self, decoded: Result<R, DecodeError>) -> Result<R, ChargeError> {
+        decoded.map_err(|error| self.fail_damaged(error.to_string()))
     }
 
     /// The value under a key, as of now.
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, ChargeError> {
-        match self.changes.get(key).or_else(|| self.memtable.get(key)) {
+        match self.written.changes.get(key).or_else(|| self.memtable.get(key)) {
             Some(changed) => Ok(changed.map(<[u8]>::to_vec)),
             None => self.checkpoint.get(key).map_err(|error| self.fail(error)),
         }
     }
 
     /// At most `limit` records from `from` on that begin with `prefix`, in the order of their keys.
-    fn scan(&mut self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Record>, ChargeError> {
-        let changed = self.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
+    fn scan(&mut self, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Pair>, ChargeError> {
+        let changed =
+            self.written.changes.from(from.max(prefix)).take_while(|(key, _)| key.starts_with(prefix));
         let later: BTreeMap<_, _> = self.memtable.range(prefix, from).chain(changed).collect();
         let stored = self.checkpoint.scan(prefix, from).take(limit.saturating_add(later.len()));
         let mut merged = match stored.collect::<Result<BTreeMap<_, _>, _>>() {

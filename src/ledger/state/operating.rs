@@ -1,31 +1,24 @@
-//! Orders of the operator: accounts and keys; and what the access control asks to be kept.
+//! Accounts and keys, as the operator changes them; and what the access control asks to be kept.
 //!
-//! Checks every text and number of an order before anything changes. Knows no plain key.
+//! Checks every text and number before anything changes. Knows no plain key.
 
 use std::collections::BTreeSet;
 
 use super::super::account::AccountRecord;
-use super::super::api_key::KeyHash;
 use super::super::changes::Changes;
+use super::super::codec::Record;
 use super::super::counter::CounterNote;
 use super::super::error::ChargeError;
 use super::super::id::{AccountId, KeyId};
 use super::super::key_limits::{Change, KeyLimits, LimitsChange};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
+use super::super::request::NewKey;
 use super::{Account, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
     ACCOUNTS_MAX, DATASETS_PER_KEY_MAX, KEY_GRACE_SECONDS_MAX, KEYS_MAX, KEYS_PER_ACCOUNT_MAX, TEXT_BYTES_MAX,
 };
-
-/// What is kept of a key that is being created.
-pub(in super::super) struct NewKey {
-    pub(in super::super) hash: KeyHash,
-    pub(in super::super) prefix: String,
-    pub(in super::super) label: String,
-    pub(in super::super) limits: KeyLimits,
-}
 
 impl State {
     pub(in super::super) fn create_account(
@@ -167,18 +160,16 @@ impl State {
         let mut noted = Changes::default();
         for note in notes {
             self.latest = self.latest.max(note.day.start());
-            noted.put(note.subject.store_key(), note.encode());
+            noted.put(key_space::counter(note), note.encode());
         }
         self.memtable.absorb(noted);
     }
 
-    /// Every counter that is kept.
+    /// The counters of the present day.
     pub(in super::super) fn counters(&mut self) -> Result<Vec<CounterNote>, ChargeError> {
         let limit = crate::limits::access::TRACKED_ADDRESSES_MAX + KEYS_MAX;
-        let records = self.scan(key_space::COUNTER, key_space::COUNTER, limit)?;
-        let decoded: Result<Vec<_>, _> =
-            records.iter().map(|(key, value)| CounterNote::decode(key, value)).collect();
-        decoded.map_err(|error| self.fail_damaged(error.to_string()))
+        let records = self.scan(key_space::COUNTER, &key_space::counters_from(self.latest.day()), limit)?;
+        self.decoded(records.iter().map(|(_, value)| CounterNote::decode(value)).collect())
     }
 }
 

@@ -2,20 +2,15 @@
 //!
 //! Knows no catalog: whether a dataset is published is asked where relations are shown.
 
+use super::super::codec::Record;
 use super::super::error::ChargeError;
 use super::super::key_space;
 use super::super::relation::{Relation, RelationKey};
+use super::super::request::Removal;
 use super::State;
 use super::operating::invalid;
 use crate::clock::Moment;
 use crate::limits::ledger::{RELATIONS_MAX, RELATIONS_PER_DATASET_MAX};
-
-/// Which relations an order removes: all between two datasets in this direction, or the one of a type.
-pub(in super::super) struct Removal {
-    pub(in super::super) from: String,
-    pub(in super::super) to: String,
-    pub(in super::super) relation_type: Option<String>,
-}
 
 impl State {
     /// Enters a relation, in the place of one with the same key. Says whether there was one.
@@ -29,7 +24,7 @@ impl State {
             let rule = format!("at most {RELATIONS_PER_DATASET_MAX} relations begin at one dataset");
             return Err(invalid("from", rule));
         }
-        self.changes.put(key_space::relation(&relation.key), relation.encode());
+        self.written.changes.put(key_space::relation(&relation.key), relation.encode());
         self.note_relations_changed(relation.at);
         self.relations.insert(relation.key.clone(), relation);
         Ok(is_known)
@@ -56,7 +51,7 @@ impl State {
         self.note_relations_changed(now);
         let mut removed = Vec::with_capacity(keys.len());
         for key in keys {
-            self.changes.remove(key_space::relation(&key));
+            self.written.changes.remove(key_space::relation(&key));
             removed.extend(self.relations.remove(&key));
         }
         Ok(removed)
@@ -71,6 +66,6 @@ impl State {
         self.latest = self.latest.max(at);
         self.relations_changed_at = Some(self.relations_changed_at.map_or(at, |before| before.max(at)));
         self.relations_changed = true;
-        self.changes.put(key_space::relations_changed_at(), at.unix_millis().to_be_bytes().to_vec());
+        self.written.changes.put(key_space::relations_changed_at(), at.unix_millis().to_be_bytes().to_vec());
     }
 }

@@ -1,96 +1,56 @@
 //! What accounts and their keys have read and spent: usage by day, key and dataset, and the caps of keys.
 //!
-//! Usage lives in the checkpoint and the log; here are the lines of the present day and, for keys with a cap on credits, the
-//! sums of the present month. Knows no route.
+//! Usage lives in the checkpoint and the log; memory has the sums of the present month for keys with a cap on credits, so that
+//! a charge does not add up a month. Knows no route.
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::super::codec::Record;
 use super::super::error::ChargeError;
-use super::super::hold::HoldRecord;
 use super::super::id::{AccountId, KeyId};
 use super::super::key_limits::{CapPeriod, CapStanding, KeyLimits};
 use super::super::key_space;
+use super::super::request::Undo;
+use super::super::reservation_record::ReservationRecord;
 use super::super::usage::{Usage, UsageLine};
 use super::State;
 use crate::clock::{Moment, UtcDay, UtcMonth};
-use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_LINES_CACHED_MAX};
-
-/// Whose usage of what is counted.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct UsageOf {
-    pub(super) account: AccountId,
-    pub(super) key: Option<KeyId>,
-    pub(super) dataset: String,
-}
-
-/// Usage that is kept in memory.
-pub(super) struct UsageCache {
-    day: UtcDay,
-    lines: HashMap<UsageOf, Usage>,
-    spent: HashMap<KeyId, Spent>,
-}
+use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
 
 /// Credits that a key has spent in a month, by day.
-struct Spent {
+pub(super) struct Spent {
     month: UtcMonth,
     by_day: BTreeMap<UtcDay, u64>,
 }
 
-impl UsageCache {
-    pub(super) fn new(day: UtcDay) -> UsageCache {
-        UsageCache { day, lines: HashMap::new(), spent: HashMap::new() }
-    }
-}
-
 impl State {
     /// Counts an answer that was given.
-    pub(super) fn count_usage(&mut self, of: UsageOf, day: UtcDay, given: Usage) -> Result<(), ChargeError> {
-        let mut usage = self.usage_line(&of, day)?;
-        usage.add(given);
-        self.add_spent(of.key, day, |spent| spent.saturating_add(given.credits));
-        self.put_usage(of, day, usage);
-        Ok(())
+    pub(super) fn count_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
+        self.change_usage(given, Usage::add, u64::saturating_add)
     }
 
     /// Takes an answer back that was counted.
-    pub(super) fn discount_usage(
+    pub(super) fn discount_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
+        self.change_usage(given, Usage::subtract, u64::saturating_sub)
+    }
+
+    fn change_usage(
         &mut self,
-        of: UsageOf,
-        day: UtcDay,
-        given: Usage,
+        given: &Undo,
+        change: fn(&mut Usage, Usage),
+        change_spent: fn(u64, u64) -> u64,
     ) -> Result<(), ChargeError> {
-        let mut usage = self.usage_line(&of, day)?;
-        usage.subtract(given);
-        self.add_spent(of.key, day, |spent| spent.saturating_sub(given.credits));
-        self.put_usage(of, day, usage);
+        let day = given.at.day();
+        let line = key_space::usage(given.account, day, given.key, &given.dataset);
+        let mut usage: Usage = self.read(&line)?.unwrap_or_default();
+        change(&mut usage, Usage { requests: 1, rows: given.rows, credits: given.credits });
+        self.add_spent(given.key, day, |spent| change_spent(spent, given.credits));
+        self.written.changes.put(line, usage.encode());
         Ok(())
     }
 
-    fn usage_line(&mut self, of: &UsageOf, day: UtcDay) -> Result<Usage, ChargeError> {
-        if day > self.usage.day || self.usage.lines.len() >= USAGE_LINES_CACHED_MAX {
-            self.usage.lines.clear();
-            self.usage.day = self.usage.day.max(day);
-        }
-        if day == self.usage.day
-            && let Some(usage) = self.usage.lines.get(of)
-        {
-            return Ok(*usage);
-        }
-        match self.get(&key_space::usage(of.account, day, of.key, &of.dataset))? {
-            None => Ok(Usage::default()),
-            Some(bytes) => Usage::decode(&bytes).map_err(|error| self.fail_damaged(error.to_string())),
-        }
-    }
-
-    fn put_usage(&mut self, of: UsageOf, day: UtcDay, usage: Usage) {
-        self.changes.put(key_space::usage(of.account, day, of.key, &of.dataset), usage.encode());
-        if day == self.usage.day {
-            self.usage.lines.insert(of, usage);
-        }
-    }
-
     fn add_spent(&mut self, key: Option<KeyId>, day: UtcDay, change: impl FnOnce(u64) -> u64) {
-        let spent = key.and_then(|key| self.usage.spent.get_mut(&key));
+        let spent = key.and_then(|key| self.spent_by_key.get_mut(&key));
         if let Some(spent) = spent.filter(|spent| spent.month == day.start().month()) {
             let sum = spent.by_day.entry(day).or_default();
             *sum = change(*sum);
@@ -129,8 +89,8 @@ impl State {
             return Ok(Vec::new());
         }
         let (today, this_month) = self.spent(account, id, at)?;
-        let open = self.holds_of(account).filter(|record| record.key == key);
-        let held: u64 = open.map(HoldRecord::credits).sum();
+        let open = self.reservations_of(account).filter(|record| record.key == key);
+        let held: u64 = open.map(ReservationRecord::credits).sum();
         let day = credits_per_day.map(|cap| (CapPeriod::Day, cap, today));
         let month = credits_per_month.map(|cap| (CapPeriod::Month, cap, this_month));
         let caps = day.into_iter().chain(month);
@@ -146,12 +106,12 @@ impl State {
     /// Credits that a key has spent on the day of a moment, and in its month.
     fn spent(&mut self, account: AccountId, key: KeyId, at: Moment) -> Result<(u64, u64), ChargeError> {
         let (day, month) = (at.day(), at.month());
-        if self.usage.spent.get(&key).is_none_or(|spent| spent.month != month) {
+        if self.spent_by_key.get(&key).is_none_or(|spent| spent.month != month) {
             let read = self.read_spent(account, key, month.start().day())?;
             let read = read.into_iter().map(|(key, by_day)| (key, Spent { month, by_day }));
-            self.usage.spent.extend(read);
+            self.spent_by_key.extend(read);
         }
-        let by_day = self.usage.spent.get(&key).map(|spent| &spent.by_day);
+        let by_day = self.spent_by_key.get(&key).map(|spent| &spent.by_day);
         let today = by_day.and_then(|by_day| by_day.get(&day)).copied().unwrap_or(0);
         let this_month = by_day.into_iter().flat_map(BTreeMap::values).sum();
         Ok((today, this_month))
@@ -179,7 +139,7 @@ impl State {
                 if day.start().month() == month
                     && let Some(of) = of.filter(is_capped)
                 {
-                    let usage = Usage::decode(value).map_err(|error| self.fail_damaged(error.to_string()))?;
+                    let usage = self.decoded(Usage::decode(value))?;
                     let sum: &mut u64 = all.entry(of).or_default().entry(day).or_default();
                     *sum = sum.saturating_add(usage.credits);
                 }

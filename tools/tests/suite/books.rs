@@ -256,7 +256,7 @@ fn payment_references_are_unique_per_provider() {
 fn usage_and_entries_name_the_key() {
     use mercato::catalog::DataDirectory;
     use mercato::clock::Clock;
-    use mercato::ledger::{ChargeOrder, KeyId, Ledger, LedgerOptions, Pending};
+    use mercato::ledger::{ChargeRequest, KeyId, Ledger, LedgerOptions, Pending};
 
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -270,7 +270,7 @@ fn usage_and_entries_name_the_key() {
     let path = DataDirectory::new(folder).ledger();
     let ledger = Ledger::open(&path, LedgerOptions::default(), now).unwrap();
     for (key, rows) in [(1, 3), (2, 4)] {
-        let order = ChargeOrder {
+        let order = ChargeRequest {
             account: ledger.accounts().remove(0),
             key: Some(KeyId::from_number(key)),
             rows,

@@ -1,6 +1,7 @@
 //! Writes and syncs that fail: charging stops, what was acknowledged stays, and nothing else does.
 
 use super::*;
+use crate::ledger::log::open_log;
 
 const FAULTS: [Fault; 3] = [Fault::Nothing, Fault::Half, Fault::All];
 
@@ -240,13 +241,11 @@ fn a_log_that_contradicts_itself_is_refused_and_no_checkpoint_is_left_aside() {
     let account = customer(&ledger).id();
     let first = ledger.entries(None, 1, 1).unwrap().0.remove(0);
     kill(&books);
-    let mut log = Log::open(bench.disk.folder(), &OpenOptions::default()).unwrap().log;
-    let sequence = log.next_sequence();
-    let wrong = crate::ledger::Entry { sequence, account, amount: 5, balance: 7, ..first };
-    let mut changes = crate::ledger::changes::Changes::default();
-    changes.put(crate::ledger::key_space::entry(sequence), wrong.encode());
+    let mut log = open_log(bench.disk.folder(), &OpenOptions::default()).unwrap().log;
+    let mut written = crate::ledger::state::Written::default();
+    written.push(&crate::ledger::Entry { account, amount: 5, balance: 7, ..first });
     let mut payload = Vec::new();
-    changes.encode(&mut payload).unwrap();
+    written.encode(&mut payload).unwrap();
     log.append(1, &payload).unwrap();
     drop(log);
     for _ in 0..3 {

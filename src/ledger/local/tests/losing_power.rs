@@ -47,7 +47,7 @@ fn run(bench: &Bench, steps: &[Step]) -> Told {
             Step::Charge { rows, is_awaited, key } => {
                 let key = key.map(|key| format!("{key}-{rows}"));
                 let order = order(&account, *rows, key.as_deref());
-                let order = ChargeOrder { request_id: place.to_string(), ..order };
+                let order = ChargeRequest { request_id: place.to_string(), ..order };
                 match ledger.charge(&order) {
                     Ok(pending) if *is_awaited => {
                         let receipt = pending.durable().unwrap();

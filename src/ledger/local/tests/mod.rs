@@ -3,9 +3,7 @@
 use std::thread;
 
 use super::super::log::simulated::{Fault, SimulatedDisk};
-use super::super::{
-    AccountHandle, ChargeOrder, IdempotencyClaim, Ledger, Pending, Receipt, Reservation, ReserveOrder,
-};
+use super::super::{AccountHandle, ChargeRequest, IdempotencyClaim, Ledger, Pending, Receipt, Reservation};
 use super::*;
 use crate::clock::UtcDay;
 
@@ -54,19 +52,19 @@ fn customer(ledger: &Ledger) -> AccountHandle {
     ledger.account(id).unwrap()
 }
 
-fn order(account: &AccountHandle, rows: u64, key: Option<&str>) -> ChargeOrder {
+fn order(account: &AccountHandle, rows: u64, key: Option<&str>) -> ChargeRequest {
     let claim = key.map(|key| IdempotencyClaim::new(key, "", b"{}").unwrap());
     let (dataset, request_id) = ("orders".to_owned(), "r".to_owned());
-    ChargeOrder { account: account.clone(), key: None, rows, dataset, request_id, claim, at: noon() }
+    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim, at: noon() }
 }
 
-fn stream(account: &AccountHandle, rows: u64) -> ReserveOrder {
+fn stream(account: &AccountHandle, rows: u64) -> ChargeRequest {
     let (dataset, request_id) = ("orders".to_owned(), "s".to_owned());
-    ReserveOrder { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at: noon() }
+    ChargeRequest { account: account.clone(), key: None, rows, dataset, request_id, claim: None, at: noon() }
 }
 
-fn charge(ledger: &Ledger, order: &ChargeOrder) -> Result<Receipt, ChargeError> {
-    ledger.charge(order).and_then(Pending::durable)
+fn charge(ledger: &Ledger, request: &ChargeRequest) -> Result<Receipt, ChargeError> {
+    ledger.charge(request).and_then(Pending::durable)
 }
 
 fn wait_until(ledger: &Ledger, is_there: impl Fn(&Health) -> bool) {

@@ -9,7 +9,7 @@ use super::*;
 /// A log of several segments on a real disk, below the folder `log`.
 fn disk_log(folder: &Path) -> (Log, Vec<Batch>) {
     let live: Arc<dyn Folder> = Arc::new(DiskFolder::open(folder.join("log")).unwrap());
-    let mut log = Log::open(live, &options()).unwrap().log;
+    let mut log = open_log(live, &options()).unwrap().log;
     let batches = (0..24).map(|place| append(&mut log, 1, place).unwrap()).collect();
     log.commits().sync_all().unwrap();
     (log, batches)
@@ -44,7 +44,7 @@ fn old_segments_move_and_both_folders_read_as_one_log() {
     {
         let moved = archive(&live, &old, below).unwrap();
         assert_eq!(moved.len(), count, "{below}");
-        assert!(moved.iter().all(|moved| moved.last <= below && moved.path.is_file()));
+        assert!(moved.iter().all(|(_, last, path)| *last <= below && path.is_file()));
         assert_eq!(over_both(folder.path()).unwrap(), batches);
     }
     assert_eq!(names(&live).len(), 1);
@@ -58,7 +58,7 @@ fn old_segments_move_and_both_folders_read_as_one_log() {
     assert!(matches!(gone, Err(LogError::Missing { .. })), "{gone:?}");
     drop(log);
     let live: Arc<dyn Folder> = Arc::new(DiskFolder::open(&live).unwrap());
-    let mut log = Log::open(live, &options()).unwrap().log;
+    let mut log = open_log(live, &options()).unwrap().log;
     append(&mut log, 1, 100).unwrap();
     assert_eq!(over_both(folder.path()).unwrap().len(), batches.len() + 1);
 }
@@ -109,7 +109,7 @@ fn an_interrupted_run_is_repeated() {
     fs::write(old.join("0000000002.log.part"), b"MRCLOG01").unwrap();
     assert_eq!(over_both(folder.path()).unwrap(), batches);
     let moved = archive(&live, &old, u64::MAX).unwrap();
-    assert_eq!(moved.iter().map(|moved| moved.segment.number).take(2).collect::<Vec<u64>>(), [1, 2]);
+    assert_eq!(moved.iter().map(|(segment, ..)| segment.number).take(2).collect::<Vec<u64>>(), [1, 2]);
     assert_eq!(over_both(folder.path()).unwrap(), batches);
     assert!(names(&old).iter().all(|name| name.ends_with(".log")));
 }

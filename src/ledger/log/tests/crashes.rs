@@ -73,7 +73,7 @@ impl Run {
 
     fn open(&mut self, disk: SimulatedDisk, next_at_least: u64) {
         self.disk = disk;
-        self.log = Log::open(self.disk.folder(), &OpenOptions { next_at_least, ..options() }).unwrap().log;
+        self.log = open_log(self.disk.folder(), &OpenOptions { next_at_least, ..options() }).unwrap().log;
         self.appended = check_kept(&self.log, &self.appended, self.safe);
         self.safe = self.appended.len();
     }
@@ -144,7 +144,7 @@ fn an_opening_that_is_interrupted_anywhere_is_repeated() {
                 for after in 0.. {
                     let disk = state.fork();
                     disk.fail(after, fault);
-                    let opened = Log::open(disk.folder(), &OpenOptions { next_at_least: 90, ..options() });
+                    let opened = open_log(disk.folder(), &OpenOptions { next_at_least: 90, ..options() });
                     if disk.take_fault() {
                         break;
                     }
@@ -253,7 +253,7 @@ fn a_cut_over_several_segments_may_be_interrupted_anywhere() {
         for after in 0.. {
             let disk = disk.fork();
             disk.fail(after, fault);
-            let opened = Log::open(disk.folder(), &options);
+            let opened = open_log(disk.folder(), &options);
             if disk.take_fault() {
                 assert!(after > 8);
                 break;
@@ -263,7 +263,7 @@ fn a_cut_over_several_segments_may_be_interrupted_anywhere() {
                 check_saved(&files, &state.files());
                 check_disk(&state, &batches, 8);
             }
-            let log = Log::open(disk.folder(), &options).unwrap().log;
+            let log = open_log(disk.folder(), &options).unwrap().log;
             assert_eq!((read(&log), log.next_sequence()), (batches[..8].to_vec(), keep + 1));
         }
     }

@@ -64,7 +64,7 @@ fn check_poisoned(log: &mut Log) {
 
 fn check_reopened(disk: &SimulatedDisk, kept: &[Batch], synced: u64, unused: u64) {
     let options = OpenOptions { keep_until: Some(synced), next_at_least: unused, ..options() };
-    let mut log = Log::open(disk.folder(), &options).unwrap().log;
+    let mut log = open_log(disk.folder(), &options).unwrap().log;
     assert_eq!(read(&log), kept);
     assert_eq!(log.next_sequence(), unused);
     let safe = open(&SimulatedDisk::with_files(&disk.safe_files())).unwrap().log;
@@ -82,7 +82,7 @@ fn whole_segments_after_the_kept_batch_are_cut_the_newest_first() {
     for keep in 0..=batches.last().unwrap().last {
         let disk = disk.fork();
         let options = OpenOptions { keep_until: Some(keep), next_at_least: 100, ..options() };
-        let opened = Log::open(disk.folder(), &options).unwrap();
+        let opened = open_log(disk.folder(), &options).unwrap();
         let kept: Vec<Batch> = batches.iter().take_while(|batch| batch.first <= keep).cloned().collect();
         assert_eq!((read(&opened.log), opened.log.next_sequence()), (kept, 100), "{keep}");
         assert!(
@@ -128,7 +128,7 @@ fn a_batch_longer_than_a_segment_gets_one_of_its_own() {
 fn numbers_end_without_beginning_anew() {
     let disk = SimulatedDisk::default();
     let options = OpenOptions { next_at_least: u64::MAX - 2, ..options() };
-    let mut log = Log::open(disk.folder(), &options).unwrap().log;
+    let mut log = open_log(disk.folder(), &options).unwrap().log;
     assert_eq!(log.append(3, b""), Err(LogError::Records { count: 3, limit: 2 }));
     assert_eq!(log.append(2, b"the last"), Ok(u64::MAX - 1));
     assert_eq!(log.append(1, b""), Err(LogError::Records { count: 1, limit: 0 }));

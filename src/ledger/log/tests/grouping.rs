@@ -11,7 +11,7 @@ fn append_from_threads(segment_bytes: u64) -> (u64, u64) {
     const THREADS: usize = 16;
     const APPENDS: usize = 30;
     let disk = SimulatedDisk::default();
-    let log = Log::open(disk.folder(), &OpenOptions { segment_bytes, ..OpenOptions::default() }).unwrap().log;
+    let log = open_log(disk.folder(), &OpenOptions { segment_bytes, ..OpenOptions::default() }).unwrap().log;
     let (commits, log, start) = (log.commits(), Mutex::new(log), Barrier::new(THREADS));
     disk.set_sync_time(Duration::from_millis(1));
     let before = disk.syncs();

@@ -1,7 +1,6 @@
 //! What the log promises, over a simulated and over a real disk.
 
 use super::opening::Opened;
-use super::segment::Segment;
 use super::simulated::{Fault, Files, SimulatedDisk};
 use super::*;
 
@@ -20,7 +19,7 @@ fn options() -> OpenOptions {
 }
 
 fn open(disk: &SimulatedDisk) -> Result<Opened, LogError> {
-    Log::open(disk.folder(), &options())
+    open_log(disk.folder(), &options())
 }
 
 /// The next batch of a log, with a payload that tells it from any other.

@@ -34,7 +34,7 @@ proptest! {
         for (place, (count, length)) in lengths.iter().enumerate() {
             if skips.contains(&place) {
                 let options = OpenOptions { next_at_least: log.next_sequence() + 5, ..options() };
-                log = Log::open(disk.folder(), &options).unwrap().log;
+                log = open_log(disk.folder(), &options).unwrap().log;
             }
             append(&mut log, *count, *length).unwrap();
         }
@@ -84,7 +84,7 @@ fn a_reader_ends_where_the_log_ended_when_it_was_taken() {
 #[test]
 fn batches_longer_than_the_buffer_are_read() {
     let disk = SimulatedDisk::default();
-    let mut log = Log::open(disk.folder(), &OpenOptions::default()).unwrap().log;
+    let mut log = open_log(disk.folder(), &OpenOptions::default()).unwrap().log;
     let lengths = [0, BUFFER_BYTES - 36, BUFFER_BYTES, 1, BUFFER_BYTES * 3 + 17, 5];
     let expected: Vec<Batch> = lengths.iter().map(|length| append(&mut log, 1, *length).unwrap()).collect();
     assert_eq!(read(&log), expected);

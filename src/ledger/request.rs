@@ -2,31 +2,21 @@
 //!
 //! Plain values. Knows no store and no thread.
 
+use std::sync::Arc;
+
 use sha2::{Digest, Sha256};
 
+use super::api_key::KeyHash;
 use super::directory::AccountHandle;
-use super::id::{AccountId, KeyId};
-use super::key_limits::CapStanding;
+use super::id::{AccountId, KeyId, ReservationId};
+use super::key_limits::{CapStanding, KeyLimits};
+use super::progress::Progress;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::IDEMPOTENCY_KEY_BYTES_MAX;
 
-/// What a caller is about to do, for the question whether the account can afford any of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spending {
-    /// A page of rows.
-    Query,
-    /// A stream of at most so many rows.
-    Stream {
-        /// The `limit` of the stream.
-        limit: u64,
-    },
-    /// A whole file.
-    Download,
-}
-
-/// Rows of a page, to be paid.
-pub struct ChargeOrder {
-    /// Who pays.
+/// Rows of an answer: those of a page, to be paid, or the most that a stream can return, to be set aside.
+pub struct ChargeRequest {
+    /// The account that pays.
     pub account: AccountHandle,
     /// With which key.
     pub key: Option<KeyId>,
@@ -43,50 +33,82 @@ pub struct ChargeOrder {
 }
 
 /// A file to be downloaded, whole or in parts.
-pub struct DownloadOrder {
-    /// Who pays.
-    pub account: AccountHandle,
-    /// With which key.
-    pub key: Option<KeyId>,
-    /// Rows of the whole file.
-    pub rows: u64,
-    /// The slug of the dataset.
-    pub dataset: String,
+pub struct DownloadRequest {
+    /// The rows of the whole file.
+    pub charge: ChargeRequest,
     /// The version of the dataset.
     pub version: String,
     /// The format of the file.
     pub format: String,
-    /// The request.
-    pub request_id: String,
-    /// What the client's `Idempotency-Key` stands for.
-    pub claim: Option<IdempotencyClaim>,
-    /// When.
-    pub at: Moment,
 }
 
-impl DownloadOrder {
-    /// What a payment for the file is remembered under: dataset, version and format.
+impl DownloadRequest {
+    /// The hash under which a payment for the file is remembered: of dataset, version and format.
     pub(super) fn file(&self) -> [u8; 16] {
-        short_hash(&[self.dataset.as_bytes(), self.version.as_bytes(), self.format.as_bytes()])
+        let parts = [&self.charge.dataset, &self.version, &self.format];
+        short_hash(&parts.map(String::as_bytes))
     }
 }
 
-/// Rows of a stream, to be held back before it begins.
-pub struct ReserveOrder {
-    /// Who pays.
-    pub account: AccountHandle,
-    /// With which key.
-    pub key: Option<KeyId>,
-    /// The most rows that it can return.
-    pub rows: u64,
-    /// The slug of the dataset.
-    pub dataset: String,
-    /// The request.
-    pub request_id: String,
-    /// What the client's `Idempotency-Key` stands for.
-    pub claim: Option<IdempotencyClaim>,
-    /// When.
-    pub at: Moment,
+/// Credits that an account receives.
+pub(super) struct CreditRequest {
+    pub(super) account: AccountId,
+    pub(super) credits: u64,
+    /// What they cost, if not the list price.
+    pub(super) cents: Option<u64>,
+    /// Under which a purchase is entered only once.
+    pub(super) payment: Option<PaymentId>,
+    pub(super) request_id: String,
+    pub(super) note: String,
+    pub(super) at: Moment,
+}
+
+/// How a payment provider knows a payment: no two are alike. The provider of the operator's own payments is `operator`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PaymentId {
+    /// The provider that took the payment.
+    pub provider: String,
+    /// What the provider calls it, like the number of an invoice.
+    pub id: String,
+}
+
+/// Credits that were bought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Purchase {
+    /// The balance after it.
+    pub balance: u64,
+    /// What they cost, in cents of a euro, VAT excluded.
+    pub cents: u64,
+    /// Whether they were entered before, under the same reference; nothing was added then.
+    pub is_replayed: bool,
+}
+
+/// What is kept of a key that is being created.
+pub(super) struct NewKey {
+    pub(super) hash: KeyHash,
+    pub(super) prefix: String,
+    pub(super) label: String,
+    pub(super) limits: KeyLimits,
+}
+
+/// The relations that are removed: all between two datasets in this direction, or the one of a type.
+pub(super) struct Removal {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) relation_type: Option<String>,
+}
+
+/// What a stream needs to know of the reservation that was made for it.
+pub(super) struct Reserved {
+    pub(super) id: ReservationId,
+    pub(super) progress: Arc<Progress>,
+    pub(super) credits: u64,
+    pub(super) remaining: u64,
+    /// Whether the answer was paid before, in full or in part, and how many rows of it.
+    pub(super) is_replayed: bool,
+    pub(super) paid_before: u64,
+    /// How the key stands to its caps on credits.
+    pub(super) caps: Vec<CapStanding>,
 }
 
 /// What an answer cost.
