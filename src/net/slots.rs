@@ -134,9 +134,8 @@ impl Slots {
         // Each slot has at most one completion under way, and one more whose slot was withdrawn.
         let (completions, received) = bounded(count.saturating_mul(2).max(1));
         let slots = (0..count).map(|_| Slot::default()).collect();
-        let crowded = AtomicBool::default();
-        let all = Self { slots, completions, waker, crowded, budget, counters, write_time };
-        (Arc::new(all), received)
+        let crowded = AtomicBool::new(false);
+        (Arc::new(Self { slots, completions, waker, crowded, budget, counters, write_time }), received)
     }
 
     /// Fills a slot and appends slot and generation to `name`. Gives the generation.
