@@ -14,7 +14,7 @@ use crate::access::{Admission, Caller, Held};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 use crate::limits::net::WAITED_HEADER;
-use crate::net::{AnswerFacts, ResponseSocket};
+use crate::net::ResponseSocket;
 
 /// Headers that say one thing. One that stands twice says two, so the request is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -226,11 +226,6 @@ impl Incoming {
         self.received_at
     }
 
-    /// When the request was received, for durations.
-    pub(super) fn started(&self) -> Instant {
-        self.started
-    }
-
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
     pub fn caller(&self) -> Result<&Caller, ApiError> {
         self.caller
@@ -244,15 +239,6 @@ impl Incoming {
 
     pub(super) fn set_held(&mut self, held: Held) {
         self.held = Some(held);
-    }
-
-    pub(super) fn take_held(&mut self) -> Option<Held> {
-        self.held.take()
-    }
-
-    /// Where the caller stands with its limits.
-    pub(super) fn admission(&self) -> Option<&Admission> {
-        self.admission.as_ref()
     }
 
     pub(super) fn set_admission(&mut self, admission: Admission) {
@@ -296,16 +282,32 @@ impl Incoming {
         })
     }
 
-    /// What the answer has to know of its request.
-    pub(super) fn facts(&self) -> AnswerFacts {
-        self.socket.facts()
-    }
-
-    /// Gives the request up for the client's socket.
-    pub(super) fn into_socket(self) -> ResponseSocket {
+    /// Ends the exchange with tiny_http. What is left is what it takes to respond.
+    pub(super) fn into_exchange(self) -> Exchange {
         end_exchange(self.raw);
-        self.socket
+        Exchange {
+            method: self.method,
+            request_id: self.request_id,
+            started: self.started,
+            admission: self.admission,
+            socket: self.socket,
+            log: self.log,
+            _held: self.held,
+        }
     }
+}
+
+/// A request that a handler has seen, and that has no response yet. It counts as running until this is dropped.
+pub(super) struct Exchange {
+    pub(super) method: Method,
+    pub(super) request_id: String,
+    pub(super) started: Instant,
+    /// Where the caller stands with its limits.
+    pub(super) admission: Option<Admission>,
+    /// Where the response goes.
+    pub(super) socket: ResponseSocket,
+    pub(super) log: LogFields,
+    _held: Option<Held>,
 }
 
 /// Ends an exchange with tiny_http without a word: the answer goes out through the client's own socket.

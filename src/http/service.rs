@@ -12,7 +12,7 @@ use super::app::App;
 use super::classes::{Work, work_of};
 use super::errors::{ApiError, ErrorKind};
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Incoming, Method, end_exchange, header_of, one_fault};
+use super::incoming::{Exchange, Incoming, Method, end_exchange, header_of, one_fault};
 use super::metrics::Observation;
 use super::response::Response;
 use super::router::{Found, Guard, Router};
@@ -45,7 +45,7 @@ impl Service {
     }
 
     /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
-    pub fn answer(&self, raw: tiny_http::Request) {
+    pub fn answer(self: &Arc<Self>, raw: tiny_http::Request) {
         let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
         // The client of a request without a socket has been told already that nobody answers.
         let Some(socket) = claimed else { return end_exchange(raw) };
@@ -63,7 +63,21 @@ impl Service {
                 )))
             }
         };
-        self.send(request, response);
+        self.send_when_durable(request.into_exchange(), response);
+    }
+
+    /// Sends now, or when the charge of the response is durable: this thread goes on with other requests meanwhile.
+    fn send_when_durable(self: &Arc<Self>, exchange: Exchange, mut response: Response) {
+        let Some(durable) = response.durable.take() else { return self.send(exchange, response) };
+        exchange.socket.defer();
+        let service = Arc::clone(self);
+        durable.then(move |outcome| {
+            let response = match outcome {
+                Ok(()) => response,
+                Err(error) => Response::error(&ApiError::from(error)),
+            };
+            service.send(exchange, response);
+        });
     }
 
     /// The answer to what the event loop refused: bytes as they go out.
@@ -194,17 +208,15 @@ impl Service {
             .with_header("Cache-Control", "public, max-age=86400"))
     }
 
-    fn send(&self, mut request: Incoming, response: Response) {
-        // Until the last byte is out, this counts as running.
-        let _held = request.take_held();
+    fn send(&self, exchange: Exchange, response: Response) {
         let (status, cause) = (response.status, response.cause.clone());
-        let (method, fields, started) = (request.method(), request.log.clone(), request.started());
-        let request_id = request.request_id().to_owned();
+        let (method, fields, started) = (exchange.method, exchange.log.clone(), exchange.started);
+        let request_id = exchange.request_id.clone();
         let surface = &self.surface;
         // In this order, so that the answer is never dated before its own duration has passed.
         let elapsed = started.elapsed();
         let now = self.app.clock.now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(request, response, surface, elapsed, now)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| wire::send(exchange, response, surface, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::buffer::AnswerBuffer;
 use super::coding::{Coding, Encoder, encode_whole};
 use super::errors::reason_phrase;
-use super::incoming::Incoming;
+use super::incoming::Exchange;
 use super::request_id;
 use super::response::{Body, MetaExtras, Response};
 use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
@@ -39,35 +39,35 @@ pub struct Sent {
 
 /// Sends the answer through the client's own socket. `elapsed` and `now` are the duration and the moment that the answer
 /// names as its own.
-pub fn send(
-    request: Incoming,
+pub(super) fn send(
+    exchange: Exchange,
     mut response: Response,
     surface: &Surface,
     elapsed: Duration,
     now: Moment,
 ) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
-        write_meta(buffer.sink(), request.request_id(), now, elapsed, &response.meta);
+        write_meta(buffer.sink(), &exchange.request_id, now, elapsed, &response.meta);
     }
     encode_body(&mut response);
-    let mut facts = request.facts();
+    let mut facts = exchange.socket.facts();
     let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
     facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request.request_id(), request.admission(), surface);
+    begin_head(&mut head, &response, &exchange.request_id, exchange.admission.as_ref(), surface);
     head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
             head.extend_from_slice(b"\r\n");
-            write_whole(request, head, 0, 0)
+            write_whole(exchange, head, 0, 0)
         }
         Body::Described(length) => {
             push_length(&mut head, length);
-            write_whole(request, head, 0, 0)
+            write_whole(exchange, head, 0, 0)
         }
-        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer),
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(exchange, head, buffer),
         Body::Stream { body, length } => {
-            let sent = send_stream(request, head, length, facts, response.coding, body);
+            let sent = send_stream(exchange, head, length, facts, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
@@ -84,7 +84,7 @@ fn connection_line(facts: AnswerFacts) -> &'static [u8] {
 
 /// Sends a stream. A client of HTTP/1.0 knows no chunks: without a length, the end of the connection is the end.
 fn send_stream(
-    request: Incoming,
+    exchange: Exchange,
     mut head: Vec<u8>,
     length: Option<u64>,
     facts: AnswerFacts,
@@ -102,9 +102,9 @@ fn send_stream(
         None => head.extend_from_slice(b"\r\n"),
     }
     if facts.is_head {
-        return Ok(write_whole(request, head, 0, 0));
+        return Ok(write_whole(exchange, head, 0, 0));
     }
-    let mut writer = request.into_socket().into_writer(facts.closes);
+    let mut writer = exchange.socket.into_writer(facts.closes);
     let sent = write_stream(&mut writer, &head, framing, coding, body)?;
     // An answer that is not whole is cut when the writer is dropped.
     let broken = sent.broken || writer.finish().is_err();
@@ -131,15 +131,15 @@ fn encode_body(response: &mut Response) {
     }
 }
 
-fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: AnswerBuffer) -> Sent {
-    let (length, with_body) = (buffer.body().len(), !request.facts().is_head);
+fn send_buffer(exchange: Exchange, mut head: Vec<u8>, buffer: AnswerBuffer) -> Sent {
+    let (length, with_body) = (buffer.body().len(), !exchange.socket.facts().is_head);
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
-    write_whole(request, bytes, start, if with_body { length } else { 0 })
+    write_whole(exchange, bytes, start, if with_body { length } else { 0 })
 }
 
-fn write_whole(request: Incoming, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
-    let outcome = request.into_socket().send_page(bytes, start);
+fn write_whole(exchange: Exchange, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
+    let outcome = exchange.socket.send_page(bytes, start);
     Sent { body_bytes, stream: None, broken: outcome.is_err() }
 }
 

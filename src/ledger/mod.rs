@@ -62,7 +62,9 @@ pub use order::{
     ChargeOrder, ClaimError, ClaimKind, DownloadOrder, Estimate, IdempotencyClaim, Receipt, ReserveOrder,
     Spending,
 };
-pub use pending::Pending;
+#[cfg(test)]
+pub(crate) use pending::testing::durable_after;
+pub use pending::{Durable, Pending};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use reservation::Reservation;

@@ -55,6 +55,8 @@ pub(super) struct Class {
     pub(super) queue: FairQueue<Token>,
     /// Slots that are free.
     pub(super) free: Vec<usize>,
+    /// Workers that are free.
+    pub(super) workers: usize,
 }
 
 /// A request with a worker.
@@ -63,6 +65,24 @@ pub(super) struct Service {
     token: Token,
     class: usize,
     turn: u64,
+    /// Whether the worker is free again already.
+    is_deferred: bool,
+}
+
+impl Class {
+    /// A free slot for a free worker.
+    fn take(&mut self) -> Option<usize> {
+        let workers = self.workers.checked_sub(1)?;
+        let slot = self.free.pop()?;
+        self.workers = workers;
+        Some(slot)
+    }
+
+    /// Gives both back.
+    fn give(&mut self, slot: usize) {
+        self.free.push(slot);
+        self.workers += 1;
+    }
 }
 
 /// Everything that the thread owns.
@@ -197,9 +217,19 @@ impl EventLoop {
             let Some(Service { token, .. }) = service.filter(|service| service.turn == turn) else {
                 continue;
             };
+            if matches!(outcome, Outcome::Deferred) {
+                if let Some(service) = self.services.get_mut(slot).and_then(Option::as_mut)
+                    && let Some(class) = self.classes.get_mut(service.class)
+                {
+                    service.is_deferred = true;
+                    class.workers += 1;
+                }
+                continue;
+            }
             self.release(slot);
             let Some((connection, context)) = self.with_context(token) else { continue };
             match outcome {
+                Outcome::Deferred => {}
                 Outcome::Sent => connection.answered(closes, context),
                 Outcome::Rest(rest) => connection.write_rest(rest, closes, context),
                 Outcome::Unanswered => {
@@ -252,7 +282,7 @@ impl EventLoop {
         let Some(facts) = connection.parser.facts() else { return };
         let Some(class) = self.classes.get_mut(facts.class) else { return self.close(token) };
         if class.queue.len() == 0
-            && let Some(slot) = class.free.pop()
+            && let Some(slot) = class.take()
         {
             return self.serve(token, facts.class, slot);
         }
@@ -269,10 +299,10 @@ impl EventLoop {
     fn dispatch(&mut self) {
         for number in 0..self.classes.len() {
             while let Some(class) = self.classes.get_mut(number)
-                && let Some(slot) = class.free.pop()
+                && let Some(slot) = class.take()
             {
                 let Some(token) = class.queue.pop() else {
-                    class.free.push(slot);
+                    class.give(slot);
                     break;
                 };
                 self.serve(token, number, slot);
@@ -286,7 +316,7 @@ impl EventLoop {
         let stopping = self.context.stopping;
         let slots = Arc::clone(&self.slots);
         let Some(connection) = self.connection(token) else {
-            self.classes.get_mut(class).into_iter().for_each(|class| class.free.push(slot));
+            self.classes.get_mut(class).into_iter().for_each(|class| class.give(slot));
             return;
         };
         let waited =
@@ -309,7 +339,7 @@ impl EventLoop {
         let turn = add_slot(head, |name| slots.offer(slot, offer, awaited, name));
         self.lane.send(self.connections.get(parts_of(token).0).map_or(&[], |(_, found)| found.parser.head()));
         if let Some(service) = self.services.get_mut(slot) {
-            *service = Some(Service { token, class, turn });
+            *service = Some(Service { token, class, turn, is_deferred: false });
         }
         count(&self.context.counters.requests);
         self.set_deadline(token, now + answer_wait);
@@ -393,14 +423,16 @@ impl EventLoop {
 
     fn release(&mut self, slot: usize) {
         let service = self.services.get_mut(slot).and_then(Option::take);
-        if let Some(class) = service.and_then(|service| self.classes.get_mut(service.class)) {
+        let Some(service) = service else { return };
+        if let Some(class) = self.classes.get_mut(service.class) {
             class.free.push(slot);
+            class.workers += usize::from(!service.is_deferred);
         }
     }
 
     fn sample(&self) {
         for (class, gauges) in self.classes.iter().zip(&self.context.counters.classes) {
-            gauges.set(class.free.len(), class.queue.len());
+            gauges.set(class.workers, class.queue.len());
         }
         self.context.counters.set_replaced(self.lane.replaced());
     }

@@ -49,6 +49,11 @@ impl ResponseSocket {
         self.facts
     }
 
+    /// Gives the worker back before the response is there, which another thread sends.
+    pub fn defer(&self) {
+        self.slots.leave(Word { slot: self.slot, turn: self.turn, closes: false, outcome: Outcome::Deferred });
+    }
+
     /// Sends a whole answer, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
     ///
     /// # Errors

@@ -32,6 +32,8 @@ use crate::limits::net::{
     BODY_BYTES_HELD_MAX, COMMANDS_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, REST_BYTES_HELD_MAX,
 };
 
+const DEFERRED: usize = 64;
+
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
 
@@ -84,7 +86,7 @@ impl Bound {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
         let counters = Arc::new(Counters::new(&classes));
-        let count = classes.iter().map(|class| class.workers).sum();
+        let count = classes.iter().map(|class| class.workers + DEFERRED).sum();
         let rests = Budget::new(REST_BYTES_HELD_MAX);
         let (slots, words) = Slots::new(count, waker, rests, Arc::clone(&counters), limits.write_time);
         Ok(Self { poll, listener, address, limits, classes, slots, words, counters })
@@ -105,12 +107,12 @@ impl Bound {
         let lane = Lane::open(Arc::clone(&door), poll.registry(), LANE)?;
         poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
         let (commands, received) = bounded(COMMANDS_MAX);
-        let count = classes.iter().map(|class| class.workers).sum();
+        let count = classes.iter().map(|class| class.workers + DEFERRED).sum();
         let mut next = 0_usize;
         let queues = classes.iter().map(|class| {
             let first = next;
-            next = next.saturating_add(class.workers);
-            Class { queue: FairQueue::new(limits.queue_length), free: (first..next).collect() }
+            next = next.saturating_add(class.workers + DEFERRED);
+            Class { queue: FairQueue::new(limits.queue_length), free: (first..next).collect(), workers: class.workers }
         });
         let event_loop = EventLoop {
             poll,

@@ -38,6 +38,8 @@ pub(super) enum Outcome {
     Sent,
     /// These bytes of a page are left; the socket did not take them at once.
     Rest(Rest),
+    /// The worker is free; the response follows, from another thread.
+    Deferred,
     /// Nothing was sent.
     Unanswered,
     /// A part was sent, and nothing follows.
@@ -127,7 +129,7 @@ impl Slots {
         write_time: Duration,
     ) -> (Arc<Self>, Receiver<Word>) {
         // Each slot has at most one word under way, and one more whose slot was withdrawn.
-        let (words, received) = bounded(count.saturating_mul(2).max(1));
+        let (words, received) = bounded(count.saturating_mul(3).max(1));
         let slots = (0..count).map(|_| Slot::default()).collect();
         let crowded = AtomicBool::new(false);
         (Arc::new(Self { slots, words, waker, crowded, rests, counters, write_time }), received)
@@ -184,7 +186,7 @@ impl Slots {
     /// Leaves a word, and wakes the event loop where it waits for it. Most answers are out whole before anybody asks for
     /// more, and a wake-up for each would be a system call and a context switch for nothing.
     pub(super) fn leave(&self, word: Word) {
-        let (slot, matters) = (word.slot, word.closes || !matches!(word.outcome, Outcome::Sent));
+        let (slot, matters) = (word.slot, (word.closes && !matches!(word.outcome, Outcome::Deferred)) || !matches!(word.outcome, Outcome::Sent | Outcome::Deferred));
         // The receiver is gone only when the event loop has ended.
         drop(self.words.try_send(word));
         fence(Ordering::SeqCst);
