@@ -37,7 +37,7 @@ const PAUSE_SECONDS: i64 = 1;
 
 /// A server of which one part is missing: the event loop.
 pub struct Shop {
-    service: Service,
+    service: Arc<Service>,
     ledger: Arc<Ledger>,
     account: AccountHandle,
     key: String,
@@ -98,7 +98,7 @@ impl Shop {
         let slots = Arc::clone(bound.slots());
         let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
         Shop {
-            service: public_service(app, &limits, Arc::clone(&slots)),
+            service: Arc::new(public_service(app, &limits, Arc::clone(&slots))),
             ledger,
             account,
             key,

@@ -3,7 +3,7 @@
 //! Knows tiny_http's request and hides it; knows no route.
 
 use std::borrow::Cow;
-use std::time::Instant;
+use std::net::IpAddr;
 
 use serde::de::DeserializeOwned;
 
@@ -15,7 +15,7 @@ use super::routing::target::{Target, TargetError};
 use crate::access::{Admission, Caller, Permit};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
-use crate::net::{RequestFacts, ResponseSocket};
+use crate::net::ResponseSocket;
 
 /// Headers that say one thing. One that stands twice says two, so the request is refused.
 const SINGLE_HEADERS: [&str; 9] = [
@@ -215,16 +215,6 @@ impl Incoming {
         self.received_at
     }
 
-    /// The same, to keep.
-    pub(super) fn id(&self) -> RequestId {
-        self.request_id
-    }
-
-    /// When the request was whole, for durations.
-    pub(super) fn arrived(&self) -> Instant {
-        self.facts().arrived
-    }
-
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.
     pub fn caller(&self) -> Result<&Caller, ApiError> {
         self.caller
@@ -238,15 +228,6 @@ impl Incoming {
 
     pub(super) fn set_held(&mut self, held: Permit) {
         self.held = Some(held);
-    }
-
-    pub(super) fn take_held(&mut self) -> Option<Permit> {
-        self.held.take()
-    }
-
-    /// Where the caller stands with its limits.
-    pub(super) fn admission(&self) -> Option<&Admission> {
-        self.admission.as_ref()
     }
 
     pub(super) fn set_admission(&mut self, admission: Admission) {
@@ -290,16 +271,35 @@ impl Incoming {
         })
     }
 
-    /// What is known of the request beside its head.
-    pub(super) fn facts(&self) -> RequestFacts {
-        self.socket.facts()
+    /// Address of the client, or of the proxy before it.
+    pub(super) fn peer(&self) -> IpAddr {
+        self.socket.facts().peer
     }
 
-    /// Gives the request up for the client's socket.
-    pub(super) fn into_socket(self) -> ResponseSocket {
+    /// Ends the exchange with tiny_http, and keeps what it takes to respond.
+    pub(super) fn into_exchange(self) -> Exchange {
         end_exchange(self.raw);
-        self.socket
+        Exchange {
+            method: self.method,
+            request_id: self.request_id,
+            admission: self.admission,
+            socket: self.socket,
+            log: self.log,
+            _held: self.held,
+        }
     }
+}
+
+/// A request that a handler has seen, and that has no response yet. It counts as running until this is dropped.
+pub(super) struct Exchange {
+    pub(super) method: Method,
+    pub(super) request_id: RequestId,
+    /// Where the caller stands with its limits.
+    pub(super) admission: Option<Admission>,
+    /// Where the response goes.
+    pub(super) socket: ResponseSocket,
+    pub(super) log: LogFields,
+    _held: Option<Permit>,
 }
 
 /// Ends an exchange with tiny_http without a word: the answer goes out through the client's own socket.

@@ -13,6 +13,7 @@ use super::framing::conditional::{Conditions, Validators, Verdict, not_expected}
 use super::framing::stream_body::StreamBody;
 use super::incoming::Incoming;
 use crate::clock::Moment;
+use crate::ledger::Durable;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
 /// What the body is.
@@ -46,6 +47,8 @@ pub struct Response {
     pub(super) meta: MetaExtras,
     pub(super) coding: Option<Coding>,
     pub(super) cause: Option<String>,
+    /// What has to be durable before anything is sent.
+    pub(super) durable: Option<Durable>,
 }
 
 impl Response {
@@ -119,6 +122,13 @@ impl Response {
         self.with_coding(wanted)
     }
 
+    /// Sends nothing before an operation of the books is durable.
+    #[must_use]
+    pub fn when(mut self, durable: Durable) -> Self {
+        self.durable = Some(durable);
+        self
+    }
+
     /// The envelope of a refusal.
     pub fn error(error: &ApiError) -> Self {
         #[derive(Serialize)]
@@ -150,6 +160,7 @@ impl Response {
             meta: MetaExtras::default(),
             coding: None,
             cause: None,
+            durable: None,
         }
     }
 

@@ -60,7 +60,7 @@ impl Workers {
     }
 }
 
-fn work(server: &tiny_http::Server, stopping: &AtomicBool, service: &Service) {
+fn work(server: &tiny_http::Server, stopping: &AtomicBool, service: &Arc<Service>) {
     loop {
         match server.recv() {
             Ok(raw) => service.answer(raw),
@@ -89,7 +89,7 @@ mod tests {
     use crate::http::response::Response;
     use crate::http::routing::router::{Guard, Route, Router};
     use crate::http::{AdminToken, App, Metrics};
-    use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+    use crate::ledger::{ChargeDurability, Ledger, LedgerOptions, durable_after};
     use crate::net::{
         Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress,
         Refusal,
@@ -101,11 +101,17 @@ mod tests {
         Route::new(Method::Get, "/panic", Guard::Uncounted, |_, _| panic!("a handler may be wrong")),
         Route::new(Method::Get, "/slow", Guard::Uncounted, slow),
         Route::new(Method::Get, "/quick", Guard::Uncounted, |_, _| Response::data(&1)),
+        Route::new(Method::Get, "/charged", Guard::Uncounted, |_, _| charged(true)),
+        Route::new(Method::Get, "/lost", Guard::Uncounted, |_, _| charged(false)),
     ];
 
     fn slow(_: &App, _: &mut Incoming) -> Result<Response, ApiError> {
         thread::sleep(Duration::from_millis(500));
         Response::data(&1)
+    }
+
+    fn charged(succeeds: bool) -> Result<Response, ApiError> {
+        Ok(Response::data(&1)?.when(durable_after(Duration::from_millis(300), succeeds)))
     }
 
     fn app(directory: &DataDirectory) -> App {
@@ -201,5 +207,38 @@ mod tests {
         thread::sleep(Duration::from_millis(100));
         assert!(running.stop());
         assert!(client.join().unwrap().starts_with("HTTP/1.1 200 "));
+    }
+
+    #[test]
+    fn frees_the_worker_while_a_charge_becomes_durable() {
+        let running = Running::start(1);
+        let address = running.address;
+        let began = Instant::now();
+        let charged: Vec<_> = (0..8).map(|_| thread::spawn(move || ask(address, "/charged"))).collect();
+        thread::sleep(Duration::from_millis(100));
+        assert!(ask(address, "/quick").starts_with("HTTP/1.1 200 "));
+        assert!(charged.iter().all(|client| !client.is_finished()));
+        for client in charged {
+            assert!(client.join().unwrap().starts_with("HTTP/1.1 200 "));
+        }
+        let elapsed = began.elapsed();
+        assert!(
+            elapsed >= Duration::from_millis(300) && elapsed < Duration::from_millis(8 * 300),
+            "{elapsed:?}"
+        );
+        assert!(ask(address, "/lost").starts_with("HTTP/1.1 503 "));
+        assert!(running.stop());
+    }
+
+    #[test]
+    fn sends_deferred_responses_before_the_end() {
+        let running = Running::start(1);
+        let address = running.address;
+        let clients: Vec<_> = (0..4).map(|_| thread::spawn(move || ask(address, "/charged"))).collect();
+        thread::sleep(Duration::from_millis(100));
+        assert!(running.stop());
+        for client in clients {
+            assert!(client.join().unwrap().starts_with("HTTP/1.1 200 "));
+        }
     }
 }

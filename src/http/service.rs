@@ -11,14 +11,14 @@ use super::app::App;
 use super::errors::{ApiError, ErrorKind};
 use super::framing::wire;
 use super::handlers::discovery::unknown_path;
-use super::incoming::{Incoming, Method, end_exchange, header_of, validation_error};
+use super::incoming::{Exchange, Incoming, Method, end_exchange, header_of, validation_error};
 use super::listener_kind::ListenerKind;
 use super::metrics::Observation;
 use super::response::Response;
 use super::routing::classes::{Work, work_of};
 use super::routing::router::{Guard, Router};
 use super::routing::target::TargetError;
-use crate::access::{Caller, RequestKind, Permit, InFlightRefusal, Scope, Subject};
+use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::clock::Moment;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::net::SLOT_HEADER;
@@ -44,7 +44,7 @@ impl Service {
     }
 
     /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
-    pub fn answer(&self, raw: tiny_http::Request) {
+    pub fn answer(self: &Arc<Self>, raw: tiny_http::Request) {
         let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
         // The client of a request without a socket has been told already that nobody answers.
         let Some(socket) = claimed else { return end_exchange(raw) };
@@ -62,7 +62,21 @@ impl Service {
                 )))
             }
         };
-        self.send(request, response);
+        self.send_when_durable(request.into_exchange(), response);
+    }
+
+    /// Sends now, or when the charge of the response is durable: this thread goes on with other requests meanwhile.
+    fn send_when_durable(self: &Arc<Self>, exchange: Exchange, mut response: Response) {
+        let Some(durable) = response.durable.take() else { return self.send(exchange, response) };
+        exchange.socket.defer();
+        let service = Arc::clone(self);
+        durable.then(move |outcome| {
+            let response = match outcome {
+                Ok(()) => response,
+                Err(error) => Response::error(&ApiError::from(error)),
+            };
+            service.send(exchange, response);
+        });
     }
 
     /// The answer to what the event loop refused: bytes as they go out.
@@ -167,7 +181,7 @@ impl Service {
     }
 
     fn client_address(&self, request: &Incoming) -> IpAddr {
-        self.app.trusted_proxies.client_address(request.facts().peer, request.headers("X-Forwarded-For"))
+        self.app.trusted_proxies.client_address(request.peer(), request.headers("X-Forwarded-For"))
     }
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -190,20 +204,18 @@ impl Service {
             .with_header("Cache-Control", "public, max-age=86400"))
     }
 
-    fn send(&self, mut request: Incoming, mut response: Response) {
-        // Until the last byte is out, this counts as running.
-        let _held = request.take_held();
+    fn send(&self, mut exchange: Exchange, mut response: Response) {
         let (status, cause) = (response.status, response.cause.take());
-        let (method, fields, arrived) =
-            (request.method(), std::mem::take(&mut request.log), request.arrived());
-        let request_id = request.id();
+        let (method, fields) = (exchange.method, std::mem::take(&mut exchange.log));
+        let arrived = exchange.socket.facts().arrived;
+        let request_id = exchange.request_id;
         let request_id = request_id.as_str();
         let listener_kind = &self.listener_kind;
         // In this order, so that the answer is never dated before its own duration has passed.
         let elapsed = arrived.elapsed();
         let now = self.app.clock.now();
         let outcome =
-            catch_unwind(AssertUnwindSafe(|| wire::send(request, response, listener_kind, elapsed, now)));
+            catch_unwind(AssertUnwindSafe(|| wire::send(exchange, response, listener_kind, elapsed, now)));
         let sent = outcome.unwrap_or_else(|panic| {
             self.app.metrics.count_panic();
             tracing::error!(request_id, cause = panic_text(panic.as_ref()), "sending panicked");

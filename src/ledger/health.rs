@@ -54,18 +54,22 @@ impl Status {
 
     /// A caller begins an operation, which lasts until the guard is dropped.
     pub(super) fn operate(&self) -> Busy<'_> {
-        self.operating.begin()
+        self.operating.begin();
+        Busy(&self.operating)
     }
 
-    /// A caller begins to wait for a sync, until the guard is dropped.
-    pub(super) fn wait_for_sync(&self) -> Busy<'_> {
-        self.syncing.begin()
+    pub(super) fn begin_sync(&self) {
+        self.syncing.begin();
     }
 
+    /// Counts a sync of so many records.
     pub(super) fn count_sync(&self, records: u64, elapsed: Duration) {
-        self.syncing.advance();
         self.group_sizes.count(records);
         self.sync_micros.count(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
+    }
+
+    pub(super) fn end_sync(&self) {
+        self.syncing.end();
     }
 
     pub(super) fn count_operation(&self) {
@@ -99,12 +103,15 @@ impl Activity {
         Activity { started: Instant::now(), waiting: AtomicUsize::new(0), last_advance: AtomicU64::new(0) }
     }
 
-    fn begin(&self) -> Busy<'_> {
+    fn begin(&self) {
         if self.waiting.load(Ordering::Relaxed) == 0 {
             self.advance();
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        Busy(self)
+    }
+
+    fn end(&self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn advance(&self) {
@@ -129,6 +136,6 @@ pub(super) struct Busy<'s>(&'s Activity);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.0.end();
     }
 }

@@ -59,7 +59,9 @@ pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
 pub use log::LogError;
 pub use operator::CreatedKey;
-pub use pending::Pending;
+#[cfg(test)]
+pub(crate) use pending::testing::durable_after;
+pub use pending::{Durable, Pending};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use request::{

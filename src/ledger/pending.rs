@@ -8,6 +8,26 @@ use super::error::ChargeError;
 pub(super) trait Durability: Send + Sync {
     /// Returns when everything up to this sequence number is as safe as the books were opened to make it.
     fn sync(&self, up_to: u64) -> Result<(), ChargeError>;
+    /// Runs `next` then, on any thread.
+    fn when_durable(self: Arc<Self>, up_to: u64, next: Next);
+}
+
+/// What happens when an operation is durable, or when it is known that it does not count.
+pub(super) type Next = Box<dyn FnOnce(Result<(), ChargeError>) + Send>;
+
+/// The wait for an operation whose outcome was taken.
+#[must_use = "the outcome counts only once it is durable"]
+pub struct Durable {
+    books: Arc<dyn Durability>,
+    up_to: u64,
+}
+
+impl Durable {
+    /// Runs `next` when the operation is durable, or with an error when it does not count: now, after a sync that this
+    /// thread makes, or later on another thread.
+    pub fn then(self, next: impl FnOnce(Result<(), ChargeError>) + Send + 'static) {
+        self.books.when_durable(self.up_to, Box::new(next));
+    }
 }
 
 /// The outcome of an operation that is carried out and may not be durable yet. It is made durable soon whether or not
@@ -32,8 +52,43 @@ impl<T> Pending<T> {
         Ok(self.outcome)
     }
 
+    /// The outcome, and the wait for it. Nobody outside may learn of the outcome before.
+    pub fn split(self) -> (T, Durable) {
+        (self.outcome, Durable { books: self.books, up_to: self.up_to })
+    }
+
     /// The outcome, for whoever tells nobody of it before it is durable.
     pub(super) fn into_outcome(self) -> T {
         self.outcome
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ledger::Unavailable;
+
+    struct Slow {
+        time: Duration,
+        succeeds: bool,
+    }
+
+    impl Durability for Slow {
+        fn sync(&self, _: u64) -> Result<(), ChargeError> {
+            thread::sleep(self.time);
+            if self.succeeds { Ok(()) } else { Err(Unavailable::Down.into()) }
+        }
+
+        fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {
+            thread::spawn(move || next(self.sync(up_to)));
+        }
+    }
+
+    /// An operation that becomes durable, or fails, after a time.
+    pub(crate) fn durable_after(time: Duration, succeeds: bool) -> Durable {
+        Durable { books: Arc::new(Slow { time, succeeds }), up_to: 1 }
     }
 }

@@ -71,6 +71,10 @@ pub const BODY_READ_BYTES: usize = 64 * 1024;
 /// How long a client may take to accept one piece of a page that is not held, because too much is held already.
 pub const HURRIED_WRITE_TIME: Duration = Duration::from_millis(250);
 
+/// Responses of one class that wait for their charge to become durable while their workers go on. They are rendered, so this
+/// bounds their memory.
+pub const DEFERRED_RESPONSES_MAX: usize = 48;
+
 /// Workers that answer only health, readiness and metrics.
 pub const VITAL_WORKER_COUNT: usize = 2;
 /// Pause before the private connection is opened anew.

@@ -50,6 +50,8 @@ pub(super) struct Class {
     pub(super) queue: FairQueue<Token>,
     /// Slots that are free.
     pub(super) free: Vec<usize>,
+    /// Workers that are free.
+    pub(super) workers: usize,
 }
 
 /// A request with a worker.
@@ -58,6 +60,18 @@ pub(super) struct Service {
     token: Token,
     class: usize,
     generation: u64,
+    /// Whether the worker is free again already.
+    is_deferred: bool,
+}
+
+impl Class {
+    /// A free slot for a free worker.
+    fn take(&mut self) -> Option<usize> {
+        let workers = self.workers.checked_sub(1)?;
+        let slot = self.free.pop()?;
+        self.workers = workers;
+        Some(slot)
+    }
 }
 
 /// Everything that the thread owns.
@@ -183,9 +197,14 @@ impl EventLoop {
             let Some(Service { token, .. }) = service.filter(|of| of.generation == generation) else {
                 continue;
             };
+            if matches!(outcome, Outcome::Deferred) {
+                self.free_worker(slot);
+                continue;
+            }
             self.release(slot);
             let Some(connection) = self.connections.get_mut(token) else { continue };
             match outcome {
+                Outcome::Deferred => {}
                 Outcome::Sent => connection.answered(closes, &self.context),
                 Outcome::Remaining(remaining) => connection.write_remaining(remaining, closes, &self.context),
                 Outcome::Unanswered => {
@@ -238,7 +257,7 @@ impl EventLoop {
         let Some(facts) = connection.parser.facts() else { return };
         let Some(class) = self.classes.get_mut(facts.class) else { return self.close(token) };
         if class.queue.len() == 0
-            && let Some(slot) = class.free.pop()
+            && let Some(slot) = class.take()
         {
             return self.serve(token, facts.class, slot);
         }
@@ -256,7 +275,7 @@ impl EventLoop {
         for number in 0..self.classes.len() {
             while let Some(class) = self.classes.get_mut(number)
                 && class.queue.len() > 0
-                && let Some(slot) = class.free.pop()
+                && let Some(slot) = class.take()
                 && let Some(token) = class.queue.pop()
             {
                 self.serve(token, number, slot);
@@ -267,7 +286,9 @@ impl EventLoop {
     /// Assigns a request to a slot, and sends its head to a worker.
     fn serve(&mut self, token: Token, class: usize, slot: usize) {
         let Context { now, stopping, .. } = self.context;
-        let Some(connection) = self.connections.get_mut(token) else { return self.set_free(class, slot) };
+        let Some(connection) = self.connections.get_mut(token) else {
+            return self.set_free(class, slot, true);
+        };
         let (peer, arrived) = (connection.peer, connection.queued_since().unwrap_or(now));
         // The next request, or the end, is there already: it is looked at as soon as this one is completed.
         let awaited = connection.parser.has_bytes() || connection.readable;
@@ -285,7 +306,7 @@ impl EventLoop {
         let assignment = Assignment { socket, facts, body };
         let generation = add_slot(head, |name| self.slots.assign(slot, assignment, awaited, name));
         self.lane.send(head);
-        let service = Service { token, class, generation };
+        let service = Service { token, class, generation, is_deferred: false };
         self.services.get_mut(slot).into_iter().for_each(|of| *of = Some(service));
         count(&self.context.counters.requests);
         self.set_deadline(token, now + self.context.limits.answer_wait);
@@ -350,19 +371,32 @@ impl EventLoop {
         }
     }
 
-    fn release(&mut self, slot: usize) {
-        if let Some(service) = self.services.get_mut(slot).and_then(Option::take) {
-            self.set_free(service.class, slot);
+    /// The worker of a slot is free; the slot itself is not, before its response is out.
+    fn free_worker(&mut self, slot: usize) {
+        if let Some(service) = self.services.get_mut(slot).and_then(Option::as_mut)
+            && let Some(class) = self.classes.get_mut(service.class)
+        {
+            service.is_deferred = true;
+            class.workers += 1;
         }
     }
 
-    fn set_free(&mut self, class: usize, slot: usize) {
-        self.classes.get_mut(class).into_iter().for_each(|class| class.free.push(slot));
+    fn release(&mut self, slot: usize) {
+        if let Some(service) = self.services.get_mut(slot).and_then(Option::take) {
+            self.set_free(service.class, slot, !service.is_deferred);
+        }
+    }
+
+    fn set_free(&mut self, class: usize, slot: usize, with_worker: bool) {
+        if let Some(class) = self.classes.get_mut(class) {
+            class.free.push(slot);
+            class.workers += usize::from(with_worker);
+        }
     }
 
     fn sample(&self) {
         for (class, gauges) in self.classes.iter().zip(&self.context.counters.classes) {
-            gauges.set(class.free.len(), class.queue.len());
+            gauges.set(class.workers, class.queue.len());
         }
         let open = u64::try_from(self.connections.len()).unwrap_or(u64::MAX);
         self.context.counters.open.store(open, Ordering::Relaxed);

@@ -51,6 +51,12 @@ impl ResponseSocket {
         self.facts
     }
 
+    /// Frees the worker before the response is there; any thread sends it.
+    pub fn defer(&self) {
+        let (slot, generation) = (self.slot, self.generation);
+        self.slots.complete(Completion { slot, generation, closes: false, outcome: Outcome::Deferred });
+    }
+
     /// Sends a whole response, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ use super::private::PrivateAddress;
 use super::request_parser::Classifier;
 use super::slots::{Completion, Slots};
 use crate::limits::net::{
-    BODY_BYTES_HELD_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits, REMAINING_BYTES_HELD_MAX,
-    STOPS_MAX,
+    BODY_BYTES_HELD_MAX, DEFERRED_RESPONSES_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits,
+    REMAINING_BYTES_HELD_MAX, STOPS_MAX,
 };
 use crate::sample::Sample;
 
@@ -43,6 +43,13 @@ pub struct ClassPlan {
     pub name: &'static str,
     /// How many of its requests may be in service at one time.
     pub workers: usize,
+}
+
+impl ClassPlan {
+    /// Its slots: for requests with a worker, and for responses that wait for a charge.
+    const fn slots(&self) -> usize {
+        self.workers.saturating_add(DEFERRED_RESPONSES_MAX)
+    }
 }
 
 /// Who is asked about requests.
@@ -84,7 +91,7 @@ impl Bound {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
         let counters = Arc::new(Counters::new(&classes));
-        let count = classes.iter().map(|class| class.workers).sum();
+        let count = classes.iter().map(ClassPlan::slots).sum();
         let budget = Budget::new(REMAINING_BYTES_HELD_MAX);
         let (slots, completions) = Slots::new(count, waker, budget, counters, limits.write_time);
         Ok(Self { poll, listener, address, limits, classes, slots, completions })
@@ -108,8 +115,9 @@ impl Bound {
         let mut count = 0_usize;
         let mut class_of = |plan: ClassPlan| {
             let first = count;
-            count = count.saturating_add(plan.workers);
-            Class { queue: FairQueue::new(limits.queue_length), free: (first..count).collect() }
+            count = count.saturating_add(plan.slots());
+            let (queue, free) = (FairQueue::new(limits.queue_length), (first..count).collect());
+            Class { queue, free, workers: plan.workers }
         };
         let classes = classes.into_iter().map(&mut class_of).collect();
         let event_loop = EventLoop {

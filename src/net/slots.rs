@@ -41,6 +41,8 @@ pub(super) enum Outcome {
     Sent,
     /// These bytes of a page are left; the socket did not take them at once.
     Remaining(Remaining),
+    /// The worker is free; the response follows, from any thread.
+    Deferred,
     /// Nothing was sent.
     Unanswered,
     /// A part was sent, and nothing follows.
@@ -131,8 +133,8 @@ impl Slots {
         counters: Arc<Counters>,
         write_time: Duration,
     ) -> (Arc<Self>, Receiver<Completion>) {
-        // Each slot has at most one completion under way, and one more whose slot was withdrawn.
-        let (completions, received) = bounded(count.saturating_mul(2).max(1));
+        // Each slot has at most two completions under way, and one more whose slot was withdrawn.
+        let (completions, received) = bounded(count.saturating_mul(3).max(1));
         let slots = (0..count).map(|_| Slot::default()).collect();
         let crowded = AtomicBool::new(false);
         (Arc::new(Self { slots, completions, waker, crowded, budget, counters, write_time }), received)
@@ -190,7 +192,7 @@ impl Slots {
     /// more, and a wake-up for each would be a system call and a context switch for nothing.
     pub(super) fn complete(&self, completion: Completion) {
         let Completion { slot, closes, ref outcome, .. } = completion;
-        let matters = closes || !matches!(outcome, Outcome::Sent);
+        let matters = closes || !matches!(outcome, Outcome::Sent | Outcome::Deferred);
         // The receiver is gone only when the event loop has ended.
         drop(self.completions.try_send(completion));
         fence(Ordering::SeqCst);

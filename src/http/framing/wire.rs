@@ -15,7 +15,7 @@ use super::stream_body::{ChunkSink, Framing, StreamBody, StreamEnd, push_field};
 use crate::access::{Admission, LimitStatus};
 use crate::clock::Moment;
 use crate::http::errors::reason_phrase;
-use crate::http::incoming::Incoming;
+use crate::http::incoming::Exchange;
 use crate::http::listener_kind::ListenerKind;
 use crate::http::request_id::RequestId;
 use crate::http::response::{Body, MetaExtras, Response};
@@ -40,35 +40,36 @@ pub struct Sent {
 
 /// Sends the answer through the client's own socket. `elapsed` and `now` are the duration and the moment that the answer
 /// names as its own.
-pub fn send(
-    request: Incoming,
+pub(in crate::http) fn send(
+    exchange: Exchange,
     mut response: Response,
     listener_kind: &ListenerKind,
     elapsed: Duration,
     now: Moment,
 ) -> Sent {
     if let Body::Envelope(buffer) = &mut response.body {
-        write_meta(buffer.sink(), request.request_id(), now, elapsed, &response.meta);
+        write_meta(buffer.sink(), exchange.request_id.as_str(), now, elapsed, &response.meta);
     }
     encode_body(&mut response);
-    let mut facts = request.facts();
+    let mut facts = exchange.socket.facts();
     let is_unframed = !facts.is_http_1_1 && matches!(response.body, Body::Stream { length: None, .. });
     facts.closes |= is_unframed;
     let mut head = Vec::with_capacity(1024);
-    begin_head(&mut head, &response, request.request_id(), now, request.admission(), listener_kind);
+    let (request_id, admission) = (exchange.request_id, exchange.admission.as_ref());
+    begin_head(&mut head, &response, request_id.as_str(), now, admission, listener_kind);
     head.extend_from_slice(connection_line(facts));
     match response.body {
         Body::Absent => {
             head.extend_from_slice(b"\r\n");
-            write_whole(request, head, 0, 0)
+            write_whole(exchange, head, 0, 0)
         }
         Body::Described(length) => {
             push_length(&mut head, length);
-            write_whole(request, head, 0, 0)
+            write_whole(exchange, head, 0, 0)
         }
-        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(request, head, buffer),
+        Body::Envelope(buffer) | Body::Raw(buffer) => send_buffer(exchange, head, buffer),
         Body::Stream { body, length } => {
-            let sent = send_stream(request, head, length, facts, response.coding, body);
+            let sent = send_stream(exchange, head, length, facts, response.coding, body);
             sent.unwrap_or(Sent { broken: true, ..Sent::default() })
         }
     }
@@ -85,7 +86,7 @@ fn connection_line(facts: RequestFacts) -> &'static [u8] {
 
 /// Sends a stream. A client of HTTP/1.0 knows no chunks: without a length, the end of the connection is the end.
 fn send_stream(
-    request: Incoming,
+    exchange: Exchange,
     mut head: Vec<u8>,
     length: Option<u64>,
     facts: RequestFacts,
@@ -103,9 +104,9 @@ fn send_stream(
         None => head.extend_from_slice(b"\r\n"),
     }
     if facts.is_head {
-        return Ok(write_whole(request, head, 0, 0));
+        return Ok(write_whole(exchange, head, 0, 0));
     }
-    let mut writer = request.into_socket().into_writer(facts.closes);
+    let mut writer = exchange.socket.into_writer(facts.closes);
     let sent = write_stream(&mut writer, &head, framing, coding, body)?;
     // An answer that is not whole is cut when the writer is dropped.
     let broken = sent.broken || writer.finish().is_err();
@@ -132,15 +133,15 @@ fn encode_body(response: &mut Response) {
     }
 }
 
-fn send_buffer(request: Incoming, mut head: Vec<u8>, buffer: ResponseBuffer) -> Sent {
-    let (length, with_body) = (buffer.body().len(), !request.facts().is_head);
+fn send_buffer(exchange: Exchange, mut head: Vec<u8>, buffer: ResponseBuffer) -> Sent {
+    let (length, with_body) = (buffer.body().len(), !exchange.socket.facts().is_head);
     push_length(&mut head, u64::try_from(length).unwrap_or(u64::MAX));
     let (bytes, start) = buffer.assemble(&head, with_body);
-    write_whole(request, bytes, start, if with_body { length } else { 0 })
+    write_whole(exchange, bytes, start, if with_body { length } else { 0 })
 }
 
-fn write_whole(request: Incoming, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
-    let outcome = request.into_socket().send_page(bytes, start);
+fn write_whole(exchange: Exchange, bytes: Vec<u8>, start: usize, body_bytes: usize) -> Sent {
+    let outcome = exchange.socket.send_page(bytes, start);
     Sent { body_bytes, stream: None, broken: outcome.is_err() }
 }
 

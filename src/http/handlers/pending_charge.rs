@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::Moment;
 use crate::http::errors::ApiError;
-use crate::ledger::{ChargeRequest, Ledger, Pending, Receipt};
+use crate::ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
 pub(super) struct PendingCharge {
@@ -22,10 +22,10 @@ impl PendingCharge {
         Ok(Self { ledger: Arc::clone(ledger), receipt, at: charge.at })
     }
 
-    /// Waits until the charge is durable.
-    pub(super) fn complete(mut self) -> Result<Receipt, ApiError> {
+    /// The receipt, and the wait until the charge is durable, before which nothing may be sent.
+    pub(super) fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
         match self.receipt.take() {
-            Some(receipt) => Ok(receipt.durable()?),
+            Some(receipt) => Ok(receipt.split()),
             None => Err(ApiError::internal("a charge was completed twice")),
         }
     }

@@ -99,12 +99,12 @@ fn answer(
     let pending = PendingCharge::submit(&app.ledger, &charge)?;
     let (response, notes) =
         page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
-    let receipt = pending.complete()?;
+    let (receipt, durable) = pending.complete()?;
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &version);
     let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
-    Ok(page_answer::with_notes(response, &notes))
+    Ok(page_answer::with_notes(response, &notes).when(durable))
 }
 
 /// What `HEAD` is told: it costs nothing, so it says nothing of the rows, not even how long they are.

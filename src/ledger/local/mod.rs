@@ -32,8 +32,8 @@ use super::checkpoint::StoreError;
 use super::directory::Directory;
 use super::error::{ChargeError, OpenError, Unavailable};
 use super::health::{Health, Status};
-use super::log::{Commits, Folder, Log, LogError, OpenOptions};
-use super::pending::{Durability, Pending};
+use super::log::{Commits, Folder, Log, LogError, OpenOptions, SyncObserver, Synced};
+use super::pending::{Durability, Next, Pending};
 use super::state::{LiveStreams, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
@@ -109,7 +109,10 @@ enum WriteError {
 
 impl Open {
     fn new(opened: Opened, shared: &Arc<Shared>) -> Open {
-        let waiter = Waiter { commits: opened.log.commits(), shared: Arc::clone(shared) };
+        let commits = opened.log.commits();
+        let observer: Arc<dyn SyncObserver> = Arc::<Shared>::clone(shared);
+        commits.observe(observer);
+        let waiter = Waiter { commits, shared: Arc::clone(shared) };
         Open { state: opened.state, log: opened.log, waiter: Arc::new(waiter), payload: Vec::new() }
     }
 
@@ -158,7 +161,11 @@ impl Shared {
         let (outcome, is_changed) = match carried_out.unwrap_or(Err(WriteError::Panicked)) {
             Ok(written) => written,
             Err(error) => {
+                let waiter = Arc::clone(&open.waiter);
                 self.fail(&mut core, &error);
+                drop(core);
+                // Operations that wait for a sync hear of the failure.
+                waiter.commits.lead();
                 return Err(Unavailable::Down.into());
             }
         };
@@ -216,6 +223,17 @@ impl Shared {
     }
 }
 
+impl SyncObserver for Shared {
+    fn sync_begins(&self) {
+        self.status.begin_sync();
+    }
+
+    fn sync_ended(&self, synced: Option<Synced>) {
+        synced.inspect(|synced| self.status.count_sync(synced.records, synced.elapsed));
+        self.status.end_sync();
+    }
+}
+
 /// Waits for the syncs of one opening of the log.
 struct Waiter {
     commits: Arc<Commits>,
@@ -229,17 +247,28 @@ impl Durability for Waiter {
             ChargeDurability::Power => self.sync_log(up_to),
         }
     }
+
+    fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {
+        match self.shared.durability {
+            ChargeDurability::Process => next(Ok(())),
+            ChargeDurability::Power => {
+                let waiter = Arc::clone(&self);
+                let next = move |synced| next(waiter.judge(synced));
+                self.commits.when_synced(up_to, Box::new(next));
+            }
+        }
+    }
 }
 
 impl Waiter {
     fn sync_log(&self, up_to: u64) -> Result<(), ChargeError> {
-        let _waiting = self.shared.status.wait_for_sync();
-        match self.commits.sync(up_to) {
-            Ok(None) => Ok(()),
-            Ok(Some(synced)) => {
-                self.shared.status.count_sync(synced.records, synced.elapsed);
-                Ok(())
-            }
+        self.judge(self.commits.sync(up_to))
+    }
+
+    /// What a sync means for those who waited for it. The first one to hear of a failure stops charging.
+    fn judge(&self, synced: Result<(), LogError>) -> Result<(), ChargeError> {
+        match synced {
+            Ok(()) => Ok(()),
             Err(LogError::Stalled) => Err(Unavailable::Stalled.into()),
             Err(error) => {
                 self.note_failure(&error.into());

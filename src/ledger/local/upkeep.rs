@@ -79,10 +79,12 @@ impl Shared {
     /// Notes how far streams are, and settles those that nobody stands behind any more. Does nothing while the books are
     /// down.
     fn note(&self, expires: bool) {
-        let synced = match &*self.core.lock() {
-            Core::Up(open) => open.waiter.commits.synced(),
+        let commits = match &*self.core.lock() {
+            Core::Up(open) => Arc::clone(&open.waiter.commits),
             Core::Down(_) | Core::Closed => return,
         };
+        commits.attend();
+        let synced = commits.synced();
         let noted = self.change(|state| {
             state.synced(synced);
             state.note_progress()?;

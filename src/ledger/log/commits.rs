@@ -1,19 +1,26 @@
-//! Makes appended records safe from a loss of power: one sync for all that wait.
+//! Group commit: one sync of the log for every operation that waits for one.
 //!
-//! Who comes first leads: its sync covers everything that was appended before it began. Who comes meanwhile waits, and
-//! one of them leads next. A sync that failed is never repeated, because the system may have dropped what it should
-//! have written and call the next sync a success. From the first failure on nothing counts as synced that did not
-//! before, so that the number which [`Commits::synced`] gives then stays as it is.
+//! An operation that has to be safe leaves what happens next ([`Next`]) and goes on with other work. The first one that
+//! finds no sync under way leads: its sync covers every record that was appended before it began, and the leader then runs
+//! what the covered operations left. It leads again while operations wait that no sync has covered.
+//!
+//! A failed sync is never repeated, because the system may have dropped the data and report success the next time. From
+//! the first failure on [`Commits::synced`] stays as it is.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::{LogError, io};
 use super::files::LogFile;
 
-/// How long a caller waits for the sync of another one.
+/// Longest wait for a sync.
 const SYNC_WAIT: Duration = Duration::from_secs(10);
+
+/// What happens when a record is safe, or when it is known that it does not become safe. It may run on any thread that
+/// syncs, outside all locks of the log.
+pub type Next = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
 /// What one sync did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,52 +34,89 @@ pub struct Synced {
 /// How far a log was appended and synced.
 pub struct Commits {
     state: Mutex<State>,
-    /// Those that the sync under way covers wait at one, those that came later at the other; each sync swaps them.
-    queues: [Condvar; 2],
+    /// A sync has ended.
+    ended: Condvar,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+/// Watches syncs.
+pub trait Observer: Send + Sync {
+    /// A sync begins.
+    fn sync_begins(&self);
+    /// It has ended; with nothing if it failed.
+    fn sync_ended(&self, synced: Option<Synced>);
 }
 
 struct State {
-    /// The last segment. What is appended and not synced lies in it.
+    /// The last segment. Records that are appended and not synced lie in it.
     file: Arc<dyn LogFile>,
     path: PathBuf,
     appended: u64,
     synced: u64,
-    /// Up to where the sync under way reaches.
-    syncing: Option<u64>,
-    /// The queue of those that the sync under way covers.
-    covered: usize,
+    is_syncing: bool,
+    waiting: Vec<Waiting>,
     failure: Option<String>,
+}
+
+struct Waiting {
+    up_to: u64,
+    since: Instant,
+    next: Next,
 }
 
 impl Commits {
     /// Of a log whose records are synced up to a number.
     pub(super) fn new(file: Arc<dyn LogFile>, path: PathBuf, synced: u64) -> Commits {
-        let state = State { file, path, appended: synced, synced, syncing: None, covered: 0, failure: None };
-        Commits { state: Mutex::new(state), queues: [Condvar::new(), Condvar::new()] }
+        let waiting = Vec::new();
+        let state = State { file, path, appended: synced, synced, is_syncing: false, waiting, failure: None };
+        Commits { state: Mutex::new(state), ended: Condvar::new(), observer: OnceLock::new() }
     }
 
-    /// Returns when the record `up_to` and all before it are safe, or, where another one leads, after `SYNC_WAIT`.
-    /// Tells what this caller synced; nothing when another one did it.
-    pub fn sync(&self, up_to: u64) -> Result<Option<Synced>, LogError> {
+    /// Sets the observer of all syncs, once.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        self.observer.get_or_init(|| observer);
+    }
+
+    /// Runs `next` when the record `up_to` and all before it are safe, or when it is known that they are not: at once, or
+    /// after a sync, which this thread carries out where no other one does.
+    pub fn when_synced(&self, up_to: u64, next: Next) {
+        let mut state = self.lock();
+        if let Some(outcome) = state.outcome(up_to) {
+            drop(state);
+            next(outcome);
+        } else {
+            state.waiting.push(Waiting { up_to, since: Instant::now(), next });
+            drop(state);
+        }
+        self.lead();
+    }
+
+    /// Returns when the record `up_to` and all before it are safe, after `SYNC_WAIT` at most.
+    pub fn sync(&self, up_to: u64) -> Result<(), LogError> {
+        let outcome = self.sync_alone(up_to);
+        self.lead();
+        outcome
+    }
+
+    /// The same for a caller with locks: runs nothing that others left.
+    pub(super) fn sync_alone(&self, up_to: u64) -> Result<(), LogError> {
         let began = Instant::now();
         let mut state = self.lock();
         loop {
-            if up_to <= state.synced {
-                return Ok(None);
+            if let Some(outcome) = state.outcome(up_to) {
+                return outcome;
             }
-            state.refuse_poisoned()?;
-            if up_to > state.appended {
-                return Err(LogError::NotAppended { asked: up_to, appended: state.appended });
+            if !state.is_syncing {
+                state = self.sync_once(state);
+                continue;
             }
-            let Some(reach) = state.syncing else { return self.lead(state).map(Some) };
             let Some(left) = SYNC_WAIT.checked_sub(began.elapsed()) else { return Err(LogError::Stalled) };
-            let queue = self.queue(if up_to <= reach { state.covered } else { 1 - state.covered });
-            state = queue.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Returns when all records that were appended are safe.
-    pub fn sync_all(&self) -> Result<Option<Synced>, LogError> {
+    pub fn sync_all(&self) -> Result<(), LogError> {
         self.sync(self.appended())
     }
 
@@ -86,44 +130,56 @@ impl Commits {
         self.lock().appended
     }
 
-    fn lead(&self, mut state: MutexGuard<'_, State>) -> Result<Synced, LogError> {
-        let (file, appended) = (Arc::clone(&state.file), state.appended);
-        state.syncing = Some(appended);
-        // Whoever waits until this sync begins is covered by it.
-        state.covered = 1 - state.covered;
-        let records = appended.saturating_sub(state.synced);
-        drop(state);
-        let began = Instant::now();
-        let result = file.sync();
-        let synced = Synced { records, elapsed: began.elapsed() };
+    /// Refuses operations that have waited for `SYNC_WAIT`, which may still become safe, and runs what a caller with locks
+    /// has left. To be called now and then.
+    pub fn attend(&self) {
+        let late: Vec<Waiting> = self.lock().waiting.extract_if(.., |waiting| waiting.is_late()).collect();
+        late.into_iter().for_each(|waiting| (waiting.next)(Err(LogError::Stalled)));
+        self.lead();
+    }
+
+    /// Runs what is settled, and syncs as long as operations wait and no other thread syncs.
+    pub fn lead(&self) {
         let mut state = self.lock();
-        state.syncing = None;
-        let answer = match result {
+        loop {
+            let settled = state.take_settled();
+            if !settled.is_empty() {
+                drop(state);
+                settled.into_iter().for_each(|(outcome, waiting)| (waiting.next)(outcome));
+                state = self.lock();
+            } else if state.is_syncing || state.waiting.is_empty() {
+                return;
+            } else {
+                state = self.sync_once(state);
+            }
+        }
+    }
+
+    /// One sync, outside the lock.
+    fn sync_once<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let (file, appended) = (Arc::clone(&state.file), state.appended);
+        let records = appended.saturating_sub(state.synced);
+        state.is_syncing = true;
+        drop(state);
+        let observer = self.observer.get();
+        observer.inspect(|observer| observer.sync_begins());
+        let began = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| file.sync()));
+        let result = result.unwrap_or_else(|_| Err(std::io::Error::other("the sync panicked")));
+        let synced = result.is_ok().then(|| Synced { records, elapsed: began.elapsed() });
+        observer.inspect(|observer| observer.sync_ended(synced));
+        let mut state = self.lock();
+        state.is_syncing = false;
+        self.ended.notify_all();
+        match result {
+            Ok(()) if state.failure.is_none() => state.synced = state.synced.max(appended),
+            Ok(()) => {}
             Err(error) => {
                 let error = io(&state.path, "syncing the segment", &error);
                 state.failure.get_or_insert_with(|| error.to_string());
-                Err(error)
             }
-            Ok(()) => state.refuse_poisoned(),
-        };
-        if answer.is_ok() {
-            state.synced = state.synced.max(appended);
         }
-        let (covered, next) = (self.queue(state.covered), self.queue(1 - state.covered));
-        drop(state);
-        covered.notify_all();
-        // One of those that came later leads; after a failure nobody does, and all are told.
-        if answer.is_ok() {
-            next.notify_one();
-        } else {
-            next.notify_all();
-        }
-        answer.map(|()| synced)
-    }
-
-    fn queue(&self, place: usize) -> &Condvar {
-        let [even, odd] = &self.queues;
-        if place == 0 { even } else { odd }
+        state
     }
 
     /// Refuses after a failure.
@@ -158,11 +214,41 @@ impl Commits {
     }
 }
 
+impl Waiting {
+    fn is_late(&self) -> bool {
+        self.since.elapsed() >= SYNC_WAIT
+    }
+}
+
 impl State {
     fn refuse_poisoned(&self) -> Result<(), LogError> {
         match &self.failure {
             Some(cause) => Err(LogError::Poisoned { cause: cause.clone() }),
             None => Ok(()),
         }
+    }
+
+    /// What is known of a record; nothing while a sync may still make it safe.
+    fn outcome(&self, up_to: u64) -> Option<Result<(), LogError>> {
+        if up_to <= self.synced {
+            return Some(Ok(()));
+        }
+        if self.failure.is_some() {
+            return Some(self.refuse_poisoned());
+        }
+        let appended = self.appended;
+        (up_to > appended).then_some(Err(LogError::NotAppended { asked: up_to, appended }))
+    }
+
+    /// Those whose outcome is known.
+    fn take_settled(&mut self) -> Vec<(Result<(), LogError>, Waiting)> {
+        let mut settled = Vec::new();
+        for waiting in std::mem::take(&mut self.waiting) {
+            match self.outcome(waiting.up_to) {
+                Some(outcome) => settled.push((outcome, waiting)),
+                None => self.waiting.push(waiting),
+            }
+        }
+        settled
     }
 }

@@ -38,7 +38,7 @@ mod verdict;
 mod writer;
 
 pub use archive::archive;
-pub use commits::Commits;
+pub use commits::{Commits, Observer as SyncObserver, Synced};
 pub use error::LogError;
 pub use files::{DiskFolder, Folder};
 pub use opening::{OpenOptions, open_log};

@@ -112,7 +112,7 @@ impl Log {
 
     /// Makes everything safe and cuts the zeros behind the last frame.
     pub fn close(&mut self) -> Result<(), LogError> {
-        self.commits.sync(self.last_sequence())?;
+        self.commits.sync_alone(self.last_sequence())?;
         // Nothing is left to sync, so nobody else syncs this file now.
         let closed = self.file.set_len(self.last.bytes).and_then(|()| self.file.sync());
         closed.map_err(|error| self.failed("closing the segment", &error))?;

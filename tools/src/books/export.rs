@@ -77,7 +77,8 @@ fn write_entries(
     let mut first = 1;
     loop {
         let account = account.map(ToOwned::to_owned);
-        let page = backend.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
+        let page =
+            backend.execute(&OperatorCommand::ReadEntries { account, first, limit: ENTRIES_PER_PAGE })?;
         for entry in page.get("entries").and_then(Value::as_array).into_iter().flatten() {
             write_entry(out, format, entry).map_err(Failure::io(name, "write"))?;
         }

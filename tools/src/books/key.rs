@@ -158,12 +158,18 @@ pub(super) fn run(command: &KeyCommand, json: bool) -> Result<(), Failure> {
             };
             show(&limited(location, &request, limits, json)?, json, text_output::key)
         }
-        KeyCommand::List { account, location } => {
-            execute(location, &OperatorCommand::ListKeys { account: account.clone() }, json, text_output::keys)
-        }
-        KeyCommand::Revoke { key, location } => {
-            execute(location, &OperatorCommand::RevokeKey { key: key.clone() }, json, text_output::revoked_key)
-        }
+        KeyCommand::List { account, location } => execute(
+            location,
+            &OperatorCommand::ListKeys { account: account.clone() },
+            json,
+            text_output::keys,
+        ),
+        KeyCommand::Revoke { key, location } => execute(
+            location,
+            &OperatorCommand::RevokeKey { key: key.clone() },
+            json,
+            text_output::revoked_key,
+        ),
         KeyCommand::Rotate { key, grace_seconds, label, location } => {
             let (key, label) = (key.clone(), label.clone());
             let request = OperatorCommand::RotateKey { key, grace_seconds: *grace_seconds, label };

@@ -252,14 +252,17 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
 fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
     match command {
         AccountCommand::Create { name, location } => {
-            let response =
-                Backend::open_or_create(location)?.execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
+            let response = Backend::open_or_create(location)?
+                .execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
             show(&response, json, text_output::created_account)
         }
         AccountCommand::List { location } => show(&list_accounts(location)?, json, text_output::accounts),
-        AccountCommand::Show { account, location } => {
-            execute(location, &OperatorCommand::ShowAccount { account: account.clone() }, json, text_output::account)
-        }
+        AccountCommand::Show { account, location } => execute(
+            location,
+            &OperatorCommand::ShowAccount { account: account.clone() },
+            json,
+            text_output::account,
+        ),
     }
 }
 

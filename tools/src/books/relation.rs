@@ -117,7 +117,8 @@ fn list(location: &BooksLocation, dataset: Option<&str>) -> Result<Value, Failur
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
-        let request = OperatorCommand::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
+        let request =
+            OperatorCommand::ListRelations { dataset: dataset.map(str::to_owned), offset, limit: None };
         let mut page = backend.execute(&request)?;
         if let Some(Value::Array(relations)) = page.get_mut("relations") {
             all.append(relations);

@@ -264,7 +264,11 @@ pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<P
     conversion.output = published.path.display().to_string();
     let described = manifest.columns.keys();
     let known: HashSet<&str> = conversion.columns.iter().map(|column| column.name.as_str()).collect();
-    let breach = |breach: BreakingChange| BreakingChangeLine { column: breach.column, from: breach.from, to: breach.to };
+    let breach = |breach: BreakingChange| BreakingChangeLine {
+        column: breach.column,
+        from: breach.from,
+        to: breach.to,
+    };
     Ok(Publication {
         slug: published.slug,
         version: published.version.to_string(),

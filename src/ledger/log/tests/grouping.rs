@@ -1,6 +1,6 @@
 //! One sync for many.
 
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -60,8 +60,8 @@ fn a_failed_sync_is_told_to_all_that_wait_and_never_repeated() {
         let waiting: Vec<_> = (1..=last).map(|record| (record, scope.spawn(|| commits.sync_all()))).collect();
         waiting.into_iter().map(|(_, thread)| thread.join().unwrap()).collect()
     });
-    assert!(answers.iter().all(Result::is_err), "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| matches!(answer, Err(LogError::Io { .. }))).count(), 1);
+    let poisoned = |answer: &Result<(), LogError>| matches!(answer, Err(LogError::Poisoned { .. }));
+    assert!(answers.iter().all(poisoned), "{answers:?}");
     assert_eq!((disk.syncs() - before, commits.synced()), (1, 0));
 }
 
@@ -83,4 +83,66 @@ fn nothing_becomes_synced_after_a_failed_append() {
         assert!(matches!(syncing.join().unwrap(), Err(LogError::Poisoned { .. })));
     });
     assert_eq!(commits.synced(), 0);
+}
+
+#[test]
+fn runs_what_was_left_once_and_after_its_sync() {
+    const THREADS: usize = 4;
+    const APPENDS: usize = 200;
+    let disk = SimulatedDisk::default();
+    let log = open(&disk).unwrap().log;
+    let (commits, log) = (log.commits(), Mutex::new(log));
+    disk.set_sync_time(Duration::from_micros(300));
+    let (ran, before) = (Arc::new(Mutex::new(Vec::new())), disk.syncs());
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..APPENDS {
+                    let last = append(&mut log.lock().unwrap(), 1, 8).unwrap().last;
+                    let (observed, ran) = (Arc::clone(&commits), Arc::clone(&ran));
+                    let next = move |outcome: Result<(), LogError>| {
+                        outcome.unwrap();
+                        assert!(observed.synced() >= last);
+                        ran.lock().unwrap().push(last);
+                    };
+                    commits.when_synced(last, Box::new(next));
+                }
+            });
+        }
+    });
+    // Each thread leads before it ends, or another one leads for it.
+    let mut ran = ran.lock().unwrap().clone();
+    ran.sort_unstable();
+    assert_eq!(ran, (1..=(THREADS * APPENDS) as u64).collect::<Vec<_>>());
+    assert!(disk.syncs() - before < (THREADS * APPENDS) as u64);
+}
+
+#[test]
+fn tells_a_failed_sync_to_all_that_left_something() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    let commits = log.commits();
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    disk.set_sync_time(Duration::from_millis(40));
+    let before = disk.syncs();
+    thread::scope(|scope| {
+        let leave = |last| {
+            let outcomes = Arc::clone(&outcomes);
+            commits.when_synced(last, Box::new(move |outcome| outcomes.lock().unwrap().push(outcome)));
+        };
+        let first = append(&mut log, 1, 8).unwrap().last;
+        let leading = scope.spawn(move || leave(first));
+        while disk.syncs() == before {
+            thread::yield_now();
+        }
+        let second = append(&mut log, 1, 8).unwrap().last;
+        disk.fail(0, Fault::Nothing);
+        let outcomes = Arc::clone(&outcomes);
+        commits.when_synced(second, Box::new(move |outcome| outcomes.lock().unwrap().push(outcome)));
+        leading.join().unwrap();
+    });
+    let outcomes = outcomes.lock().unwrap();
+    assert_eq!(outcomes.len(), 2);
+    assert!(matches!(outcomes.last(), Some(Err(LogError::Poisoned { .. }))), "{outcomes:?}");
+    assert!(matches!(commits.sync_all(), Err(LogError::Poisoned { .. })));
 }
