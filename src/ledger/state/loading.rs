@@ -14,7 +14,7 @@ use super::super::account::AccountRecord;
 use super::super::audit::Audit;
 use super::super::changes::Changes;
 use super::super::checkpoint::{Checkpoint, Mark, Pair};
-use super::super::codec::{DecodeError, Record};
+use super::super::codec::Record;
 use super::super::directory::Directory;
 use super::super::error::OpenError;
 use super::super::id::{AccountId, ReservationId};
@@ -25,7 +25,7 @@ use super::super::progress::{Outcome, Progress};
 use super::super::relation::{Relation, RelationKey};
 use super::super::reservation_record::ReservationRecord;
 use super::memtable::Memtable;
-use super::payload::{Read, Written, read_batch};
+use super::payload::{Read, Written, contradiction, read_batch, record_error};
 use super::{Account, OpenReservation, State};
 use crate::clock::Moment;
 use crate::limits::ledger::{
@@ -238,12 +238,4 @@ fn all<'c, R: Record + DeserializeOwned>(
 ) -> impl Iterator<Item = Result<R, OpenError>> + 'c {
     let decoded = move |(_, value): Pair| R::decode(&value).map_err(|source| record_error(path, source));
     checkpoint.scan(prefix, prefix).map(move |found| decoded(found?))
-}
-
-pub(super) fn record_error(path: &Path, source: DecodeError) -> OpenError {
-    OpenError::Record { directory: path.to_owned(), source }
-}
-
-pub(super) fn contradiction(path: &Path, finding: String) -> OpenError {
-    OpenError::Unbalanced { directory: path.to_owned(), finding }
 }

@@ -11,11 +11,10 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::super::changes::{Change, Changes, split};
-use super::super::codec::Record;
+use super::super::codec::{DecodeError, Record};
 use super::super::entry::Entry;
 use super::super::error::OpenError;
 use super::super::log::Batch;
-use super::loading::{contradiction, record_error};
 
 /// What one operation writes.
 #[derive(Default)]
@@ -78,4 +77,12 @@ pub(in super::super) fn read_batch<'b, Text: Serialize + Deserialize<'b>>(
         take(Read::Record(change.ok_or_else(unreadable)?));
     }
     Ok(())
+}
+
+pub(super) fn record_error(path: &Path, source: DecodeError) -> OpenError {
+    OpenError::Record { directory: path.to_owned(), source }
+}
+
+pub(super) fn contradiction(path: &Path, finding: String) -> OpenError {
+    OpenError::Unbalanced { directory: path.to_owned(), finding }
 }
