@@ -4,7 +4,8 @@
 libfuzzer_sys::fuzz_target!(|data: &[u8]| mercato_fuzz::page_header::run(data));
 
 libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    match mercato_fuzz::page_mutations::changed(&data[..size], seed).filter(|changed| changed.len() <= max_size)
+    match mercato_fuzz::page_mutations::changed(&data[..size], seed)
+        .filter(|changed| changed.len() <= max_size)
     {
         Some(changed) => {
             data[..changed.len()].copy_from_slice(&changed);

@@ -2,6 +2,7 @@
 //!
 //! The naive engine and the model of the books come from the property tests. Knows no fuzzer.
 
+mod checksum_fixup;
 pub mod cursor;
 #[path = "../../tests/books/desk.rs"]
 mod desk;
@@ -10,12 +11,11 @@ pub mod ledger_ops;
 mod model;
 #[path = "../../tests/engine/naive.rs"]
 mod naive;
-pub mod page_mutations;
 pub mod page_header;
+pub mod page_mutations;
 pub mod parquet_convert;
 pub mod query_body;
 pub mod request_head;
-mod checksum_fixup;
 pub mod search_query;
 pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]

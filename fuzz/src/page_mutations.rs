@@ -1,7 +1,7 @@
 //! Mutates page headers at the level of fields: adds, removes and changes fields and counts, while the pages stay
 //! valid. Byte mutations hardly ever give a header that a reader accepts far enough.
 
-use crate::thrift_tree::{Random, Cursor, Value, take_struct, unsigned};
+use crate::thrift_tree::{Cursor, Random, Value, take_struct, unsigned};
 
 /// Fields of a page header: the uncompressed and the compressed size.
 const SIZES: [i64; 2] = [2, 3];
