@@ -33,6 +33,8 @@ mod log;
 mod operator;
 mod pending;
 mod progress;
+#[cfg(test)]
+mod record_forms;
 mod relation;
 mod report;
 mod request;

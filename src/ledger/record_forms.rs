@@ -1,0 +1,107 @@
+//! The bytes of every record, pinned: a field that moves or changes its type takes a new version of its record.
+
+use super::account::Payment;
+use super::api_key::KeyHash;
+use super::claim::{Remembered, WHOLE};
+use super::codec::Record;
+use super::counter::{CounterNote, CounterSubject};
+use super::entry::{Entry, EntryKind};
+use super::id::{AccountId, KeyId, ReservationId};
+use super::key_limits::KeyLimits;
+use super::key_record::KeyRecord;
+use super::relation::{Relation, RelationKey};
+use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
+use super::usage::Usage;
+use crate::clock::{Moment, UtcDay, UtcMonth};
+
+const AT: Moment = Moment::from_unix_millis(1_795_228_297_123);
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checks that a record has these bytes, and reads back from them as it was.
+macro_rules! check {
+    ($kind:ty, $record:expr, $bytes:literal) => {
+        let record: $kind = $record;
+        let bytes = record.encode();
+        assert_eq!(hex(&bytes), $bytes, "{}", <$kind>::NAME);
+        let read = <$kind>::decode(&bytes).map(|read| read.encode());
+        assert_eq!(read.as_deref(), Ok(bytes.as_slice()), "{}", <$kind>::NAME);
+    };
+}
+
+#[test]
+fn keeps_the_bytes_of_every_record() {
+    let (account, key) = (AccountId::from_number(4), KeyId::from_number(6));
+    let entry = Entry::<String> {
+        sequence: 9,
+        key: Some(key),
+        balance: 975,
+        rows: 25,
+        related: 3,
+        request_id: "2f1c".to_owned(),
+        dataset: "orders".to_owned(),
+        ..Entry::new(account, EntryKind::Charge, -25, AT)
+    };
+    check!(Entry<String>, entry, "010401060131cf07c69e8fbfbf681900030432663163066f726465727300");
+    let reservation = ReservationRecord {
+        id: ReservationId::from_number(7),
+        account,
+        key: None,
+        payment: Payment::FreeQuery(UtcMonth::from_number(24_322)),
+        sequence: 0,
+        delivered: 300,
+        at: AT,
+        request_id: "a".to_owned(),
+        dataset: "b".to_owned(),
+        file: Some(ReservedFile { hash: [1; 16], is_promised: true }),
+        claim: Some(ReservedClaim { key: [2; 16], body: [3; 16], paid_before: WHOLE }),
+    };
+    check!(
+        ReservationRecord,
+        reservation,
+        "010704000184fc0200ac02c69e8fbfbf6801610162010101010101010101010101010101010101010202020202020202020202020202020203030303030303030303030303030303ffffffffffffffffff01"
+    );
+    check!(Usage, Usage { requests: 1, rows: 128, credits: 0 }, "0101800100");
+    let address = CounterSubject::Address([9; 16]);
+    check!(
+        CounterNote,
+        CounterNote { subject: address, day: UtcDay::from_unix_days(20_000), count: 5 },
+        "010109090909090909090909090909090909c0b80205"
+    );
+    check!(
+        Remembered,
+        Remembered { until: AT, hash: [4; 16], paid_rows: Some(WHOLE) },
+        "01c69e8fbfbf680404040404040404040404040404040401ffffffffffffffffff01"
+    );
+    let names = RelationKey { from: "a".to_owned(), to: "b".to_owned(), relation_type: "c".to_owned() };
+    check!(
+        Relation,
+        Relation { key: names, description: "d".to_owned(), weight: 0.5, at: AT },
+        "010161016201630164000000000000e03fc69e8fbfbf68"
+    );
+    let limits = KeyLimits {
+        credits_per_day: Some(10),
+        credits_per_month: None,
+        expires_at: Some(AT),
+        datasets: ["orders".to_owned()].into(),
+    };
+    let key = KeyRecord {
+        id: key,
+        account,
+        hash: KeyHash::from_bytes([5; 32]),
+        prefix: "mk_".to_owned(),
+        label: String::new(),
+        created_at: AT,
+        last_used_at: None,
+        expires_at: None,
+        revoked_at: None,
+        limits,
+    };
+    check!(
+        KeyRecord,
+        key,
+        "0106040505050505050505050505050505050505050505050505050505050505050505036d6b5f00c69e8fbfbf68000000010a0001c69e8fbfbf6801066f7264657273"
+    );
+}
