@@ -10,38 +10,23 @@
 //! an operation decides in memory (`state`) and is appended to a log (`log`); a checkpoint makes starts quick (`checkpoint`).
 //! Requests read accounts and keys from memory (`directory`). Knows no status code, no route and no rate limit.
 
-mod account;
-mod api_key;
 mod audit;
 mod backup;
 mod books;
-mod changes;
 mod checkpoint;
-mod claim;
-mod codec;
-mod counter;
 mod directory;
-mod entry;
 mod error;
 mod health;
-mod id;
-mod key_limits;
-mod key_record;
-mod key_space;
 mod local;
 mod log;
 mod operator;
 mod pending;
 mod progress;
-#[cfg(test)]
-mod record_forms;
-mod relation;
+mod records;
 mod report;
 mod request;
 mod reservation;
-mod reservation_record;
 mod state;
-mod usage;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -78,6 +63,10 @@ use crate::histogram::Counted;
 use books::Books;
 use directory::Directory;
 use local::LocalBooks;
+use records::{
+    account, api_key, changes, claim, codec, counter, entry, id, key_limits, key_record, key_space, relation,
+    reservation_record, usage,
+};
 use request::Reserved;
 
 /// When an acknowledged charge is safe from what.

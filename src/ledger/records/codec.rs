@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A value that the books keep as bytes.
-pub(super) trait Record: Serialize + Sized {
+pub(in crate::ledger) trait Record: Serialize + Sized {
     /// What an error calls it.
     const NAME: &'static str;
     /// The version that is written and read. A record whose fields change gets the next one.

@@ -9,21 +9,21 @@ use crate::limits::ledger::RECORD_BYTES_MAX;
 
 /// Records by key: the new value of each, or nothing for a key that goes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Changes {
+pub(in crate::ledger) struct Changes {
     by_key: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
 impl Changes {
-    pub(super) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+    pub(in crate::ledger) fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
         self.by_key.insert(key, Some(value));
     }
 
-    pub(super) fn remove(&mut self, key: Vec<u8>) {
+    pub(in crate::ledger) fn remove(&mut self, key: Vec<u8>) {
         self.by_key.insert(key, None);
     }
 
     /// Sets a value that is borrowed, into the room of the one before it.
-    pub(super) fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
+    pub(in crate::ledger) fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         match (self.by_key.get_mut(key), value) {
             (Some(Some(place)), Some(value)) => {
                 place.clear();
@@ -35,31 +35,31 @@ impl Changes {
     }
 
     /// What the changes say about a key: nothing, that it goes, or its new value.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub(in crate::ledger) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.by_key.get(key).map(Option::as_deref)
     }
 
     /// The changes of keys from this one on.
-    pub(super) fn from<'c>(&'c self, key: &[u8]) -> impl Iterator<Item = Change<'c>> + use<'c> {
+    pub(in crate::ledger) fn from<'c>(&'c self, key: &[u8]) -> impl Iterator<Item = Change<'c>> + use<'c> {
         let range = self.by_key.range(key.to_vec()..);
         range.map(|(key, value)| (key.as_slice(), value.as_deref()))
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::ledger) fn len(&self) -> usize {
         self.by_key.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::ledger) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
 
     /// Takes over the changes of other ones, which are later.
-    pub(super) fn absorb(&mut self, later: Changes) {
+    pub(in crate::ledger) fn absorb(&mut self, later: Changes) {
         self.by_key.extend(later.by_key);
     }
 
     /// Appends the changes to `out`. Gives the length of a record that is too long.
-    pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), usize> {
+    pub(in crate::ledger) fn encode(&self, out: &mut Vec<u8>) -> Result<(), usize> {
         for (key, value) in self.from(&[]) {
             let longest = key.len().max(value.unwrap_or_default().len());
             if longest > RECORD_BYTES_MAX {
@@ -72,10 +72,10 @@ impl Changes {
 }
 
 /// A key and its new value, or nothing for a key that goes.
-pub(super) type Change<'p> = (&'p [u8], Option<&'p [u8]>);
+pub(in crate::ledger) type Change<'p> = (&'p [u8], Option<&'p [u8]>);
 
 /// Changes in the order in which they were encoded; nothing in the place of one that is cut.
-pub(super) fn split(mut rest: &[u8]) -> impl Iterator<Item = Option<Change<'_>>> {
+pub(in crate::ledger) fn split(mut rest: &[u8]) -> impl Iterator<Item = Option<Change<'_>>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;

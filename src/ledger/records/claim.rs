@@ -13,17 +13,17 @@ use super::codec::Record;
 use crate::clock::Moment;
 
 /// Paid rows of an answer of which nothing is left to pay.
-pub(super) const WHOLE: u64 = u64::MAX;
+pub(in crate::ledger) const WHOLE: u64 = u64::MAX;
 
 /// What is remembered under a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Remembered {
+pub(in crate::ledger) struct Remembered {
     /// When it is forgotten.
-    pub(super) until: Moment,
+    pub(in crate::ledger) until: Moment,
     /// The request, or, of a download, what is unpaid of it.
-    pub(super) hash: [u8; 16],
+    pub(in crate::ledger) hash: [u8; 16],
     /// Of a long answer: the rows from its beginning that are paid, or [`WHOLE`].
-    pub(super) paid_rows: Option<u64>,
+    pub(in crate::ledger) paid_rows: Option<u64>,
 }
 
 impl Record for Remembered {

@@ -20,77 +20,77 @@
 use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::relation::RelationKey;
-use super::request::PaymentId;
 use crate::clock::{Moment, UtcDay};
+use crate::ledger::request::PaymentId;
 
-pub(super) const META: &[u8] = b"M";
-pub(super) const ACCOUNT: &[u8] = b"A";
-pub(super) const API_KEY: &[u8] = b"K";
-pub(super) const RESERVATION: &[u8] = b"R";
-pub(super) const EXPIRY: &[u8] = b"X";
-pub(super) const COUNTER: &[u8] = b"D";
-pub(super) const RELATION: &[u8] = b"L";
+pub(in crate::ledger) const META: &[u8] = b"M";
+pub(in crate::ledger) const ACCOUNT: &[u8] = b"A";
+pub(in crate::ledger) const API_KEY: &[u8] = b"K";
+pub(in crate::ledger) const RESERVATION: &[u8] = b"R";
+pub(in crate::ledger) const EXPIRY: &[u8] = b"X";
+pub(in crate::ledger) const COUNTER: &[u8] = b"D";
+pub(in crate::ledger) const RELATION: &[u8] = b"L";
 const CLAIM: &[u8] = b"I";
 const GRANT: &[u8] = b"G";
 const USAGE: &[u8] = b"U";
 const PAYMENT: &[u8] = b"P";
 
 /// The record that names the format of the ledger.
-pub(super) fn format_version() -> Vec<u8> {
+pub(in crate::ledger) fn format_version() -> Vec<u8> {
     [META, b"format"].concat()
 }
 
 /// The record that says when the books were last opened again after a failure.
-pub(super) fn recovered_at() -> Vec<u8> {
+pub(in crate::ledger) fn recovered_at() -> Vec<u8> {
     [META, b"recovered"].concat()
 }
 
 /// The record of a purchase under the id that a payment provider gave it.
-pub(super) fn payment(payment: &PaymentId) -> Vec<u8> {
+pub(in crate::ledger) fn payment(payment: &PaymentId) -> Vec<u8> {
     [PAYMENT, payment.provider.as_bytes(), &[0], payment.id.as_bytes()].concat()
 }
 
 /// The record that names when the relations last changed.
-pub(super) fn relations_changed_at() -> Vec<u8> {
+pub(in crate::ledger) fn relations_changed_at() -> Vec<u8> {
     [META, b"relations"].concat()
 }
 
-pub(super) fn relation(key: &RelationKey) -> Vec<u8> {
+pub(in crate::ledger) fn relation(key: &RelationKey) -> Vec<u8> {
     let RelationKey { from, to, relation_type } = key;
     [RELATION, from.as_bytes(), &[0], to.as_bytes(), &[0], relation_type.as_bytes()].concat()
 }
 
-pub(super) fn account(id: AccountId) -> Vec<u8> {
+pub(in crate::ledger) fn account(id: AccountId) -> Vec<u8> {
     numbered(ACCOUNT, id.number())
 }
 
-pub(super) fn api_key(id: KeyId) -> Vec<u8> {
+pub(in crate::ledger) fn api_key(id: KeyId) -> Vec<u8> {
     numbered(API_KEY, id.number())
 }
 
-pub(super) fn reservation(id: ReservationId) -> Vec<u8> {
+pub(in crate::ledger) fn reservation(id: ReservationId) -> Vec<u8> {
     numbered(RESERVATION, id.number())
 }
 
-pub(super) fn claim(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
+pub(in crate::ledger) fn claim(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
     [CLAIM, &account.number().to_be_bytes(), hash].concat()
 }
 
-pub(super) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
+pub(in crate::ledger) fn grant(account: AccountId, hash: &[u8; 16]) -> Vec<u8> {
     [GRANT, &account.number().to_be_bytes(), hash].concat()
 }
 
 /// Stands under the moment at which the record under `key` expires.
-pub(super) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
+pub(in crate::ledger) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
     [EXPIRY, &millis_in_order(at), key].concat()
 }
 
 /// What the counters of this day and later ones begin with, or sort behind.
-pub(super) fn counters_from(day: UtcDay) -> Vec<u8> {
+pub(in crate::ledger) fn counters_from(day: UtcDay) -> Vec<u8> {
     [COUNTER, &day.unix_days().max(0).to_be_bytes()].concat()
 }
 
-pub(super) fn counter(note: &CounterNote) -> Vec<u8> {
+pub(in crate::ledger) fn counter(note: &CounterNote) -> Vec<u8> {
     let (kind, subject) = match &note.subject {
         CounterSubject::Key(id) => (b'k', id.number().to_be_bytes().to_vec()),
         CounterSubject::Address(address) => (b'a', address.to_vec()),
@@ -99,28 +99,33 @@ pub(super) fn counter(note: &CounterNote) -> Vec<u8> {
 }
 
 /// The moment and the key of an expiry record.
-pub(super) fn split_expiry(key: &[u8]) -> Option<(Moment, &[u8])> {
+pub(in crate::ledger) fn split_expiry(key: &[u8]) -> Option<(Moment, &[u8])> {
     let (millis, key) = key.strip_prefix(EXPIRY)?.split_first_chunk::<8>()?;
     Some((Moment::from_unix_millis(u64::from_be_bytes(*millis).cast_signed()), key))
 }
 
-pub(super) fn usage(account: AccountId, day: UtcDay, key: Option<KeyId>, dataset: &str) -> Vec<u8> {
+pub(in crate::ledger) fn usage(
+    account: AccountId,
+    day: UtcDay,
+    key: Option<KeyId>,
+    dataset: &str,
+) -> Vec<u8> {
     let key = key.map_or(0, KeyId::number).to_be_bytes();
     [usage_day(account, day).as_slice(), &key, dataset.as_bytes()].concat()
 }
 
 /// What the usage records of an account begin with.
-pub(super) fn usage_of(account: AccountId) -> Vec<u8> {
+pub(in crate::ledger) fn usage_of(account: AccountId) -> Vec<u8> {
     numbered(USAGE, account.number())
 }
 
 /// What the usage records of an account and a day begin with.
-pub(super) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
+pub(in crate::ledger) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
     [usage_of(account).as_slice(), &day.unix_days().max(0).to_be_bytes()].concat()
 }
 
 /// The day, the key and the dataset of a usage record.
-pub(super) fn split_usage(key: &[u8]) -> Option<(UtcDay, Option<KeyId>, &str)> {
+pub(in crate::ledger) fn split_usage(key: &[u8]) -> Option<(UtcDay, Option<KeyId>, &str)> {
     let (_, rest) = key.split_at_checked(USAGE.len() + 8)?;
     let (days, rest) = rest.split_first_chunk::<4>()?;
     let (id, dataset) = rest.split_first_chunk::<8>()?;

@@ -71,7 +71,7 @@ identifier!(
 
 impl KeyId {
     /// The id with this number; zero stands for none.
-    pub(super) const fn optional(number: u64) -> Option<KeyId> {
+    pub(in crate::ledger) const fn optional(number: u64) -> Option<KeyId> {
         if number == 0 { None } else { Some(KeyId(number)) }
     }
 }

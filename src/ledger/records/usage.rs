@@ -50,13 +50,13 @@ pub struct UsageLine {
 }
 
 impl Usage {
-    pub(super) fn add(&mut self, other: Usage) {
+    pub(in crate::ledger) fn add(&mut self, other: Usage) {
         self.requests = self.requests.saturating_add(other.requests);
         self.rows = self.rows.saturating_add(other.rows);
         self.credits = self.credits.saturating_add(other.credits);
     }
 
-    pub(super) fn subtract(&mut self, other: Usage) {
+    pub(in crate::ledger) fn subtract(&mut self, other: Usage) {
         self.requests = self.requests.saturating_sub(other.requests);
         self.rows = self.rows.saturating_sub(other.rows);
         self.credits = self.credits.saturating_sub(other.credits);

@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
-use super::error::ChargeError;
 use super::id::AccountId;
 use crate::clock::{Moment, UtcMonth};
+use crate::ledger::error::ChargeError;
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 
 /// How an account pays.

@@ -73,7 +73,12 @@ pub struct Entry<Text = String> {
 
 impl<Text: Default> Entry<Text> {
     /// An entry without rows, cents and texts, before it has a number and a balance.
-    pub(super) fn new(account: AccountId, kind: EntryKind, amount: i64, at: Moment) -> Entry<Text> {
+    pub(in crate::ledger) fn new(
+        account: AccountId,
+        kind: EntryKind,
+        amount: i64,
+        at: Moment,
+    ) -> Entry<Text> {
         Entry {
             sequence: 0,
             account,

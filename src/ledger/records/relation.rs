@@ -39,7 +39,7 @@ pub struct Relation {
 
 impl Relation {
     /// Says which field breaks which rule.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(in crate::ledger) fn check(&self) -> Result<(), (&'static str, String)> {
         let RelationKey { from, to, relation_type } = &self.key;
         check_name("from", from)?;
         check_name("to", to)?;
@@ -55,7 +55,7 @@ impl Relation {
     }
 
     /// Refuses a relation that was read and breaks a rule.
-    pub(super) fn checked(&self) -> Result<(), DecodeError> {
+    pub(in crate::ledger) fn checked(&self) -> Result<(), DecodeError> {
         self.check().map_err(|(field, _)| DecodeError::Rule { record: Relation::NAME, field })
     }
 }
@@ -98,7 +98,7 @@ pub struct Relations {
 }
 
 impl Relations {
-    pub(super) fn new(
+    pub(in crate::ledger) fn new(
         table: &BTreeMap<RelationKey, Relation>,
         revision: u64,
         changed_at: Option<Moment>,

@@ -111,7 +111,7 @@ impl KeyLimits {
     }
 
     /// These limits after a change.
-    pub(super) fn changed(&self, change: &LimitsChange) -> KeyLimits {
+    pub(in crate::ledger) fn changed(&self, change: &LimitsChange) -> KeyLimits {
         KeyLimits {
             credits_per_day: change.credits_per_day.over(self.credits_per_day),
             credits_per_month: change.credits_per_month.over(self.credits_per_month),
