@@ -168,7 +168,7 @@ pub struct Settings {
     pub cross_encoder: Option<PathBuf>,
     /// Networks of trusted proxies.
     pub trusted_proxies: Vec<String>,
-    /// Address under which the outside reaches the public API; whoever prints addresses reads it.
+    /// Address under which the outside reaches the public API; pages and documents print it.
     pub public_url: Option<String>,
     /// Longest wait for requests that run at the end.
     pub drain: Duration,

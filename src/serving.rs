@@ -165,7 +165,7 @@ impl Running {
         self.admin.net().address()
     }
 
-    /// The parts, for whoever runs the server inside another program.
+    /// The parts, for a program that embeds the server.
     pub fn app(&self) -> &Arc<App> {
         &self.app
     }

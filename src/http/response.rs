@@ -35,7 +35,7 @@ pub(super) enum Body {
 pub struct MetaExtras {
     /// Credits taken for this answer, and credits left.
     pub credits: Option<(u64, u64)>,
-    /// Sentences for whoever looks at the answer.
+    /// Warnings for people who read the response.
     pub warnings: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Accounts and keys as every thread sees them: in memory, changed only after the log was appended to.
 //!
-//! Whoever writes publishes here; everybody else reads. A request is authenticated and its account's credits are
+//! The books publish here; all other parts read. A request is authenticated and its account's credits are
 //! looked at without a word to the books. Knows no store.
 
 use std::collections::HashMap;

@@ -57,7 +57,7 @@ impl<T> Pending<T> {
         (self.outcome, Durable { books: self.books, up_to: self.up_to })
     }
 
-    /// The outcome, for whoever tells nobody of it before it is durable.
+    /// The outcome, for a caller that shows it to no client before it is durable.
     pub(super) fn into_outcome(self) -> T {
         self.outcome
     }

@@ -51,7 +51,7 @@ impl PrivateAddress {
         Ok(stream)
     }
 
-    /// Connects and leaves, so that whoever waits for a connection wakes up.
+    /// Connects and leaves, so that a thread that waits for a connection wakes up.
     pub fn wake_listener(&self) {
         drop(UnixStream::connect(&self.path));
     }

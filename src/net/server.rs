@@ -194,7 +194,7 @@ impl NetServer {
 }
 
 /// Runs to the end. A listener that nobody serves any more looks healthy from outside, so where the event loop cannot go
-/// on, the process ends, and whoever watches it starts it anew.
+/// on, the process ends, and its supervisor restarts it.
 fn run(event_loop: EventLoop) -> bool {
     match catch_unwind(AssertUnwindSafe(|| event_loop.run())) {
         Ok(Ok(ended)) => return ended,

@@ -64,7 +64,7 @@ impl Exports {
 
     fn counted(&self, table: &Table, format: Format) -> Result<RenderedLengths<'static>, FormatError> {
         let remembered = self.remembered(table, format);
-        // Whoever comes while they are counted waits for the outcome instead of counting too.
+        // A request that comes while another one counts them waits for that count.
         let mut remembered = lock(&remembered);
         if let Some(lengths) = &remembered.lengths {
             return Ok(lengths.clone());

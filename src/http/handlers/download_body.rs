@@ -1,6 +1,6 @@
 //! A download while it runs: units are printed ahead, cut to the part that is wanted, sent, and noted as delivered.
 //!
-//! A whole file is settled before its last bytes leave, so that whoever has all of it has paid for all of it. When it
+//! A whole file is settled before its last bytes leave, so a client that has all of it has paid for all of it. When it
 //! breaks off, the rows that the client has are paid, and parts that are asked for later pay the rest.
 
 use std::ops::Range;

@@ -28,7 +28,7 @@ struct Alive {
     status: &'static str,
 }
 
-/// A ledger that only a restart can cure makes the process unhealthy, so that whoever watches restarts it.
+/// A ledger that only a restart can cure makes the process unhealthy, so a supervisor restarts it.
 fn alive(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     match app.ledger.health() {

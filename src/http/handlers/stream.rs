@@ -75,7 +75,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     }
     let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
     let most = plan.limit().min(total.unwrap_or(u64::MAX));
-    // Whoever can pay for as much as there may be need not wait for a count.
+    // An account that can pay for the largest possible result does not wait for a count.
     let rows = if app.ledger.estimate(&account, Some(&key), most, spending, now)?.affordable {
         most
     } else {

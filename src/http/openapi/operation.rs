@@ -91,7 +91,7 @@ impl Op {
         self
     }
 
-    /// Answers 200 with that, carries validators, answers 304 to whoever holds it and 412 to whoever expects another.
+    /// Answers 200 with that, carries validators, answers 304 to a client that holds it and 412 to one that expects another.
     pub(super) fn holding(self, answer: Answer) -> Self {
         let answer = headers::HELD.iter().fold(answer, |answer, name| answer.header(name));
         let held =

@@ -1,6 +1,6 @@
 //! What has expired is left out of the checkpoint: idempotency claims, paid downloads and the request counters of past days.
 //!
-//! Nobody misses it, because whoever reads a record looks at its end; so nothing of this goes to the log. Entries never
+//! Nobody misses it, because readers of a record check its end; so nothing of this goes to the log. Entries never
 //! expire. Knows no clock: the latest moment that an operation brought along is the present.
 
 use super::super::changes::Changes;

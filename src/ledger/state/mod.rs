@@ -1,7 +1,7 @@
 //! The state of the books in memory, and the decisions of every operation on it.
 //!
 //! One thread at a time has it. An operation first decides, then changes the tables and notes the records to write;
-//! whoever has the state appends them to the log. If that fails, the tables are worth nothing and are loaded anew. Knows no
+//! the caller appends them to the log. If that fails, the tables are worth nothing and are loaded anew. Knows no
 //! thread and no clock, and of the log how to read it.
 
 mod charging;
