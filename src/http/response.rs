@@ -223,6 +223,14 @@ impl Response {
         self.coding.is_some()
     }
 
+    /// Bytes that the response takes in memory, its head included.
+    pub(super) fn memory(&self) -> usize {
+        match &self.body {
+            Body::Envelope(buffer) | Body::Raw(buffer) => buffer.memory(),
+            Body::Absent | Body::Described(_) | Body::Stream { .. } => 0,
+        }
+    }
+
     /// The status as it stands.
     pub fn status(&self) -> u16 {
         self.status

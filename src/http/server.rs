@@ -84,12 +84,14 @@ mod tests {
     use crate::catalog::{Catalog, DataDirectory};
     use crate::clock::{Clock, SystemClock};
     use crate::http::errors::ApiError;
+    use crate::http::framing::buffer::ResponseBuffer;
     use crate::http::incoming::{Incoming, Method};
     use crate::http::listener_kind::ListenerKind;
     use crate::http::response::Response;
     use crate::http::routing::router::{Guard, Route, Router};
     use crate::http::{AdminToken, App, Metrics};
     use crate::ledger::{ChargeDurability, Ledger, LedgerOptions, durable_after};
+    use crate::limits::net::REMAINING_BYTES_MAX;
     use crate::net::{
         Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress,
         Refusal,
@@ -102,12 +104,19 @@ mod tests {
         Route::new(Method::Get, "/slow", Guard::Uncounted, slow),
         Route::new(Method::Get, "/quick", Guard::Uncounted, |_, _| Response::data(&1)),
         Route::new(Method::Get, "/charged", Guard::Uncounted, |_, _| charged(true)),
+        Route::new(Method::Get, "/large", Guard::Uncounted, large),
         Route::new(Method::Get, "/lost", Guard::Uncounted, |_, _| charged(false)),
     ];
 
     fn slow(_: &App, _: &mut Incoming) -> Result<Response, ApiError> {
         thread::sleep(Duration::from_millis(500));
         Response::data(&1)
+    }
+
+    /// More than the event loop keeps for a client.
+    fn large(_: &App, _: &mut Incoming) -> Result<Response, ApiError> {
+        let buffer = ResponseBuffer::from_body(&vec![b'x'; REMAINING_BYTES_MAX + 1]);
+        Ok(Response::raw("text/plain", buffer).when(durable_after(Duration::from_millis(300), true)))
     }
 
     fn charged(succeeds: bool) -> Result<Response, ApiError> {
@@ -227,6 +236,19 @@ mod tests {
             "{elapsed:?}"
         );
         assert!(ask(address, "/lost").starts_with("HTTP/1.1 503 "));
+        assert!(running.stop());
+    }
+
+    #[test]
+    fn keeps_the_worker_for_a_charged_response_that_is_too_large_to_defer() {
+        let running = Running::start(1);
+        let address = running.address;
+        let began = Instant::now();
+        let client = thread::spawn(move || ask(address, "/large"));
+        thread::sleep(Duration::from_millis(100));
+        assert!(ask(address, "/quick").starts_with("HTTP/1.1 200 "));
+        assert!(began.elapsed() >= Duration::from_millis(300));
+        assert!(client.join().unwrap().ends_with(&"x".repeat(REMAINING_BYTES_MAX + 1)));
         assert!(running.stop());
     }
 

@@ -20,6 +20,7 @@ use super::routing::router::{Guard, Router};
 use super::routing::target::TargetError;
 use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::clock::Moment;
+use crate::ledger::ChargeError;
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::net::SLOT_HEADER;
 use crate::net::Slots;
@@ -65,18 +66,17 @@ impl Service {
         self.send_when_durable(request.into_exchange(), response);
     }
 
-    /// Sends now, or when the charge of the response is durable: this thread goes on with other requests meanwhile.
-    fn send_when_durable(self: &Arc<Self>, exchange: Exchange, mut response: Response) {
+    /// Sends the response when its charge is durable. Until then this thread goes on with other requests, unless the
+    /// response is still to be compressed or too large to be kept for its client: then no other thread should send it.
+    fn send_when_durable(self: &Arc<Self>, mut exchange: Exchange, mut response: Response) {
         let Some(durable) = response.durable.take() else { return self.send(exchange, response) };
-        exchange.socket.defer();
+        let refused = |error: ChargeError| Response::error(&ApiError::from(error));
+        if durable.is_done() || response.is_encoded() || !exchange.socket.defer(response.memory()) {
+            let response = durable.wait().map_or_else(refused, |()| response);
+            return self.send(exchange, response);
+        }
         let service = Arc::clone(self);
-        durable.then(move |outcome| {
-            let response = match outcome {
-                Ok(()) => response,
-                Err(error) => Response::error(&ApiError::from(error)),
-            };
-            service.send(exchange, response);
-        });
+        durable.then(move |outcome| service.send(exchange, outcome.map_or_else(refused, |()| response)));
     }
 
     /// The answer to what the event loop refused: bytes as they go out.

@@ -8,7 +8,9 @@ use super::error::ChargeError;
 pub(super) trait Durability: Send + Sync {
     /// Returns when everything up to this sequence number is as safe as the books were opened to make it.
     fn sync(&self, up_to: u64) -> Result<(), ChargeError>;
-    /// Runs `next` then, on any thread.
+    /// Whether it is already.
+    fn is_durable(&self, up_to: u64) -> bool;
+    /// Runs `next` when it is, on any thread.
     fn when_durable(self: Arc<Self>, up_to: u64, next: Next);
 }
 
@@ -23,6 +25,16 @@ pub struct Durable {
 }
 
 impl Durable {
+    /// Whether there is nothing to wait for.
+    pub fn is_done(&self) -> bool {
+        self.books.is_durable(self.up_to)
+    }
+
+    /// Waits until the operation is durable; on an error it does not count.
+    pub fn wait(self) -> Result<(), ChargeError> {
+        self.books.sync(self.up_to)
+    }
+
     /// Runs `next` when the operation is durable, or with an error when it does not count: now, after a sync that this
     /// thread makes, or later on another thread.
     pub fn then(self, next: impl FnOnce(Result<(), ChargeError>) + Send + 'static) {
@@ -80,6 +92,10 @@ pub(crate) mod testing {
         fn sync(&self, _: u64) -> Result<(), ChargeError> {
             thread::sleep(self.time);
             if self.succeeds { Ok(()) } else { Err(Unavailable::Down.into()) }
+        }
+
+        fn is_durable(&self, _: u64) -> bool {
+            false
         }
 
         fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {

@@ -14,6 +14,7 @@ use rustix::net::{SendFlags, send};
 use socket2::Socket;
 
 use super::acknowledged::{Acknowledged, disconnect};
+use super::budget::Taken;
 use super::counters::add;
 use super::request_parser::RequestBody;
 use super::slots::{AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots};
@@ -30,6 +31,8 @@ pub struct ResponseSocket {
     socket: Option<Arc<Socket>>,
     facts: RequestFacts,
     body: Option<RequestBody>,
+    /// Memory for the bytes of a deferred response that the client does not take at once.
+    held: Option<Taken>,
     /// Bytes that are out.
     sent: u64,
     failure: Option<AbortReason>,
@@ -38,7 +41,17 @@ pub struct ResponseSocket {
 impl ResponseSocket {
     pub(super) fn new(slots: Arc<Slots>, slot: usize, generation: u64, assignment: Assignment) -> Self {
         let Assignment { socket, facts, body } = assignment;
-        Self { slots, slot, generation, socket: Some(socket), facts, body, sent: 0, failure: None }
+        Self {
+            slots,
+            slot,
+            generation,
+            socket: Some(socket),
+            facts,
+            body,
+            held: None,
+            sent: 0,
+            failure: None,
+        }
     }
 
     /// The body of the request, once; nothing where it has none.
@@ -51,10 +64,20 @@ impl ResponseSocket {
         self.facts
     }
 
-    /// Frees the worker before the response is there; any thread sends it.
-    pub fn defer(&self) {
-        let (slot, generation) = (self.slot, self.generation);
-        self.slots.complete(Completion { slot, generation, closes: false, outcome: Outcome::Deferred });
+    /// Frees the worker before a response of about `bytes` is sent. Says whether any thread may send it now: there is memory
+    /// for all of it, so that sending never waits for the client.
+    pub fn defer(&mut self, bytes: usize) -> bool {
+        self.held = self.hold(bytes, bytes);
+        if self.held.is_some() {
+            let (slot, generation) = (self.slot, self.generation);
+            self.slots.complete(Completion { slot, generation, closes: false, outcome: Outcome::Deferred });
+        }
+        self.held.is_some()
+    }
+
+    /// Memory for `left` bytes of a response that takes `memory`.
+    fn hold(&self, left: usize, memory: usize) -> Option<Taken> {
+        (left <= REMAINING_BYTES_MAX).then(|| self.slots.budget.take(memory)).flatten()
     }
 
     /// Sends a whole response, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
@@ -75,7 +98,7 @@ impl ResponseSocket {
 
     fn leave_remaining(mut self, bytes: Vec<u8>, sent: usize) -> io::Result<()> {
         let left = bytes.len().saturating_sub(sent);
-        let held = (left <= REMAINING_BYTES_MAX).then(|| self.slots.budget.take(bytes.capacity())).flatten();
+        let held = self.held.take().or_else(|| self.hold(left, bytes.capacity()));
         if let Some(held) = held {
             self.leave(Outcome::Remaining(Remaining { bytes, sent, held }));
             return Ok(());

@@ -31,6 +31,11 @@ impl ResponseBuffer {
         &mut self.bytes
     }
 
+    /// Bytes that the buffer takes in memory.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// The body as far as it is written.
     pub fn body(&self) -> &[u8] {
         self.bytes.get(HEAD_ROOM_BYTES..).unwrap_or_default()

@@ -248,6 +248,10 @@ impl Durability for Waiter {
         }
     }
 
+    fn is_durable(&self, up_to: u64) -> bool {
+        self.shared.durability == ChargeDurability::Process || up_to <= self.commits.synced()
+    }
+
     fn when_durable(self: Arc<Self>, up_to: u64, next: Next) {
         match self.shared.durability {
             ChargeDurability::Process => next(Ok(())),
