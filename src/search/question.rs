@@ -54,7 +54,7 @@ impl Question {
         &self.text
     }
 
-    /// Its folded words, at most [`QUESTION_WORDS_MAX`].
+    /// Its folded words, at most `QUESTION_WORDS_MAX`.
     pub fn words(&self) -> &[String] {
         &self.words
     }

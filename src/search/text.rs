@@ -54,7 +54,7 @@ const FOLDED: &[(&str, &str)] = &[
 ];
 
 /// The words of a text in their order. `.` and `,` between digits vanish (`PM2.5` is `pm25`), and so does what joins
-/// single letters (`e-commerce`, `B&B`, `U.S.A.`). A word is cut behind [`WORD_CHARS_MAX`] characters.
+/// single letters (`e-commerce`, `B&B`, `U.S.A.`). A word is cut behind `WORD_CHARS_MAX` characters.
 pub fn words(text: &str) -> Vec<Word> {
     let mut splitter = Splitter { words: Vec::new(), word: None, length: 0, piece: 0 };
     let mut letters = text.char_indices().peekable();

@@ -20,6 +20,15 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+fn limits() -> KeyLimits {
+    KeyLimits {
+        credits_per_day: Some(10),
+        credits_per_month: None,
+        expires_at: Some(AT),
+        datasets: ["orders".to_owned()].into(),
+    }
+}
+
 /// Checks that a record has these bytes, and reads back from them as it was.
 macro_rules! check {
     ($kind:ty, $record:expr, $bytes:literal) => {
@@ -81,12 +90,6 @@ fn keeps_the_bytes_of_every_record() {
         Relation { key: names, description: "d".to_owned(), weight: 0.5, at: AT },
         "010161016201630164000000000000e03fc69e8fbfbf68"
     );
-    let limits = KeyLimits {
-        credits_per_day: Some(10),
-        credits_per_month: None,
-        expires_at: Some(AT),
-        datasets: ["orders".to_owned()].into(),
-    };
     let key = KeyRecord {
         id: key,
         account,
@@ -97,7 +100,7 @@ fn keeps_the_bytes_of_every_record() {
         last_used_at: None,
         expires_at: None,
         revoked_at: None,
-        limits,
+        limits: limits(),
     };
     check!(
         KeyRecord,

@@ -77,7 +77,7 @@ impl<'a> Texts<'a> {
         without_padding(self.padded)
     }
 
-    /// All texts and [`TEXT_PADDING`] bytes of padding.
+    /// All texts and `TEXT_PADDING` bytes of padding.
     #[must_use]
     pub fn padded_bytes(&self) -> &'a [u8] {
         self.padded
