@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! operation    lock; decide and change the state; append to the log; unlock
-//! durable      with `power`: wait for a sync of the log, which is shared with all that wait
+//! durable      with `power`: a sync of the log, shared by all operations that were appended before it; its thread runs what they left
 //! checkpoint   now and then: what changed since the last one, up to a sequence number that is synced
 //! ```
 //!

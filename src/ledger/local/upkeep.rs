@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::super::checkpoint::{Mark, StoreError};
 use super::super::error::OpenError;
 use super::super::health::Health;
-use super::super::log::LogError;
+use super::super::log::{Commits, LogError};
 use super::opening::Opening;
 use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
 use crate::limits::ledger::{
@@ -79,11 +79,8 @@ impl Shared {
     /// Notes how far streams are, and settles those that nobody stands behind any more. Does nothing while the books are
     /// down.
     fn note(&self, expires: bool) {
-        let commits = match &*self.core.lock() {
-            Core::Up(open) => Arc::clone(&open.waiter.commits),
-            Core::Down(_) | Core::Closed => return,
-        };
-        commits.attend();
+        let Some(commits) = self.commits() else { return };
+        commits.lead();
         let synced = commits.synced();
         let noted = self.change(|state| {
             state.synced(synced);
@@ -95,10 +92,20 @@ impl Shared {
         }
     }
 
+    /// The syncs of the log; nothing while the books are down.
+    fn commits(&self) -> Option<Arc<Commits>> {
+        match &*self.core.lock() {
+            Core::Up(open) => Some(Arc::clone(&open.waiter.commits)),
+            Core::Down(_) | Core::Closed => None,
+        }
+    }
+
     fn keep_checkpoints(&self) {
         while !self.is_ending() {
             thread::park_timeout(CHECKPOINT_INTERVAL);
             if !self.is_ending() {
+                // The other thread may be in a sync that hangs.
+                self.commits().inspect(|commits| commits.lead());
                 self.write_checkpoint();
             }
         }

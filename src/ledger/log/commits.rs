@@ -16,7 +16,7 @@ use super::error::{LogError, io};
 use super::files::LogFile;
 
 /// Longest wait for a sync.
-const SYNC_WAIT: Duration = Duration::from_secs(10);
+pub(super) const SYNC_WAIT: Duration = Duration::from_secs(10);
 
 /// What happens when a record is safe, or when it is known that it does not become safe. It may run on any thread that
 /// syncs, outside all locks of the log.
@@ -130,15 +130,8 @@ impl Commits {
         self.lock().appended
     }
 
-    /// Refuses operations that have waited for `SYNC_WAIT`, which may still become safe, and runs what a caller with locks
-    /// has left. To be called now and then.
-    pub fn attend(&self) {
-        let late: Vec<Waiting> = self.lock().waiting.extract_if(.., |waiting| waiting.is_late()).collect();
-        late.into_iter().for_each(|waiting| (waiting.next)(Err(LogError::Stalled)));
-        self.lead();
-    }
-
-    /// Runs what is settled, and syncs as long as operations wait and no other thread syncs.
+    /// Runs what is settled, and syncs as long as operations wait and no other thread syncs. More than one thread has to call
+    /// this now and then: one of them may be in a sync that hangs.
     pub fn lead(&self) {
         let mut state = self.lock();
         loop {
@@ -240,11 +233,12 @@ impl State {
         (up_to > appended).then_some(Err(LogError::NotAppended { asked: up_to, appended }))
     }
 
-    /// Those whose outcome is known.
+    /// Those whose outcome is known, and those that have waited for `SYNC_WAIT`, which may still become safe.
     fn take_settled(&mut self) -> Vec<(Result<(), LogError>, Waiting)> {
         let mut settled = Vec::new();
         for waiting in std::mem::take(&mut self.waiting) {
-            match self.outcome(waiting.up_to) {
+            let late = || waiting.is_late().then_some(Err(LogError::Stalled));
+            match self.outcome(waiting.up_to).or_else(late) {
                 Some(outcome) => settled.push((outcome, waiting)),
                 None => self.waiting.push(waiting),
             }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use super::super::commits::SYNC_WAIT;
 use super::*;
 
 /// Appends from many threads. Each looks at the disk when its sync returns.
@@ -145,4 +146,26 @@ fn tells_a_failed_sync_to_all_that_left_something() {
     assert_eq!(outcomes.len(), 2);
     assert!(matches!(outcomes.last(), Some(Err(LogError::Poisoned { .. }))), "{outcomes:?}");
     assert!(matches!(commits.sync_all(), Err(LogError::Poisoned { .. })));
+}
+
+#[test]
+fn refuses_what_was_left_for_too_long_while_a_sync_hangs() {
+    let disk = SimulatedDisk::default();
+    let mut log = open(&disk).unwrap().log;
+    let (commits, before) = (log.commits(), disk.syncs());
+    let first = append(&mut log, 1, 8).unwrap().last;
+    disk.set_sync_time(SYNC_WAIT + Duration::from_secs(2));
+    thread::scope(|scope| {
+        let leading = scope.spawn(|| commits.sync(first));
+        while disk.syncs() == before {
+            thread::yield_now();
+        }
+        let (sender, receiver) = std::sync::mpsc::channel();
+        commits.when_synced(first, Box::new(move |outcome| sender.send(outcome).unwrap()));
+        thread::sleep(SYNC_WAIT);
+        // Any thread that comes by, as the leader itself hangs.
+        commits.lead();
+        assert_eq!(receiver.try_recv(), Ok(Err(LogError::Stalled)));
+        assert_eq!(leading.join().unwrap(), Ok(()));
+    });
 }
