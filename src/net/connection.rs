@@ -321,11 +321,12 @@ impl Connection {
         if writing.sent.saturating_sub(writing.piece) >= WRITE_PIECE_BYTES {
             (writing.piece, writing.due) = (writing.sent, context.now + context.limits.write_time);
         }
-        if taken > 0 {
-            return None;
+        if taken == 0 {
+            count(&context.counters.clients_gone);
+            return Some(Verdict::Close);
         }
-        count(&context.counters.clients_gone);
-        Some(Verdict::Close)
+        // One piece in an iteration: requests of others wait no longer than for a piece of each writer.
+        (writing.sent < writing.bytes.len() && self.writable).then_some(Verdict::Again)
     }
 
     /// What the client still sends is dropped for a while, because unread bytes would turn the close into a reset that
