@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ignores_names_that_are_not_store_files() {
+    fn ignores_names_other_than_store_files() {
         assert_eq!(version_of_file_name("1.2.3.mcol"), Some(Version::new(1, 2, 3)));
         assert_eq!(version_of_file_name("1.2.3-rc.1.mcol"), Version::parse("1.2.3-rc.1").ok());
         for other in [".incoming-1.2.3.mcol", "1.2.mcol", "1.2.3.mcol.tmp-7", "1.2.3", "current"] {

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn verifies_files_beyond_the_queue_limit() {
+    fn verifies_files_beyond_queue_limit() {
         let folder = copied(7);
         let catalog = Arc::new(Catalog::open_with_queue(DataDirectory::new(folder.path()), 2).unwrap());
         assert_eq!((catalog.verification_queue.0.len(), catalog.verification().files()), (2, 2));

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_hold_for_one_file_and_survive_no_damage() {
+    fn marks_one_file_and_forgets_damaged_marks() {
         let folder = tempfile::tempdir().unwrap();
         let (path, store) = (folder.path().join("verified"), folder.path().join("1.0.0.mcol"));
         std::fs::write(&store, "rows").unwrap();

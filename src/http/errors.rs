@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn details_carry_the_first_fault_and_all_of_them() {
+    fn repeats_first_error_and_lists_all() {
         let faults = vec![
             ValidationErrorBody::parameter("OUT_OF_RANGE", "limit", "limit is 0", "use 1 to 100"),
             ValidationErrorBody::parameter("UNKNOWN_PARAMETER", "lmit", "no parameter `lmit`", "drop it"),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_an_internal_error_is_not_in_its_message() {
+    fn hides_cause_of_internal_error() {
         let error = ApiError::internal("/data/secret.mcol is broken");
         assert!(!error.message().contains("secret"));
         assert_eq!(error.cause(), Some("/data/secret.mcol is broken"));

@@ -352,7 +352,7 @@ mod tests {
     use super::is_json;
 
     #[test]
-    fn json_is_known_by_its_media_type_and_charset() {
+    fn recognises_json_by_media_type_and_charset() {
         for accepted in
             ["application/json", "Application/JSON; charset=UTF-8", "application/problem+json; v=1"]
         {

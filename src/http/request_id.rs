@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_random_uuids_and_none_comes_twice() {
+    fn generates_unique_random_uuids() {
         let per_thread =
             || (0..IDS_AT_ONCE * 3 + 1).map(|_| RequestId::next().as_str().to_owned()).collect::<Vec<_>>();
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(per_thread)).collect();

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_costs_one_answer_and_no_worker() {
+    fn survives_panic_of_handler() {
         let running = Running::start(1);
         for _ in 0..3 {
             let answer = ask(running.address, "/panic");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_finished_before_the_end() {
+    fn finishes_running_requests_before_end() {
         let running = Running::start(2);
         let address = running.address;
         let client = thread::spawn(move || ask(address, "/slow"));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn frees_the_worker_while_a_charge_becomes_durable() {
+    fn frees_worker_while_charge_becomes_durable() {
         let running = Running::start(1);
         let address = running.address;
         let began = Instant::now();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_worker_for_a_charged_response_that_is_too_large_to_defer() {
+    fn keeps_worker_for_charged_response_too_large_to_defer() {
         let running = Running::start(1);
         let address = running.address;
         let began = Instant::now();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn sends_deferred_responses_before_the_end() {
+    fn sends_deferred_responses_before_end() {
         let running = Running::start(1);
         let address = running.address;
         let clients: Vec<_> = (0..4).map(|_| thread::spawn(move || ask(address, "/charged"))).collect();

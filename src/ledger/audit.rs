@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_that_holds_more_than_its_entry_took_is_named() {
+    fn reports_reservation_above_its_entry() {
         let at = Moment::from_unix_millis(0);
         let account = AccountId::from_number(1);
         for (held, expected) in [(4, 0), (5, 1)] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_audit_names_every_place_where_the_books_differ() {
+    fn reports_each_difference_of_books() {
         check("1 buy 100 100 | 2 buy 7 7 | 1 charge -30 70", &[(1, 70, 3), (2, 7, 2)], &[]);
         check("1 buy 100 100 | 1 charge -30 60", &[(1, 60, 2)], &["entry 2 of acc_1"]);
         check("1 buy 100 100", &[(1, 99, 1)], &["acc_1: balance is 99"]);

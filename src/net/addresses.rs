@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_so_many_connections_and_gets_them_back() {
+    fn limits_and_returns_connections_of_address() {
         let mut addresses = Addresses::default();
         assert!(addresses.enter(address("10.0.0.1"), 2) && addresses.enter(address("10.0.0.1"), 2));
         assert!(!addresses.enter(address("10.0.0.1"), 2) && addresses.enter(address("10.0.0.2"), 2));

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inbox_moves_what_is_left_to_the_front_and_grows_only_when_it_must() {
+    fn compacts_inbox_and_grows_on_demand() {
         let mut inbox = Inbox::new();
         inbox.room(3)[..3].copy_from_slice(b"abc");
         inbox.received(3);

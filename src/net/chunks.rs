@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_that_comes_another_way_is_skipped() {
+    fn skips_content_received_elsewhere() {
         let mut chunks = Chunks::default();
         assert_eq!(chunks.content_left(), 0);
         chunks.advance(b"a\r\n012", |_| {}).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_handed_over_and_the_end_is_known() {
+    fn extracts_content_and_finds_end() {
         let check = |bytes: &str, content: &str, used: usize| {
             let found = read(bytes.as_bytes(), &[]);
             assert_eq!(found, Ok((content.as_bytes().to_vec(), true, used)), "{bytes:?}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chunk_is_refused() {
+    fn rejects_malformed_chunks() {
         for (bytes, expected) in [
             ("\r\n", ChunkError::Size),
             ("x\r\n", ChunkError::Size),
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_cut_gives_what_the_naive_reader_gives(
+        fn reads_any_pieces_like_naive_reader(
             pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..40), 0..6),
             rest in "[a-z]{0,9}",
             cuts in prop::collection::vec(0_usize..300, 0..8),
@@ -282,7 +282,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_refused_or_read_as_the_naive_reader_reads_it(
+        fn rejects_damage_or_agrees_with_naive_reader(
             at in 0_usize..30, byte in any::<u8>(),
         ) {
             let mut bytes = b"5\r\nhello\r\n7;a=b\r\n, world\r\n0\r\n\r\n".to_vec();

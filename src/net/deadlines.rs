@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_may_move_both_ways() {
+    fn moves_deadline_in_both_directions() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let (mut deadlines, mut all) = (Deadlines::new(), [Deadline::default(); 2]);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_moves_later_again_and_again_has_one_reminder() {
+    fn keeps_one_reminder_for_postponed_deadline() {
         let start = Instant::now();
         let (mut deadlines, mut one) = (Deadlines::new(), Deadline::default());
         for millis in 0..1_000 {

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_take_turns_however_many_requests_each_has() {
+    fn alternates_between_clients() {
         let mut queue = FairQueue::new(100);
         for item in 0..50 {
             queue.push(Client::Account(1), item).unwrap();
@@ -112,7 +112,7 @@ mod tests {
 
     /// 64 clients of which each asks again as soon as it is served, and one that asks now and then.
     #[test]
-    fn who_asks_now_and_then_waits_for_nobody() {
+    fn serves_occasional_client_first() {
         let mut queue = FairQueue::new(1_000);
         (0..64).for_each(|client| queue.push(Client::Account(client), client).unwrap());
         for _ in 0..5 {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_no_more_takes_no_memory() {
+    fn frees_memory_of_removed_clients() {
         let mut queue = FairQueue::new(1_000);
         for client in 0..100 {
             queue.push(Client::Account(client), client).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_leaves_a_quarter_of_the_queue_to_others() {
+    fn leaves_quarter_of_queue_to_other_clients() {
         let mut queue = FairQueue::new(8);
         let greedy = (0..8).filter(|item| queue.push(Client::Account(1), *item).is_ok()).count();
         assert_eq!(greedy, 6);
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_client_gets_two_turns_while_another_waits(actions in prop::collection::vec((0_u64..5, any::<bool>()), 1..200)) {
+        fn gives_no_second_turn_while_others_wait(actions in prop::collection::vec((0_u64..5, any::<bool>()), 1..200)) {
             let mut queue = FairQueue::new(1_000);
             let mut waiting: Vec<(u64, usize)> = Vec::new();
             let mut served_since: HashMap<u64, Vec<u64>> = HashMap::new();
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_removed_is_not_popped(count in 1_usize..40, gone in prop::collection::vec(0_usize..40, 0..40)) {
+        fn pops_no_removed_item(count in 1_usize..40, gone in prop::collection::vec(0_usize..40, 0..40)) {
             let mut queue = FairQueue::new(1_000);
             for item in 0..count {
                 queue.push(Client::Account(item as u64 % 3), item).unwrap();

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_is_announced_in_one_way() {
+    fn determines_body_framing_or_rejects_ambiguity() {
         check(&with(""), Ok(BodyFraming::Absent));
         check(&with("Content-Length: 0\r\n"), Ok(BodyFraming::Sized(0)));
         check(&with("content-length:42\r\n"), Ok(BodyFraming::Sized(42)));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn rejects_ambiguous_headers() {
         for (lines, expected) in [
             ("A: 1\r\n folded\r\n", HeadError::HeaderLine),
             ("A: 1\r\n\tfolded\r\n", HeadError::HeaderLine),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_line_is_three_words() {
+    fn parses_three_part_request_lines_only() {
         for line in [
             "GET /",
             "GET  / HTTP/1.1",
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_exact_and_found_before_the_end_has_come() {
+    fn enforces_exact_sizes_before_head_ends() {
         let line = |length: usize| format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(length - 14));
         check(&line(100), Ok(BodyFraming::Absent));
         check(&line(101), Err(HeadError::RequestLineTooLong { limit: 100 }));
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_stay_open_unless_someone_says_otherwise() {
+    fn derives_keep_alive_from_version_and_header() {
         let keeps = |head: &str| fields_of(head).unwrap().keep_alive;
         assert!(keeps(&with("")) && keeps(&with("Connection: upgrade\r\n")));
         assert!(!keeps(&with("Connection: CLOSE\r\n")) && !keeps(&with("Connection: keep-alive, close\r\n")));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepted_connections_send_at_once() {
+    fn disables_nagle_on_accepted_connections() {
         let listener = listen_tcp(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = listener.local_addr().unwrap().as_socket().unwrap();
         let _client = std::net::TcpStream::connect(address).unwrap();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_file_that_nobody_serves_is_replaced_and_a_served_one_is_not() {
+    fn replaces_abandoned_socket_file_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.sock");
         let first = listen_unix(&path).unwrap();

@@ -58,7 +58,7 @@ fn run(bytes: &[u8], cuts: &[usize]) -> (Vec<(String, Vec<u8>)>, Step) {
 }
 
 #[test]
-fn a_request_goes_on_in_one_form() {
+fn forwards_request_in_canonical_form() {
     let bytes = b"\r\nPOST /a?b=c HTTP/1.0\r\nX-Edge-Client: 6.6.6.6\r\nx-edge-slot: 0-1\r\nConnection: keep-alive\r\n\
         TE: trailers\r\nExpect: 100-continue\r\nUpgrade: h2c\r\nX-Api-Key:  k \r\nContent-Length: 2\r\n\r\n{}";
     let (requests, step) = run(bytes, &[]);
@@ -68,7 +68,7 @@ fn a_request_goes_on_in_one_form() {
 }
 
 #[test]
-fn chunks_become_a_body_and_trailers_are_dropped() {
+fn joins_chunks_and_drops_trailers() {
     let bytes = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\n3;x\r\na\"}\r\n0\r\nX-Edge-Client: 1.1.1.1\r\n\r\n";
     let (requests, _) = run(bytes, &[]);
     assert_eq!(requests[0].0, "POST / HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -76,7 +76,7 @@ fn chunks_become_a_body_and_trailers_are_dropped() {
 }
 
 #[test]
-fn a_client_that_waits_is_told_once_and_only_if_it_waits() {
+fn sends_continue_once_to_waiting_client_only() {
     let head = b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n";
     let mut waiting = parser(1000);
     put(&mut waiting, head);
@@ -93,7 +93,7 @@ fn a_client_that_waits_is_told_once_and_only_if_it_waits() {
 }
 
 #[test]
-fn a_body_above_its_limit_is_refused_as_soon_as_that_is_known() {
+fn refuses_oversized_body_as_soon_as_known() {
     let head = "POST / HTTP/1.1\r\nHost: x\r\n";
     let too_large = Step::Refused(Refusal::BodyTooLarge { limit: 1000 });
     assert_eq!(run(format!("{head}Content-Length: 1001\r\n\r\n").as_bytes(), &[]).1, too_large);
@@ -110,7 +110,7 @@ fn a_body_above_its_limit_is_refused_as_soon_as_that_is_known() {
 }
 
 #[test]
-fn large_bodies_share_a_budget_and_give_it_back() {
+fn shares_budget_among_large_bodies() {
     let bodies = Budget::new(200 * 1024);
     let limits = NetLimits::default();
     let begin = || {
@@ -169,7 +169,7 @@ fn written(number: usize, kind: u8, body: &[u8]) -> (Vec<u8>, Vec<u8>) {
 
 proptest! {
     #[test]
-    fn pipelined_requests_come_out_whole_and_in_order_however_the_bytes_are_cut(
+    fn parses_pipelined_requests_across_any_cuts(
         requests in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..60)), 1..6),
         cuts in prop::collection::vec(0_usize..600, 0..12),
     ) {
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_cut_anywhere_end_as_they_do_in_one_piece(
+    fn parses_arbitrary_bytes_alike_however_cut(
         bytes in "(GET|POST) /[a-z]{0,3} HTTP/1\\.[012]\r?\n(Host: x\r\n|Content-Length: [0-9]{1,2}\r\n|Transfer-Encoding: chunked\r\n|A:[ b]{0,3}\r?\n){0,4}\r\n[0-9a-z\r\n]{0,30}",
         cuts in prop::collection::vec(0_usize..150, 0..6),
     ) {

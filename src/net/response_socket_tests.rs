@@ -70,7 +70,7 @@ impl Desk {
 }
 
 #[test]
-fn a_slot_is_claimed_once_and_only_while_its_offer_stands() {
+fn claims_slot_once_while_offered() {
     let (desk, _client) = Desk::tcp();
     let name = desk.assign();
     assert!(desk.slots.claim(&name).is_some());
@@ -86,7 +86,7 @@ fn a_slot_is_claimed_once_and_only_while_its_offer_stands() {
 }
 
 #[test]
-fn a_page_that_the_socket_takes_is_sent_and_one_that_nobody_writes_is_unanswered() {
+fn reports_sent_and_unanswered_pages() {
     let (desk, mut client) = Desk::tcp();
     desk.claim().send_page(b"..answer".to_vec(), 2).unwrap();
     assert!(matches!(desk.outcome(), Outcome::Sent));
@@ -98,7 +98,7 @@ fn a_page_that_the_socket_takes_is_sent_and_one_that_nobody_writes_is_unanswered
 }
 
 #[test]
-fn the_rest_of_a_page_is_left_behind_what_was_sent() {
+fn leaves_rest_of_page_after_sent_bytes() {
     let (desk, mut client) = Desk::tcp();
     let answer: Vec<u8> = (0..REMAINING_BYTES_MAX).map(|at| (at / 7).to_le_bytes()[at % 2]).collect();
     desk.claim().send_page(answer.clone(), 0).unwrap();
@@ -111,7 +111,7 @@ fn the_rest_of_a_page_is_left_behind_what_was_sent() {
 }
 
 #[test]
-fn a_page_that_may_not_be_left_is_cut_when_nobody_reads_it() {
+fn aborts_unread_page_without_memory_for_its_rest() {
     let (desk, _client) = Desk::tcp_with(0, Duration::from_secs(20));
     let error = desk.claim().send_page(vec![7; REMAINING_BYTES_MAX], 0).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -119,7 +119,7 @@ fn a_page_that_may_not_be_left_is_cut_when_nobody_reads_it() {
 }
 
 #[test]
-fn a_stream_without_its_end_is_cut_and_the_word_says_by_whom() {
+fn reports_cause_of_unfinished_stream() {
     let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(50));
     let mut part = desk.claim().into_writer(false);
     part.write_all(b"row").unwrap();
@@ -133,7 +133,7 @@ fn a_stream_without_its_end_is_cut_and_the_word_says_by_whom() {
 }
 
 #[test]
-fn a_whole_stream_says_whether_the_connection_ends_with_it() {
+fn reports_whether_finished_stream_closes_connection() {
     let (desk, mut client) = Desk::tcp();
     for closes in [false, true] {
         let mut writer = desk.claim().into_writer(closes);
@@ -149,7 +149,7 @@ fn a_whole_stream_says_whether_the_connection_ends_with_it() {
 }
 
 #[test]
-fn what_a_client_acknowledges_counts_from_the_beginning_of_its_answer() {
+fn counts_acknowledged_bytes_from_start_of_response() {
     let (desk, mut client) = Desk::tcp();
     desk.claim().send_page(b"an earlier answer".to_vec(), 0).unwrap();
     client.read_exact(&mut [0; 17]).unwrap();
@@ -169,7 +169,7 @@ fn filled(desk: &Desk) -> (ResponseWriter, u64) {
 }
 
 #[test]
-fn what_a_client_has_not_acknowledged_never_reaches_it_once_it_is_disconnected() {
+fn discards_unacknowledged_bytes_on_disconnect() {
     let (desk, mut client) = Desk::tcp();
     let (mut writer, sent) = filled(&desk);
     thread::sleep(Duration::from_millis(200));
@@ -182,7 +182,7 @@ fn what_a_client_has_not_acknowledged_never_reaches_it_once_it_is_disconnected()
 }
 
 #[test]
-fn waiting_for_a_client_that_left_or_does_not_read_ends() {
+fn stops_waiting_for_absent_or_stalled_client() {
     let (desk, client) = Desk::tcp();
     let (mut writer, sent) = filled(&desk);
     drop(client);
@@ -195,7 +195,7 @@ fn waiting_for_a_client_that_left_or_does_not_read_ends() {
 }
 
 #[test]
-fn nobody_knows_what_is_acknowledged_over_a_unix_socket() {
+fn knows_no_acknowledgement_over_unix_socket() {
     let (server, _client) = UnixStream::pair().unwrap();
     let desk = Desk::new(server.into(), REMAINING_BYTES_HELD_MAX, Duration::from_secs(20));
     let mut writer = desk.claim().into_writer(false);

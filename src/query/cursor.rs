@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn encodes_exactly_the_documented_keys() {
+    fn encodes_documented_keys_only() {
         let bytes = STANDARD.decode(Cursor::new(Scalar::Null, 5, binding()).encode()).unwrap();
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_graph_is_drawn_once_for_each_edition_and_language() {
+    fn draws_graph_once_per_edition_and_language() {
         let cache = GraphCache::default();
         let mut drawings = Vec::new();
         let mut ask = |snapshot: u64, language: Option<Language>| {

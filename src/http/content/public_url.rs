@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_without_its_last_slash() {
+    fn parses_public_url_without_trailing_slash() {
         for (typed, expected) in [
             ("https://data.example.org", "https://data.example.org"),
             ("https://data.example.org/", "https://data.example.org"),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_believed_only_when_it_is_one() {
+    fn accepts_valid_hosts_only() {
         for host in
             ["localhost", "127.0.0.1:8080", "data.example.org", "[2001:db8::1]", "[::1]:443", "a_b.test"]
         {

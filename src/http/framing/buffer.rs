@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_of_any_length_stands_right_before_the_body() {
+    fn places_head_directly_before_body() {
         check(b"HEAD", b"body");
         check(b"", b"body");
         check(&[b'h'; HEAD_ROOM_BYTES], b"body");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_request_gets_no_body() {
+    fn omits_body_of_head_response() {
         let (bytes, start) = ResponseBuffer::from_body(b"body").assemble(b"HEAD", false);
         assert_eq!(&bytes[start..], b"HEAD");
     }

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coding_that_a_client_likes_most_is_chosen() {
+    fn chooses_preferred_coding() {
         check("", None, false);
         check("gzip", Some(Coding::Gzip), false);
         check("GZIP, deflate", Some(Coding::Gzip), false);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_can_refuse_the_plain_form() {
+    fn detects_refusal_of_identity_coding() {
         check("gzip, identity;q=0", Some(Coding::Gzip), true);
         check("zstd, *;q=0", Some(Coding::Zstd), true);
         check("identity;q=0", None, true);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_decode_to_what_was_given_and_what_is_to_leave_at_once_can_be_read_at_once() {
+    fn flushes_first_piece_and_round_trips_body() {
         let body: Vec<u8> = (0..200_000u32).flat_map(|number| (number / 7).to_le_bytes()).collect();
         for coding in [Coding::Gzip, Coding::Zstd] {
             let mut encoder = Encoder::new(coding).unwrap();

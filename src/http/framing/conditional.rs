@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_or_a_date_that_still_holds_is_answered_with_304() {
+    fn recognises_held_tag_or_date() {
         let (tag, since) = ("If-None-Match", "If-Modified-Since");
         check(&[], Verdict::Send);
         for held in ["\"abc\"", "W/\"abc\"", "\"x\", \"abc\"", "*"] {
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_or_a_date_that_does_not_hold_any_more_fails() {
+    fn fails_precondition_of_other_tag_or_date() {
         let (tag, since) = ("If-Match", "If-Unmodified-Since");
         for expected in ["\"abc\"", "\"x\", \"abc\"", "*"] {
             check(&[(tag, expected)], Verdict::Send);
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_looked_at_before_what_is_held() {
+    fn checks_preconditions_before_held_content() {
         check(&[("If-Match", "\"x\""), ("If-None-Match", "\"abc\"")], Verdict::Failed);
         check(&[("If-Match", "\"abc\""), ("If-None-Match", "\"abc\"")], Verdict::Held);
         check(&[("If-Unmodified-Since", BEFORE), ("If-Modified-Since", SAME)], Verdict::Failed);
     }
 
     #[test]
-    fn the_expected_tag_decides_between_coded_and_plain() {
+    fn chooses_coding_by_expected_tag() {
         let coding =
             |tag| validators().expected_coding(Some(Coding::Gzip), &conditions(&[("If-Match", tag)]));
         assert_eq!(coding("\"abc-gzip\""), Some(Coding::Gzip));
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn each_coding_has_a_tag_of_its_own() {
+    fn gives_each_coding_its_own_tag() {
         assert_eq!(validators().encoded(None), validators());
         assert_eq!(validators().encoded(Some(Coding::Gzip)).entity_tag, "\"abc-gzip\"");
         assert_eq!(validators().encoded(Some(Coding::Zstd)).entity_tag, "\"abc-zstd\"");
     }
 
     #[test]
-    fn other_content_has_another_tag() {
+    fn gives_different_content_different_tags() {
         let epoch = Moment::from_unix_millis(0);
         let one = Validators::of(b"one", epoch);
         assert_eq!(one, Validators::of(b"one", epoch));

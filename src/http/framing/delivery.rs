@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_end_where_they_were_printed_to_wherever_the_text_is_cut(
+        fn finds_row_ends_across_any_cuts(
             cells in prop::collection::vec(cell(), 0..20),
             cuts in prop::collection::vec(any::<usize>(), 0..12),
         ) {
@@ -204,7 +204,7 @@ mod tests {
 
         /// The twin counts all ends; short rows may be held back for less than the bytes of a note.
         #[test]
-        fn no_row_counts_before_its_end_has_arrived_and_none_is_lost(
+        fn counts_no_row_early_and_loses_none(
             lengths in prop::collection::vec(prop_oneof![1..9_u64, 50..200_u64], 1..200),
             steps in prop::collection::vec(any::<prop::sample::Index>(), 1..8),
         ) {
@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn rows_that_are_longer_than_a_note_are_counted_one_by_one(
+        fn counts_long_rows_exactly(
             lengths in prop::collection::vec(ROW_MARK_BYTES_MIN..500, 1..50),
             share in 0..=100_u64,
         ) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_tiny_rows_is_bounded_by_their_bytes() {
+    fn bounds_marks_of_tiny_rows() {
         let mut delivery = Delivery::default();
         (1..=100_000).for_each(|row| delivery.note(row * 3, 1));
         assert!((delivery.ahead.len() as u64) < 300_000 / (ROW_MARK_BYTES_MIN - 3) + 2);

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_header_picks_the_format_that_it_prefers() {
+    fn picks_preferred_format() {
         check("", Some(0));
         check("*/*", Some(0));
         check("application/*", Some(0));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_not_acceptable() {
+    fn rejects_types_not_offered() {
         check("text/html", None);
         check("application/json;q=0", None);
         check("image/*;q=0.9, text/html", None);

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_clamped_to_the_end_and_a_suffix_counts_from_it() {
+    fn clamps_ranges_and_resolves_suffixes() {
         assert_eq!(asked(None, 100), Asked::Whole);
         check("bytes=0-", &Asked::FromTheFirst);
         check("bytes=0-99", &Asked::Part(0..100));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_byte_satisfies_is_refused() {
+    fn rejects_unsatisfiable_ranges() {
         for range in ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999-"] {
             check(range, &Asked::NotSatisfiable);
         }
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn other_units_and_several_ranges_are_passed_over() {
+    fn ignores_other_units_and_multiple_ranges() {
         for range in ["rows=0-9", "bytes", "bytes=0-1,5-6", "nonsense"] {
             check(range, &Asked::Whole);
         }
     }
 
     #[test]
-    fn a_condition_must_name_exactly_what_would_be_sent() {
+    fn requires_exact_validator_for_range() {
         let last_modified = Moment::from_unix_millis(1_700_000_000_900);
         let validators = Validators { entity_tag: "\"abc\"".to_owned(), last_modified };
         assert!(still_holds(None, &validators));

@@ -304,7 +304,7 @@ mod tests {
     use crate::http::framing::coding::Coding;
 
     #[test]
-    fn chunks_carry_their_length_and_the_end_is_explicit() {
+    fn frames_chunks_and_marks_end() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.send(b"data: {}\n\n").unwrap();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_stand_behind_the_last_chunk_and_cannot_begin_another_field() {
+    fn sends_sanitized_trailers_after_last_chunk() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.send(b"x").unwrap();
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_piece_is_framed_like_a_small_one() {
+    fn frames_large_piece_like_small_one() {
         let body = vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1];
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_known_length_is_as_long_as_was_said() {
+    fn enforces_announced_body_length() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
         sink.send(b"12").unwrap();
@@ -358,7 +358,7 @@ mod tests {
 
     /// Without a connection that knows better, rows count once the piece that ends them is written, wherever the frames are.
     #[test]
-    fn rows_count_where_they_end_in_every_framing() {
+    fn counts_rows_in_every_framing() {
         let text = "{\"a\":1}\n".repeat(300);
         let encoder = || Some(Encoder::new(Coding::Gzip).unwrap());
         let chunks = Framing::Chunks;
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_row_counts_head_and_frames() {
+    fn locates_row_behind_head_and_frames() {
         for (length, head) in [(1, 3), (15, 3), (16, 4), (255, 4), (256, 5), (0x80000, 7)] {
             assert_eq!(chunk_head_bytes(length), head, "{length}");
         }
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_can_be_decoded_before_the_end() {
+    fn flushes_encoded_rows_before_end() {
         let mut wire = Vec::new();
         let encoder = Encoder::new(Coding::Gzip).unwrap();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, Some(encoder));

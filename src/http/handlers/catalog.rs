@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_links_of_a_page_keep_the_choice() {
+    fn encodes_choice_for_page_links() {
         let mut choice = Choice { tags: Vec::new(), license: None, order: Order::Featured, language: None };
         assert_eq!(choice.parameters(), "");
         choice = Choice {

@@ -44,7 +44,7 @@ mod tests {
     use crate::ledger::CapPeriod;
 
     #[test]
-    fn a_cap_is_near_from_eighty_percent_on() {
+    fn warns_from_eighty_percent_of_cap() {
         let standing = |spent, cap| CapStanding {
             period: CapPeriod::Month,
             cap,

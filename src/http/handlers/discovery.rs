@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_map_that_is_too_large_is_a_list_of_parts() {
+    fn splits_large_sitemap_into_parts() {
         let list = part_list("https://a.test", SITEMAP_ADDRESSES_MAX * 2 + 1);
         assert_eq!(list.matches("<sitemap>").count(), 3);
         assert!(list.contains("<loc>https://a.test/sitemap.xml?part=3</loc>"));

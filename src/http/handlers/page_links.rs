@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_lead_to_the_neighbouring_pages_and_keep_the_choice() {
+    fn links_neighbouring_pages_and_keeps_choice() {
         assert_eq!(page_links("/x", 20, 0, None, ""), "</x?limit=20&offset=0>; rel=\"first\"");
         assert_eq!(
             page_links("https://a.test/x", 10, 5, Some(15), "&tag=a"),
@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_where_the_list_ends() {
+    fn ends_page_at_end_of_list() {
         assert_eq!(page_bounds(2, 0, 3), (0..2, Some(2)));
         assert_eq!(page_bounds(2, 2, 3), (2..3, None));
         assert_eq!(page_bounds(100, u64::MAX, 3), (3..3, None));

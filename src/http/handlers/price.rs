@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_price_is_exact() {
+    fn computes_exact_price() {
         for (credits, eur) in [
             (0, "0.00"),
             (1, "0.005"),

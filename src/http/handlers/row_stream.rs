@@ -292,14 +292,14 @@ mod tests {
     use crate::http::framing::stream_body::Framing;
 
     #[test]
-    fn a_line_that_was_silent_for_the_interval_is_to_hear_from_us() {
+    fn detects_silence_of_ping_interval() {
         let silence = Silence::new();
         assert!(!silence.is_too_long(silence.since + STREAM_PING_INTERVAL - Duration::from_millis(1)));
         assert!(silence.is_too_long(silence.since + STREAM_PING_INTERVAL));
     }
 
     #[test]
-    fn a_ping_is_a_comment_and_not_for_formats_without_comments() {
+    fn pings_only_in_formats_with_comments() {
         for (speaks, expected) in [(true, b"7\r\n: ping\n\r\n".as_slice()), (false, b"")] {
             let mut wire = Vec::new();
             let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);

@@ -81,7 +81,7 @@ mod tests {
     use super::rows_before_id;
 
     #[test]
-    fn ids_stand_on_the_first_every_thousandth_and_the_last_row() {
+    fn places_ids_on_first_every_thousandth_and_last_row() {
         assert_eq!(rows_before_id(0, 10, false), 0);
         assert_eq!(rows_before_id(1, 10, false), 10);
         assert_eq!(rows_before_id(1, 10, true), 9);

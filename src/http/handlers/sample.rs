@@ -57,7 +57,7 @@ mod tests {
     use super::spaced_rows;
 
     #[test]
-    fn rows_are_evenly_spaced_and_never_repeated() {
+    fn spaces_rows_evenly_without_repetition() {
         assert!(spaced_rows(0, 100).is_empty());
         assert_eq!(spaced_rows(3, 100), [0, 1, 2]);
         assert_eq!(spaced_rows(10, 4), [0, 2, 5, 7]);

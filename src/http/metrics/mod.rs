@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_by_route_and_status() {
+    fn counts_responses_by_route_and_status() {
         let metrics = Metrics::default();
         let duration = Duration::from_micros(300);
         for status in [200, 200, 404] {

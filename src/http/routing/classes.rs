@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_of_work_does_not_depend_on_how_the_target_is_written() {
+    fn classifies_targets_however_encoded() {
         for (target, expected) in [
             ("/api/v1/datasets/x/query", Work::Page),
             ("/api/v1/datasets/x/query/stream?summary=1", Work::Long),

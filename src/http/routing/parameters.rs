@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read_or_refused_all_at_once() {
+    fn reads_parameters_or_reports_all_errors() {
         check(&[], Ok((20, None)));
         check(&[("limit", "100"), ("lang", "it")], Ok((100, Some(2))));
         check(&[("limit", "0")], Err(&[("OUT_OF_RANGE", "limit")]));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn suggests_near_names_only() {
         assert_eq!(nearest("lmit", ["limit", "offset"].into_iter()), Some("limit".to_owned()));
         assert_eq!(nearest("zzzzz", ["limit", "offset"].into_iter()), None);
     }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_finds_its_row_and_head_goes_where_get_goes() {
+    fn finds_route_of_path_and_treats_head_as_get() {
         check(Method::Get, "/", Ok(("/", &[])));
         check(Method::Get, "//", Err(404));
         check(Method::Get, "/d/search", Ok(("/d/search", &[])));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allow_header_names_the_methods_of_the_path() {
+    fn lists_methods_of_path() {
         assert_eq!(router().methods(&path("/d/x/query")).as_deref(), Some("GET, HEAD, POST, OPTIONS"));
         assert_eq!(router().methods(&path("/nowhere")), None);
     }

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_split_before_it_is_decoded() {
+    fn splits_target_before_decoding() {
         check("/", &[], &[]);
         check("/a/b", &["a", "b"], &[]);
         check("/a/", &["a", ""], &[]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_cannot_be_read_says_why() {
+    fn tells_why_target_is_invalid() {
         for (raw, expected) in [
             ("*", TargetError::NotAPath),
             ("ftp://x/y", TargetError::NotAPath),

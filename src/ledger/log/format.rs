@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_reads_back_and_every_changed_bit_is_refused() {
+    fn round_trips_header_and_rejects_changed_bits() {
         let bytes = HEADER.encode();
         assert_eq!(bytes.len(), HEADER_BYTES);
         assert_eq!(Header::decode(&bytes), Some(HEADER));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_reads_back_in_its_own_segment_only() {
+    fn decodes_frame_in_its_own_segment_only() {
         let bytes = frame(b"payload");
         let head = FrameHead::decode(&bytes).unwrap();
         assert_eq!((head.first, head.last, head.synced, head.frame_bytes()), (10, 12, 9, bytes.len()));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_bit_of_a_frame_is_refused() {
+    fn rejects_every_changed_bit_of_frame() {
         let bytes = [frame(b"payload"), frame(b"what follows it")].concat();
         for bit in 0..(FRAME_HEAD_BYTES + 7) * 8 {
             let mut changed = bytes.clone();
@@ -189,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_no_frame_and_no_header() {
+    fn rejects_zeros_as_frame_and_header() {
         assert_eq!(FrameHead::decode(&[0; 100]), None);
         assert_eq!(Header::decode(&[0; 100]), None);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_decoded_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn decodes_arbitrary_bytes_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert_eq!(Header::decode(&bytes), None);
             let head = FrameHead::decode(&bytes);
             prop_assert_eq!(head.and_then(|head| head.payload(1, &bytes)), None);

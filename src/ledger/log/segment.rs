@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_names_of_segments_are_taken() {
+    fn parses_segment_names_only() {
         assert_eq!(parse_name(&file_name(1)), Some(1));
         assert_eq!(parse_name(&file_name(u64::MAX)), Some(u64::MAX));
         for name in

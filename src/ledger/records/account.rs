@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prepaid_account_pays_a_credit_a_row_or_nothing() {
+    fn charges_prepaid_account_per_row_or_refuses() {
         assert_eq!(balance(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
         assert_eq!(balance(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
         let refused = Err(ChargeError::InsufficientCredits { required: 11, available: 10 });
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_account_has_a_hundred_queries_a_month() {
+    fn grants_hundred_free_queries_per_month() {
         let march = noon().plus_seconds(86_400);
         assert!(matches!(balance(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
         assert!(matches!(balance(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn granted_credits_pay_for_what_free_queries_do_not_cover() {
+    fn pays_with_granted_credits_beyond_free_plan() {
         assert!(matches!(balance(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
         assert_eq!(balance(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
         assert_eq!(balance(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
     }
 
     #[test]
-    fn a_clock_that_steps_back_opens_no_old_month() {
+    fn keeps_month_when_clock_steps_back() {
         let mut used = balance(0, false, 100);
         let january = noon().plus_seconds(-40 * 86_400);
         assert_eq!(used.free_remaining(january), 0);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_reads_back_as_it_was_written() {
+    fn round_trips_account() {
         let mut account = AccountRecord::new(AccountId::from_number(3), "Città di Roma".to_owned(), noon());
         account.balance = balance(77, true, 5);
         account.last_sequence = 12;

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_read_back_and_cut_ones_are_refused() {
+    fn round_trips_changes_and_rejects_truncated_ones() {
         let mut changes = Changes::default();
         changes.put(b"b".to_vec(), Vec::new());
         changes.put(b"a".to_vec(), vec![7; 300]);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_set_is_the_one_that_is_put() {
+    fn sets_value_like_put() {
         let (mut set, mut put) = (Changes::default(), Changes::default());
         for value in [Some(b"long".as_slice()), Some(b"s"), None, Some(b"again"), None] {
             set.set(b"k", value);

@@ -113,14 +113,14 @@ mod tests {
     const SAMPLE: Sample<'_> = Sample { number: u64::MAX, change: -3, text: "è vero", hash: Some([1, 2]) };
 
     #[test]
-    fn a_record_reads_back_as_it_was_written() {
+    fn round_trips_record() {
         assert_eq!(Sample::decode(&SAMPLE.encode()), Ok(SAMPLE));
         let small = Sample { number: 9, change: 0, text: "", hash: None };
         assert_eq!(small.encode(), [3, 9, 0, 0, 0]);
     }
 
     #[test]
-    fn every_shorter_and_every_longer_record_and_every_other_version_is_refused() {
+    fn refuses_truncated_extended_and_unknown_versions() {
         let mut bytes = SAMPLE.encode();
         for length in 0..bytes.len() {
             assert!(Sample::decode(&bytes[..length]).is_err(), "{length}");

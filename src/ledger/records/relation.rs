@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_named() {
+    fn names_broken_rule() {
         let field = |relation: Relation| relation.check().unwrap_err().0;
         assert_eq!(relation("a", "b", 0.0).check(), Ok(()));
         let refused = DecodeError::Rule { record: "relation", field: "weight" };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dataset_knows_the_relations_at_both_ends() {
+    fn finds_relations_at_both_ends() {
         let table = [relation("a", "b", 1.0), relation("c", "a", 1.0), relation("b", "c", 1.0)];
         let table = table.into_iter().map(|relation| (relation.key.clone(), relation)).collect();
         let relations = Relations::new(&table, 7, None);
