@@ -2,9 +2,9 @@
 
 use mercato_format::{ColumnData, FormatError};
 
-use crate::query::key_set::KeySet;
-use crate::query::matcher::{LeafMatcher, Node};
-use crate::query::predicate::Test;
+use crate::query::plan::key_set::KeySet;
+use crate::query::plan::matcher::{LeafMatcher, Node};
+use crate::query::plan::predicate::Test;
 
 impl Node<'_> {
     /// Keeps the rows that match, in their order.

@@ -1,17 +1,27 @@
 //! Plans a request against a schema, and returns all validation errors at once.
 
+mod bounds;
+pub(super) mod key_set;
+mod literal;
+pub(super) mod matcher;
+pub(super) mod position;
+pub(super) mod predicate;
+mod resolve;
+pub(super) mod sort_support;
+mod sort_value;
+
 use mercato_format::{FormatError, Table};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::query::cursor::{Binding, Cursor, invalid};
-use crate::query::filter::Expression;
-use crate::query::matcher::Node;
-use crate::query::position::Position;
-use crate::query::predicate::Filter;
+use crate::query::plan::matcher::Node;
+use crate::query::plan::position::Position;
+use crate::query::plan::predicate::Filter;
+use crate::query::plan::resolve::{ResolveError, column_named, resolve};
+use crate::query::plan::sort_support::SortSupport;
+use crate::query::request::cursor::{Binding, Cursor, invalid};
+use crate::query::request::filter::Expression;
+use crate::query::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::query::request::{QueryRequest, SortDirection};
-use crate::query::resolve::{ResolveError, column_named, resolve};
-use crate::query::sort_support::SortSupport;
-use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::quoted;
 
 /// Limit of rows sorted in memory for one page. A column without sort index cannot be paged deeper by offset.
@@ -251,8 +261,8 @@ impl<'t> Plan<'t> {
     pub fn cursor_after(&self, row: u32) -> Result<String, FormatError> {
         let binding = Binding { fingerprint: self.table.fingerprint(), query: self.query_hash };
         let value = match self.sort {
-            None => crate::query::filter::Scalar::Null,
-            Some(column) => crate::query::sort_value::sort_value(self.table, column, row)?,
+            None => crate::query::request::filter::Scalar::Null,
+            Some(column) => sort_value::sort_value(self.table, column, row)?,
         };
         Ok(Cursor::new(value, row, binding).encode())
     }

@@ -2,11 +2,11 @@
 
 use mercato_format::{ColumnData, Table};
 
-use crate::query::bounds::{Bound, bound_of, keys_of};
-use crate::query::cursor::{Cursor, invalid};
-use crate::query::filter::{Operator, Scalar};
-use crate::query::predicate::{highest_key, nan_key};
-use crate::query::validation_error::ValidationError;
+use crate::query::plan::bounds::{Bound, bound_of, keys_of};
+use crate::query::plan::predicate::{highest_key, nan_key};
+use crate::query::request::cursor::{Cursor, invalid};
+use crate::query::request::filter::{Operator, Scalar};
+use crate::query::request::validation_error::ValidationError;
 
 /// The position of a row in the order of the sort column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

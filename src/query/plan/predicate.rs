@@ -6,7 +6,7 @@ use memchr::memmem::Finder;
 use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, Texts};
 
-use crate::query::key_set::KeySet;
+use crate::query::plan::key_set::KeySet;
 
 /// A resolved filter: columns by number, negations at the leaves.
 #[derive(Debug, Clone)]

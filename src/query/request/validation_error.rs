@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::query::filter::CONNECTIVES;
-use crate::query::synonyms::suggest;
+use crate::query::request::filter::CONNECTIVES;
+use crate::query::request::synonyms::suggest;
 use crate::words::{QUOTED_BYTES_MAX, shortened};
 
 /// Limit of reported errors in a list, an object or a body; parsing stops there.

@@ -1,17 +1,11 @@
-//! Parses query requests without a schema, and returns all validation errors at once.
+//! Reads the fields of a request from JSON, and query parameters as JSON texts.
 
-use mercato_format::Fingerprint;
-
-use crate::query::cursor::Cursor;
-use crate::query::filter::{Expression, parse_filters};
-use crate::query::json::Json;
-use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
+use crate::query::request::cursor::Cursor;
+use crate::query::request::filter_parser::parse_filters;
+use crate::query::request::json::Json;
+use crate::query::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
+use crate::query::request::{COLUMNS_NAMED_MAX, LIMIT_DEFAULT, Purpose, QueryRequest, SortDirection};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, grouped, is_number, quoted, whole_number};
-
-/// Default page size.
-pub const LIMIT_DEFAULT: u64 = 100;
-/// Limit of columns in a request.
-pub const COLUMNS_NAMED_MAX: usize = 16_384;
 
 /// Limit of members in a body. Every member but the first of each field is an error, and errors have a lower limit.
 const MEMBERS_MAX: usize = 2 * VALIDATION_ERRORS_MAX;
@@ -23,190 +17,26 @@ const PURPOSE: &str = "for";
 /// The only field allowed beside the purpose `download`.
 const VERSION: &str = "version";
 
-/// The sort direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum SortDirection {
-    /// Smallest first.
-    #[default]
-    Ascending,
-    /// Largest first.
-    Descending,
-}
-
-/// The purpose of an estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Purpose {
-    /// A page.
-    #[default]
-    Page,
-    /// A stream.
-    Stream,
-    /// A download.
-    Download,
-}
-
-/// A request whose fields have the right shapes.
-#[derive(Debug, Clone, Default)]
-pub struct QueryRequest {
-    pub(crate) filters: Option<Expression>,
-    pub(crate) columns: Vec<String>,
-    pub(crate) limit: u64,
-    pub(crate) offset: u64,
-    pub(crate) sort_by: Option<String>,
-    pub(crate) direction: SortDirection,
-    pub(crate) cursor: Option<Cursor>,
-    pub(crate) version: Option<String>,
-    pub(crate) counts_exactly: bool,
-    purpose: Purpose,
-}
-
-impl QueryRequest {
-    /// Reads a JSON body. An empty body is an empty object; a field that is `null` counts as absent.
-    ///
-    /// # Errors
-    /// The errors that need no schema, the first [`VALIDATION_ERRORS_MAX`].
-    pub fn from_json(body: &[u8], limit_max: u64) -> Result<QueryRequest, Vec<ValidationError>> {
-        into_result(QueryRequest::read_json(body, limit_max))
-    }
-
-    /// The valid part of a JSON body and its errors, the first [`VALIDATION_ERRORS_MAX`]. With errors, the request has
-    /// no cursor; planning it finds the errors that need a schema, so that all are reported at once.
-    #[must_use]
-    pub fn read_json(body: &[u8], limit_max: u64) -> (QueryRequest, Vec<ValidationError>) {
-        Reader::new(limit_max).read_body(body)
-    }
-
-    /// As [`QueryRequest::read_json`] for an estimate. Its field `for` is `page` or `stream`, each with its own limit,
-    /// or `download`, which allows no other field but the version.
-    #[must_use]
-    pub fn read_estimate(
-        body: &[u8],
-        page_limit_max: u64,
-        stream_limit_max: u64,
-    ) -> (QueryRequest, Vec<ValidationError>) {
-        Reader { stream_limit_max: Some(stream_limit_max), ..Reader::new(page_limit_max) }.read_body(body)
-    }
-
-    /// Parses percent-decoded query parameters: `filters` as JSON text, `columns` as a JSON list or comma-separated
-    /// names.
-    ///
-    /// # Errors
-    /// As [`QueryRequest::from_json`]; pointers are parameter names.
-    pub fn from_pairs(
-        pairs: &[(String, String)],
-        limit_max: u64,
-    ) -> Result<QueryRequest, Vec<ValidationError>> {
-        into_result(QueryRequest::read_pairs(pairs, limit_max))
-    }
-
-    /// As [`QueryRequest::read_json`] for query parameters.
-    #[must_use]
-    pub fn read_pairs(pairs: &[(String, String)], limit_max: u64) -> (QueryRequest, Vec<ValidationError>) {
-        let texts = json_texts(pairs);
-        let mut reader = Reader::new(limit_max);
-        let mut members = Vec::with_capacity(texts.len());
-        for (name, text) in &texts {
-            match Json::parse(text.as_bytes()) {
-                Ok(json) => members.push((name.clone(), json)),
-                Err(error) => reader.errors.push(malformed(&pointer_to("", name), &error)),
-            }
-        }
-        reader.read(members);
-        let (request, errors) = reader.end();
-        (request, errors.into_iter().map(for_parameter).collect())
-    }
-
-    /// The requested number of rows.
-    #[must_use]
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// The requested version as written; `None` for the current one.
-    #[must_use]
-    pub fn version(&self) -> Option<&str> {
-        self.version.as_deref()
-    }
-
-    /// The same request without its cursor.
-    #[must_use]
-    pub fn without_cursor(self) -> QueryRequest {
-        QueryRequest { cursor: None, ..self }
-    }
-
-    /// The purpose of an estimate; a page for other requests.
-    #[must_use]
-    pub fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
-    /// Replaces the cursor to resume a stream after its last event.
-    ///
-    /// # Errors
-    /// An error with reason `CURSOR_INVALID`.
-    pub fn resume_at(&mut self, cursor: &str) -> Result<(), ValidationError> {
-        self.cursor = Some(Cursor::decode(cursor)?);
-        Ok(())
-    }
-
-    /// The version of the cursor, if it names one.
-    #[must_use]
-    pub fn cursor_fingerprint(&self) -> Option<Fingerprint> {
-        self.cursor.as_ref()?.binding().map(|binding| binding.fingerprint)
-    }
-}
-
-/// The request if it is valid, else its errors.
-fn into_result(
-    (request, errors): (QueryRequest, Vec<ValidationError>),
-) -> Result<QueryRequest, Vec<ValidationError>> {
-    if errors.is_empty() { Ok(request) } else { Err(errors) }
-}
-
-/// The parameters as JSON texts.
-fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
-    let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
-    let json_text = |name: &str, value: &str| match name {
-        "filters" => value.to_owned(),
-        "columns" if value.trim_start().starts_with('[') => value.to_owned(),
-        "columns" => {
-            let names: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
-            serde_json::to_string(&names).unwrap_or_default()
-        }
-        "limit" | "offset" if is_number(value) => value.to_owned(),
-        _ => quoted(value),
-    };
-    pairs.iter().map(|(name, value)| (name.clone(), json_text(name, value))).collect()
-}
-
-fn malformed(pointer: &str, error: &serde_json::Error) -> ValidationError {
-    let message = format!("this is no JSON: {error}");
-    ValidationError::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
-}
-
-/// Turns a top-level pointer into a parameter name; keeps pointers into `filters`.
-fn for_parameter(mut error: ValidationError) -> ValidationError {
-    if let Some(name) = error.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
-        error.pointer = name.into();
-    }
-    error
-}
-
-struct Reader {
+/// Reads the fields of a request and collects all errors.
+pub(super) struct Reader {
     limit_max: u64,
     /// Row limit of a stream, for estimates only.
     stream_limit_max: Option<u64>,
     request: QueryRequest,
-    errors: Vec<ValidationError>,
+    pub(super) errors: Vec<ValidationError>,
 }
 
 impl Reader {
-    fn new(limit_max: u64) -> Reader {
+    pub(super) fn new(limit_max: u64) -> Reader {
         let request = QueryRequest { limit: LIMIT_DEFAULT.min(limit_max), ..QueryRequest::default() };
         Reader { limit_max, stream_limit_max: None, request, errors: Vec::new() }
     }
 
-    fn read_body(mut self, body: &[u8]) -> (QueryRequest, Vec<ValidationError>) {
+    pub(super) fn for_estimate(page_limit_max: u64, stream_limit_max: u64) -> Reader {
+        Reader { stream_limit_max: Some(stream_limit_max), ..Reader::new(page_limit_max) }
+    }
+
+    pub(super) fn read_body(mut self, body: &[u8]) -> (QueryRequest, Vec<ValidationError>) {
         if body.iter().all(u8::is_ascii_whitespace) {
             return self.end();
         }
@@ -241,7 +71,7 @@ impl Reader {
         }
     }
 
-    fn read(&mut self, members: Vec<(String, Json<'_>)>) {
+    pub(super) fn read(&mut self, members: Vec<(String, Json<'_>)>) {
         let mut seen: Vec<String> = Vec::new();
         for (name, value) in members {
             if self.errors.len() >= VALIDATION_ERRORS_MAX {
@@ -278,7 +108,7 @@ impl Reader {
         }
     }
 
-    fn end(mut self) -> (QueryRequest, Vec<ValidationError>) {
+    pub(super) fn end(mut self) -> (QueryRequest, Vec<ValidationError>) {
         self.request.cursor = self.request.cursor.filter(|_| self.errors.is_empty());
         self.errors.truncate(VALIDATION_ERRORS_MAX);
         (self.request, self.errors)
@@ -391,4 +221,33 @@ fn column_names(pointer: &str, value: Json<'_>) -> Result<Vec<String>, Vec<Valid
         }
     }
     if errors.is_empty() { Ok(names) } else { Err(errors) }
+}
+
+/// The parameters as JSON texts.
+pub(super) fn json_texts(pairs: &[(String, String)]) -> Vec<(String, String)> {
+    let quoted = |value: &str| serde_json::to_string(value).unwrap_or_default();
+    let json_text = |name: &str, value: &str| match name {
+        "filters" => value.to_owned(),
+        "columns" if value.trim_start().starts_with('[') => value.to_owned(),
+        "columns" => {
+            let names: Vec<&str> = if value.is_empty() { Vec::new() } else { value.split(',').collect() };
+            serde_json::to_string(&names).unwrap_or_default()
+        }
+        "limit" | "offset" if is_number(value) => value.to_owned(),
+        _ => quoted(value),
+    };
+    pairs.iter().map(|(name, value)| (name.clone(), json_text(name, value))).collect()
+}
+
+pub(super) fn malformed(pointer: &str, error: &serde_json::Error) -> ValidationError {
+    let message = format!("this is no JSON: {error}");
+    ValidationError::new(Reason::MalformedJson, pointer, message, "send valid JSON (RFC 8259) in UTF-8")
+}
+
+/// Turns a top-level pointer into a parameter name; keeps pointers into `filters`.
+pub(super) fn for_parameter(mut error: ValidationError) -> ValidationError {
+    if let Some(name) = error.pointer.strip_prefix('/').filter(|rest| !rest.contains('/')) {
+        error.pointer = name.into();
+    }
+    error
 }

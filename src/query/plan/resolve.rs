@@ -5,11 +5,11 @@
 use memchr::memmem::Finder;
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, FormatError, Table};
 
-use crate::query::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
-use crate::query::filter::{Condition, Expression, Operator, Scalar};
-use crate::query::key_set::KeySet;
-use crate::query::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
-use crate::query::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
+use crate::query::plan::bounds::{Bound, bound_of, class_keys, keys_of, prefix_keys};
+use crate::query::plan::key_set::KeySet;
+use crate::query::plan::predicate::{Filter, Leaf, Test, TextPattern, TextTest, highest_key};
+use crate::query::request::filter::{Condition, Expression, Operator, Scalar};
+use crate::query::request::validation_error::{Reason, VALIDATION_ERRORS_MAX, ValidationError, pointer_to};
 use crate::words::quoted;
 
 /// Why a filter could not be resolved.

@@ -50,7 +50,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 ];
 
 /// The one of `names` with the synonym `found`, or with the same spelling up to case, hyphens and underscores.
-pub(super) fn suggest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(in crate::query) fn suggest<'a>(found: &str, names: &[&'a str]) -> Option<&'a str> {
     let found = plain(found);
     let goes_by = |name: &str| {
         let others = SYNONYMS.iter().find(|(own, _)| *own == name).map_or(&[][..], |(_, others)| others);

@@ -6,9 +6,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 use mercato_format::Fingerprint;
 
-use crate::query::filter::Scalar;
-use crate::query::json::Json;
-use crate::query::validation_error::{Reason, ValidationError};
+use crate::query::request::filter::Scalar;
+use crate::query::request::json::Json;
+use crate::query::request::validation_error::{Reason, ValidationError};
 
 /// Length limit of a cursor.
 pub const CURSOR_BYTES_MAX: usize = 4096;

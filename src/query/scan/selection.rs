@@ -5,8 +5,8 @@ use mercato_format::column::ZONE_ROWS;
 use mercato_format::{FormatError, Table};
 use rayon::prelude::*;
 
-use crate::query::key_set::Coverage;
-use crate::query::matcher::Node;
+use crate::query::plan::key_set::Coverage;
+use crate::query::plan::matcher::Node;
 
 /// A list is used while at most one row in this many matches.
 pub(crate) const LIST_SHARE: u64 = 32;

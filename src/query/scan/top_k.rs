@@ -4,8 +4,8 @@
 use mercato_format::order::NAN_KEY;
 use mercato_format::{ColumnData, FormatError, Table};
 
-use crate::query::position::{Place, Position, row_key};
-use crate::query::predicate::nan_key;
+use crate::query::plan::position::{Place, Position, row_key};
+use crate::query::plan::predicate::nan_key;
 use crate::query::request::SortDirection;
 
 /// Keeps the `wanted` smallest items.

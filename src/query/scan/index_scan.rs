@@ -8,7 +8,7 @@ use std::ops::Range;
 use mercato_format::column::partition_point;
 use mercato_format::{ColumnData, FormatError, RowOrder, Table};
 
-use crate::query::position::{KeyPlace, Place, Position};
+use crate::query::plan::position::{KeyPlace, Place, Position};
 use crate::query::request::SortDirection;
 
 /// Remaining ranks.

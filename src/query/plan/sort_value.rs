@@ -4,8 +4,8 @@ use mercato_format::encode::{push_date, push_decimal, push_timestamp};
 use mercato_format::text::json_string_text;
 use mercato_format::{ColumnData, ColumnKind, FloatWidth, FormatError, Table};
 
-use crate::query::cursor::SORT_VALUE_BYTES_MAX;
-use crate::query::filter::Scalar;
+use crate::query::request::cursor::SORT_VALUE_BYTES_MAX;
+use crate::query::request::filter::Scalar;
 
 /// The value of a row in a column.
 ///

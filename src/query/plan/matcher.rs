@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use mercato_format::{ColumnData, FormatError, Table};
 
-use crate::query::key_set::KeySet;
-use crate::query::predicate::{Filter, Leaf, Test, highest_key, nan_key};
+use crate::query::plan::key_set::KeySet;
+use crate::query::plan::predicate::{Filter, Leaf, Test, highest_key, nan_key};
 
 /// Dictionary entries up to which a test becomes a lookup table.
 const LOOKUP_ENTRIES_MAX: u32 = 1 << 20;

@@ -3,11 +3,13 @@
 use mercato_format::order::{float_key, integer_key, wide_key};
 use mercato_format::{ColumnData, ColumnKind, ColumnMeta, Dictionary, Texts};
 
-use crate::query::filter::{Operator, Scalar};
-use crate::query::key_set::KeySet;
-use crate::query::literal::{Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor};
-use crate::query::predicate::{highest_key, nan_key};
-use crate::query::validation_error::{Reason, ValidationError};
+use crate::query::plan::key_set::KeySet;
+use crate::query::plan::literal::{
+    Decimal, Floor, datetime_nanoseconds, is_datetime_too_fine, nanoseconds_floor,
+};
+use crate::query::plan::predicate::{highest_key, nan_key};
+use crate::query::request::filter::{Operator, Scalar};
+use crate::query::request::validation_error::{Reason, ValidationError};
 use crate::words::quoted;
 
 /// Nanoseconds of a day.

@@ -5,9 +5,9 @@ use mercato_format::array::UintArray;
 use mercato_format::column::ZONE_ROWS;
 use mercato_format::{ColumnData, FormatError, Numbers, Zone};
 
-use crate::query::key_set::{Coverage, KeySet};
-use crate::query::matcher::{LeafMatcher, Node};
-use crate::query::predicate::Test;
+use crate::query::plan::key_set::{Coverage, KeySet};
+use crate::query::plan::matcher::{LeafMatcher, Node};
+use crate::query::plan::predicate::Test;
 
 /// One byte per row: 1 for a match.
 pub(crate) type Mask = [u8];

@@ -3,8 +3,8 @@
 use mercato_format::FormatError;
 use mercato_format::column::ZONE_ROWS;
 
-use crate::query::key_set::Coverage;
-use crate::query::matcher::Node;
+use crate::query::plan::key_set::Coverage;
+use crate::query::plan::matcher::Node;
 use crate::query::request::SortDirection;
 
 /// A resumable scan in file order.
