@@ -2,13 +2,17 @@
 //!
 //! Immutable: readers keep their snapshot while newer ones replace it.
 
+pub(super) mod dataset;
+pub(super) mod listing;
+pub(super) mod nearest;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::dataset::Dataset;
-use super::listing::{Listing, Order, TagCount};
-use super::manifest::Language;
-use super::slug::Slug;
+use crate::catalog::manifest::Language;
+use crate::catalog::slug::Slug;
+use crate::catalog::snapshot::dataset::Dataset;
+use crate::catalog::snapshot::listing::{Listing, Order, TagCount};
 use crate::clock::Moment;
 
 /// The state of a published slug.

@@ -4,6 +4,9 @@
 //! becomes visible with them; marks that change visibility go last. Does not depend on Parquet: the caller writes the
 //! store file.
 
+pub(super) mod compatibility;
+pub(super) mod record;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,18 +14,18 @@ use std::path::{Path, PathBuf};
 use mercato_format::Table;
 use semver::Version;
 
-use super::compatibility::{BreakingChange, CompatibilityCheck};
-use super::data_directory::{
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DataDirectory, DatasetFolder, FEATURED_FILE, MANIFEST_FILE,
     METHODOLOGY_FILE, RECORD_FILE, UNPUBLISHED_FILE,
 };
-use super::error::CatalogError;
-use super::file_identity::FileIdentity;
-use super::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
-use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
-use super::record::{Choices, Record};
-use super::slug::Slug;
-use super::text_file;
+use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::files::text_file;
+use crate::catalog::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
+use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
+use crate::catalog::publish::compatibility::{BreakingChange, CompatibilityCheck};
+use crate::catalog::publish::record::{Choices, Record};
+use crate::catalog::slug::Slug;
 use crate::clock::{Clock, Moment, SystemClock};
 
 /// Default number of retained versions.

@@ -10,10 +10,10 @@ use mercato_format::checksum::fingerprint;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use super::data_directory::{DatasetFolder, RECORD_FILE};
-use super::error::CatalogError;
-use super::file_identity::{FileIdentity, FileMark};
-use super::text_file;
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::data_directory::{DatasetFolder, RECORD_FILE};
+use crate::catalog::files::file_identity::{FileIdentity, FileMark};
+use crate::catalog::files::text_file;
 use crate::clock::Moment;
 
 /// Size limit of a record.
@@ -44,7 +44,7 @@ pub enum IndexChoice {
 /// The publication record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Record {
+pub(in crate::catalog) struct Record {
     /// Time of the last change by a command.
     changed_at: Option<Time>,
     /// Texts and marks by file name.
@@ -102,7 +102,7 @@ impl VerifiedFact {
 
 impl Record {
     /// Reads the record of a folder; `None` when it is absent, an error when it is invalid.
-    pub(super) fn read(folder: &DatasetFolder) -> Result<Option<Self>, CatalogError> {
+    pub(in crate::catalog) fn read(folder: &DatasetFolder) -> Result<Option<Self>, CatalogError> {
         let path = folder.file(RECORD_FILE);
         let Some(text) = text_file::read_optional(&path, RECORD_SIZE_BYTES_MAX)? else { return Ok(None) };
         serde_json::from_str(&text)
@@ -111,7 +111,7 @@ impl Record {
     }
 
     /// The content of the file.
-    pub(super) fn to_text(&self) -> String {
+    pub(in crate::catalog) fn to_text(&self) -> String {
         // Maps with text keys and plain values always serialize.
         let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
         text.push('\n');
@@ -119,17 +119,17 @@ impl Record {
     }
 
     /// Records a change at `now`.
-    pub(super) fn note_change(&mut self, now: Moment) {
+    pub(in crate::catalog) fn note_change(&mut self, now: Moment) {
         self.changed_at = Some(Time(now));
     }
 
     /// Time of the last change by a command.
-    pub(super) fn changed_at(&self) -> Option<Moment> {
+    pub(in crate::catalog) fn changed_at(&self) -> Option<Moment> {
         self.changed_at.map(|time| time.0)
     }
 
     /// Records the content of a file, or its removal. Unchanged content keeps its time.
-    pub(super) fn note_file(&mut self, name: &str, content: Option<&str>, now: Moment) {
+    pub(in crate::catalog) fn note_file(&mut self, name: &str, content: Option<&str>, now: Moment) {
         let Some(content) = content else {
             self.files.remove(name);
             return;
@@ -141,13 +141,13 @@ impl Record {
     }
 
     /// Since when a file has this content, if known.
-    pub(super) fn file_changed_at(&self, name: &str, content: &str) -> Option<Moment> {
+    pub(in crate::catalog) fn file_changed_at(&self, name: &str, content: &str) -> Option<Moment> {
         let fact = self.files.get(name).filter(|fact| fact.hash == hash(content.as_bytes()))?;
         Some(fact.changed_at.0)
     }
 
     /// Records a publication; `file` is the store file that was just verified.
-    pub(super) fn note_version(
+    pub(in crate::catalog) fn note_version(
         &mut self,
         version: &Version,
         content: Fingerprint,
@@ -162,7 +162,7 @@ impl Record {
     }
 
     /// Records the identity of the verified store file after its final rename.
-    pub(super) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
+    pub(in crate::catalog) fn note_place(&mut self, version: &Version, identity: &FileIdentity) {
         if let Some(fact) = self.versions.get_mut(&version.to_string())
             && fact.verified.as_ref().is_some_and(|verified| verified.file == identity.mark)
         {
@@ -172,23 +172,28 @@ impl Record {
     }
 
     /// Removes versions that are not retained.
-    pub(super) fn keep_only(&mut self, is_kept: impl Fn(&Version) -> bool) {
+    pub(in crate::catalog) fn keep_only(&mut self, is_kept: impl Fn(&Version) -> bool) {
         self.versions.retain(|text, _| Version::parse(text).is_ok_and(|version| is_kept(&version)));
     }
 
     /// When a version with this content was published, if known.
-    pub(super) fn published_at(&self, version: &Version, content: Fingerprint) -> Option<Moment> {
+    pub(in crate::catalog) fn published_at(&self, version: &Version, content: Fingerprint) -> Option<Moment> {
         Some(self.fact(version, content)?.published_at.0)
     }
 
     /// Whether the publication verified this very file.
-    pub(super) fn certifies(&self, version: &Version, content: Fingerprint, identity: &FileIdentity) -> bool {
+    pub(in crate::catalog) fn certifies(
+        &self,
+        version: &Version,
+        content: Fingerprint,
+        identity: &FileIdentity,
+    ) -> bool {
         let verified = self.fact(version, content).and_then(|fact| fact.verified.as_ref());
         verified.is_some_and(|verified| verified.certifies(identity, &content.to_string()))
     }
 
     /// The highest version with known choices.
-    pub(super) fn last_choices(&self) -> Option<(Version, Choices)> {
+    pub(in crate::catalog) fn last_choices(&self) -> Option<(Version, Choices)> {
         let made = self
             .versions
             .iter()
@@ -225,7 +230,7 @@ impl From<Time> for String {
 }
 
 /// Parses an RFC 3339 time.
-pub(super) fn read_moment(text: &str) -> Option<Moment> {
+pub(in crate::catalog) fn read_moment(text: &str) -> Option<Moment> {
     let timestamp: jiff::Timestamp = text.trim().parse().ok()?;
     Some(Moment::from_unix_millis(timestamp.as_millisecond()))
 }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::error::CatalogError;
+use crate::catalog::error::CatalogError;
 
 /// Reads a text file of at most `limit` bytes.
-pub(super) fn read(path: &Path, limit: u64) -> Result<String, CatalogError> {
+pub(in crate::catalog) fn read(path: &Path, limit: u64) -> Result<String, CatalogError> {
     let file = File::open(path).map_err(|error| CatalogError::io(path, "open it", error))?;
     let found = file.metadata().map_err(|error| CatalogError::io(path, "look at it", error))?.len();
     if found > limit {
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path, limit: u64) -> Result<String, CatalogError> {
 }
 
 /// Reads a text file that may be absent.
-pub(super) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, CatalogError> {
+pub(in crate::catalog) fn read_optional(path: &Path, limit: u64) -> Result<Option<String>, CatalogError> {
     match read(path, limit) {
         Ok(text) => Ok(Some(text)),
         Err(CatalogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),

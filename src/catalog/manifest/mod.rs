@@ -2,6 +2,9 @@
 //!
 //! Does not depend on store files.
 
+pub(super) mod changelog;
+pub(super) mod provenance;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -9,14 +12,14 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::data_directory::MANIFEST_FILE;
-use super::error::CatalogError;
-use super::provenance::{
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::data_directory::MANIFEST_FILE;
+use crate::catalog::files::text_file;
+use crate::catalog::manifest::provenance::{
     CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
     check_frequency, check_text as check_line,
 };
-use super::slug::Slug;
-use super::text_file;
+use crate::catalog::slug::Slug;
 
 /// Size limit of a manifest.
 pub const MANIFEST_SIZE_BYTES_MAX: u64 = 1024 * 1024;
@@ -194,7 +197,7 @@ impl TypedManifest {
 }
 
 fn check_keep(keep: Spanned<usize>) -> Result<usize, SpannedError> {
-    let most = super::publish::RETAINED_VERSION_COUNT_MAX;
+    let most = crate::catalog::publish::RETAINED_VERSION_COUNT_MAX;
     if (1..=most).contains(keep.get_ref()) {
         return Ok(keep.into_inner());
     }

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::manifest::LIST_LENGTH_MAX;
+use crate::catalog::manifest::LIST_LENGTH_MAX;
 
 /// Longest name of a publisher or a place.
 pub const NAME_LENGTH_CHARS_MAX: usize = 300;
@@ -78,12 +78,12 @@ pub const UPDATE_FREQUENCIES: [UpdateFrequency; 11] = [
     UpdateFrequency { word: "never", code: "NEVER" },
 ];
 
-pub(super) type SpannedError = (Range<usize>, String);
+pub(in crate::catalog) type SpannedError = (Range<usize>, String);
 
 /// `[publisher]` as typed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TypedPublisher {
+pub(in crate::catalog) struct TypedPublisher {
     name: Spanned<String>,
     url: Option<Spanned<String>>,
 }
@@ -91,7 +91,7 @@ pub(super) struct TypedPublisher {
 /// `[coverage]` as typed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TypedCoverage {
+pub(in crate::catalog) struct TypedCoverage {
     from: Option<Spanned<toml::Value>>,
     to: Option<Spanned<toml::Value>>,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(super) struct TypedCoverage {
 }
 
 impl TypedPublisher {
-    pub(super) fn check(self) -> Result<Publisher, SpannedError> {
+    pub(in crate::catalog) fn check(self) -> Result<Publisher, SpannedError> {
         let name = check_text("publisher.name", &self.name, NAME_LENGTH_CHARS_MAX)?;
         let url = self.url.map(|url| check_address("publisher.url", url)).transpose()?;
         Ok(Publisher { name, url })
@@ -108,7 +108,7 @@ impl TypedPublisher {
 
 impl TypedCoverage {
     /// `span` is the position of the table.
-    pub(super) fn check(self, span: Range<usize>) -> Result<Coverage, SpannedError> {
+    pub(in crate::catalog) fn check(self, span: Range<usize>) -> Result<Coverage, SpannedError> {
         let to_span = self.to.as_ref().map(Spanned::span);
         let from = self.from.as_ref().map(|from| check_date("coverage.from", from)).transpose()?;
         let to = self.to.as_ref().map(|to| check_date("coverage.to", to)).transpose()?;
@@ -133,7 +133,7 @@ impl TypedCoverage {
 }
 
 /// A text within a length limit, without white space at its ends.
-pub(super) fn check_text(
+pub(in crate::catalog) fn check_text(
     field: &str,
     text: &Spanned<String>,
     length_max: usize,
@@ -148,7 +148,7 @@ pub(super) fn check_text(
 }
 
 /// An http or https address.
-pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String, SpannedError> {
+pub(in crate::catalog) fn check_address(field: &str, url: Spanned<String>) -> Result<String, SpannedError> {
     let text = url.get_ref().as_str();
     if is_address(text) {
         return Ok(url.into_inner());
@@ -158,7 +158,7 @@ pub(super) fn check_address(field: &str, url: Spanned<String>) -> Result<String,
 }
 
 /// An e-mail address or a web address.
-pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, SpannedError> {
+pub(in crate::catalog) fn check_contact(contact: Spanned<String>) -> Result<String, SpannedError> {
     let text = contact.get_ref().as_str();
     if is_address(text) || is_email(text) {
         return Ok(contact.into_inner());
@@ -167,7 +167,7 @@ pub(super) fn check_contact(contact: Spanned<String>) -> Result<String, SpannedE
     Err((contact.span(), format!("contact: {expected}, found {}", shown(text))))
 }
 
-pub(super) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, SpannedError> {
+pub(in crate::catalog) fn check_frequency(word: &Spanned<String>) -> Result<UpdateFrequency, SpannedError> {
     let known = UPDATE_FREQUENCIES.into_iter().find(|known| known.word == word.get_ref());
     known.ok_or_else(|| {
         let words = UPDATE_FREQUENCIES.map(|known| known.word).join(", ");

@@ -12,10 +12,10 @@ use mercato_format::checksum::fingerprint;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use super::error::CatalogError;
-use super::file_identity::FileIdentity;
-use super::publish::replace_file;
-use super::text_file;
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::files::text_file;
+use crate::catalog::publish::replace_file;
 
 /// Size limit of the file of marks.
 const MARKS_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -24,7 +24,7 @@ const HEAD: &str = "mercato verified store files 1";
 /// The verdict on a store file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Verdict {
+pub(in crate::catalog) enum Verdict {
     /// Every block matches its checksum.
     Sound,
     /// A block does not match its checksum.
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
 
 /// The marks and their file.
 #[derive(Debug)]
-pub(super) struct VerifiedMarks {
+pub(in crate::catalog) struct VerifiedMarks {
     path: PathBuf,
     marks: Mutex<BTreeMap<(String, Version), Mark>>,
     /// Held while the file is written: writers share one temporary name. Taken before `marks`.
@@ -59,7 +59,7 @@ struct Line {
 
 impl VerifiedMarks {
     /// Reads the marks at `path`; starts empty when they cannot be read.
-    pub(super) fn load(path: &Path) -> Self {
+    pub(in crate::catalog) fn load(path: &Path) -> Self {
         let text = text_file::read_optional(path, MARKS_FILE_BYTES_MAX).ok().flatten().unwrap_or_default();
         let lines = parse(&text).unwrap_or_default();
         let marks = lines.into_iter().filter_map(|line| {
@@ -70,19 +70,33 @@ impl VerifiedMarks {
     }
 
     /// The verdict on the file with this identity, if known.
-    pub(super) fn verdict(&self, slug: &str, version: &Version, identity: &FileIdentity) -> Option<Verdict> {
+    pub(in crate::catalog) fn verdict(
+        &self,
+        slug: &str,
+        version: &Version,
+        identity: &FileIdentity,
+    ) -> Option<Verdict> {
         let marks = self.lock();
         let mark = marks.get(&(slug.to_owned(), version.clone()))?;
         (mark.identity == *identity).then(|| mark.verdict.clone())
     }
 
     /// Sets a verdict. It is on disk after [`VerifiedMarks::save`].
-    pub(super) fn note(&self, slug: &str, version: &Version, identity: FileIdentity, verdict: Verdict) {
+    pub(in crate::catalog) fn note(
+        &self,
+        slug: &str,
+        version: &Version,
+        identity: FileIdentity,
+        verdict: Verdict,
+    ) {
         self.lock().insert((slug.to_owned(), version.clone()), Mark { identity, verdict });
     }
 
     /// Writes the marks of retained versions.
-    pub(super) fn save(&self, is_kept: impl Fn(&str, &Version) -> bool) -> Result<(), CatalogError> {
+    pub(in crate::catalog) fn save(
+        &self,
+        is_kept: impl Fn(&str, &Version) -> bool,
+    ) -> Result<(), CatalogError> {
         let _one_at_a_time = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<Line> = {
             let mut marks = self.lock();

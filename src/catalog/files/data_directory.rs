@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use semver::Version;
 
-use super::slug::Slug;
+use crate::catalog::slug::Slug;
 
 /// Name of the manifest in the folder of a dataset.
 pub const MANIFEST_FILE: &str = "dataset.toml";

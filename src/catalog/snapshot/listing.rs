@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::dataset::Dataset;
-use super::manifest::Language;
+use crate::catalog::manifest::Language;
+use crate::catalog::snapshot::dataset::Dataset;
 
 /// The sort order of a list. Ties are sorted by slug.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ type Ordered = OnceLock<Vec<Arc<Dataset>>>;
 
 /// The lists of one snapshot computed so far.
 #[derive(Default)]
-pub(super) struct Listing {
+pub(in crate::catalog) struct Listing {
     updated: Ordered,
     english_titles: Ordered,
     italian_titles: Ordered,
@@ -45,7 +45,7 @@ pub(super) struct Listing {
 
 impl Listing {
     /// Sorts `featured`, the default list, in another order. Titles are in that language.
-    pub(super) fn ordered<'a>(
+    pub(in crate::catalog) fn ordered<'a>(
         &'a self,
         featured: &'a [Arc<Dataset>],
         order: Order,
@@ -76,7 +76,7 @@ impl Listing {
     }
 
     /// The tags of these datasets, most frequent first, then by name.
-    pub(super) fn tags(&self, datasets: &[Arc<Dataset>]) -> &[TagCount] {
+    pub(in crate::catalog) fn tags(&self, datasets: &[Arc<Dataset>]) -> &[TagCount] {
         self.tags.get_or_init(|| {
             let mut counts: HashMap<&str, usize> = HashMap::new();
             for tag in datasets.iter().flat_map(|dataset| &dataset.manifest.tags) {

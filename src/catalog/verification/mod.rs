@@ -4,16 +4,21 @@
 //! Files verified by their publication or by an earlier run are skipped. Later disk damage is the scrubber's task. Does
 //! not depend on queries or status codes.
 
+pub mod scrubber;
+pub(super) mod verified_marks;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, select};
 
-use super::background::BackgroundThreads;
-use super::scrubber::{FileCheck, Finding, SCRUB_COST_BYTES_MIN, Stopped, verify_file};
-use super::verified_marks::Verdict;
-use super::{Catalog, DatasetVersion};
+use crate::catalog::background::BackgroundThreads;
+use crate::catalog::verification::scrubber::{
+    FileCheck, Finding, SCRUB_COST_BYTES_MIN, Stopped, verify_file,
+};
+use crate::catalog::verification::verified_marks::Verdict;
+use crate::catalog::{Catalog, DatasetVersion};
 use crate::clock::Clock;
 
 /// Store files verified in parallel.

@@ -13,14 +13,14 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum};
 
-use super::background::BackgroundThreads;
-use super::file_identity::FileIdentity;
-use super::verified_marks::Verdict;
-use super::{Catalog, DatasetVersion, Entry};
+use crate::catalog::background::BackgroundThreads;
+use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::verification::verified_marks::Verdict;
+use crate::catalog::{Catalog, DatasetVersion, Entry};
 use crate::clock::Clock;
 
 /// Minimum cost of a block, so that many small files take no longer than few large ones.
-pub(super) const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
+pub(in crate::catalog) const SCRUB_COST_BYTES_MIN: u64 = 64 * 1024;
 /// Pause before the first pass.
 const SCRUB_FIRST_PAUSE: Duration = Duration::from_secs(60);
 /// Pause between passes.
@@ -154,7 +154,7 @@ pub fn scrub_once(
 }
 
 /// The result of verifying a store file.
-pub(super) enum FileCheck {
+pub(in crate::catalog) enum FileCheck {
     /// Every block matches; the file kept this identity.
     Sound(FileIdentity),
     /// The file was removed or replaced; the next reload of its folder handles that.
@@ -166,7 +166,7 @@ pub(super) enum FileCheck {
 }
 
 /// Compares every block of a version with its checksum. `read` receives the number of bytes just read.
-pub(super) fn verify_file(
+pub(in crate::catalog) fn verify_file(
     version: &DatasetVersion,
     read: &mut dyn FnMut(u64) -> Result<(), Stopped>,
 ) -> Result<FileCheck, Stopped> {

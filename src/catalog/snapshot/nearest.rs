@@ -2,7 +2,7 @@
 //!
 //! Depends on spelling only.
 
-use super::slug::SLUG_SIZE_BYTES_MAX;
+use crate::catalog::slug::SLUG_SIZE_BYTES_MAX;
 
 /// Accepted typing errors: one for every three letters, at least one, and at most this many.
 const EDITS_MAX: usize = 4;

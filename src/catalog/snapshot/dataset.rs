@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use mercato_format::{Fingerprint, Table};
 use semver::Version;
 
-use super::file_identity::FileIdentity;
-use super::manifest::Manifest;
+use crate::catalog::files::file_identity::FileIdentity;
+use crate::catalog::manifest::Manifest;
 use crate::clock::Moment;
 
 /// How long a removed version stays readable after a cursor or stream last read it.
@@ -35,7 +35,7 @@ pub struct DatasetVersion {
     /// Path of the store file, for the log only.
     pub path: PathBuf,
     /// Identity of the store file when it was opened.
-    pub(super) identity: FileIdentity,
+    pub(in crate::catalog) identity: FileIdentity,
     standing: Arc<AtomicU8>,
     /// When a cursor or stream last read it, in milliseconds since 1970.
     last_cursor_at: Arc<AtomicI64>,
@@ -43,7 +43,7 @@ pub struct DatasetVersion {
 }
 
 impl DatasetVersion {
-    pub(super) fn new(
+    pub(in crate::catalog) fn new(
         version: Version,
         table: Table,
         published_at: Moment,
@@ -62,17 +62,17 @@ impl DatasetVersion {
         self.standing.load(Ordering::Acquire) == VERIFIED
     }
 
-    pub(super) fn set_verified(&self) {
+    pub(in crate::catalog) fn set_verified(&self) {
         self.standing.store(VERIFIED, Ordering::Release);
     }
 
     /// Whether it needs verification and is not queued yet.
-    pub(super) fn awaits_verification(&self) -> bool {
+    pub(in crate::catalog) fn awaits_verification(&self) -> bool {
         self.standing.load(Ordering::Acquire) == UNVERIFIED
     }
 
     /// Marks the version as queued for verification.
-    pub(super) fn claim_verification(&self) {
+    pub(in crate::catalog) fn claim_verification(&self) {
         self.standing.store(CLAIMED, Ordering::Release);
     }
 
@@ -95,11 +95,11 @@ impl DatasetVersion {
     }
 
     /// Whether a cursor or stream read it recently.
-    pub(super) fn has_recent_cursor(&self, now: Moment) -> bool {
+    pub(in crate::catalog) fn has_recent_cursor(&self, now: Moment) -> bool {
         self.last_cursor_at().saturating_add(WALK_PAUSE_MILLIS_MAX) > now.unix_millis()
     }
 
-    pub(super) fn last_cursor_at(&self) -> i64 {
+    pub(in crate::catalog) fn last_cursor_at(&self) -> i64 {
         self.last_cursor_at.load(Ordering::Relaxed)
     }
 }

@@ -9,13 +9,13 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::CatalogError;
+use crate::catalog::error::CatalogError;
 use crate::clock::Moment;
 
 /// Changes when a file is written or replaced, not when it is moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FileMark {
+pub(in crate::catalog) struct FileMark {
     device: u64,
     inode: u64,
     size: u64,
@@ -24,12 +24,12 @@ pub(super) struct FileMark {
 
 impl FileMark {
     /// The mark of a file; `None` when it is absent.
-    pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
+    pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         Ok(FileIdentity::of(path)?.map(|identity| identity.mark))
     }
 
     /// Modification time of the content.
-    pub(super) fn moment(&self) -> Moment {
+    pub(in crate::catalog) fn moment(&self) -> Moment {
         Moment::from_unix_millis(i64::try_from(self.modified_nanos / 1_000_000).unwrap_or(i64::MAX))
     }
 }
@@ -37,15 +37,15 @@ impl FileMark {
 /// A mark with the inode change time. A program can set back the modification time, but not this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct FileIdentity {
+pub(in crate::catalog) struct FileIdentity {
     #[serde(flatten)]
-    pub(super) mark: FileMark,
-    pub(super) changed_nanos: u64,
+    pub(in crate::catalog) mark: FileMark,
+    pub(in crate::catalog) changed_nanos: u64,
 }
 
 impl FileIdentity {
     /// The identity of a file; `None` when it is absent.
-    pub(super) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
+    pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
         match fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from(&metadata))),
             Err(error) if is_absence(&error) => Ok(None),
@@ -72,6 +72,6 @@ fn nanos(seconds: i64, rest: i64) -> u64 {
 }
 
 /// Whether the error means that a file or folder is absent.
-pub(super) fn is_absence(error: &io::Error) -> bool {
+pub(in crate::catalog) fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

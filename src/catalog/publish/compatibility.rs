@@ -8,11 +8,11 @@ use std::fmt;
 use mercato_format::{ColumnKind, Table};
 use semver::Version;
 
-use super::changelog;
-use super::data_directory::DatasetFolder;
-use super::error::CatalogError;
-use super::load::store_files;
-use super::slug::Slug;
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::data_directory::DatasetFolder;
+use crate::catalog::load::store_files;
+use crate::catalog::manifest::changelog;
+use crate::catalog::slug::Slug;
 
 /// Changed columns that a message lists at most.
 const NAMED_CHANGES_MAX: usize = 20;
@@ -50,7 +50,7 @@ pub struct CompatibilityCheck {
 
 impl CompatibilityCheck {
     /// Reads the columns of the highest readable release. `changelog` is published with the new version.
-    pub(super) fn read(
+    pub(in crate::catalog) fn read(
         target: &DatasetFolder,
         slug: &Slug,
         version: &Version,
