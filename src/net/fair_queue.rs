@@ -1,13 +1,13 @@
 //! Requests that wait for a worker: round robin over clients, first come, first served within one client.
 //!
-//! A client that asks now and then comes before those that always have something waiting. Knows tokens and clients; knows no
-//! time and no socket. Round robin over flows as in Nagle, "On packet switches with infinite storage" (RFC 970, 1985), with
+//! A client that asks occasionally comes before clients that always have waiting requests. Does not depend on time or
+//! sockets. Round robin over flows as in Nagle, "On packet switches with infinite storage" (RFC 970, 1985), with
 //! lists of new and old flows as in FQ-CoDel (RFC 8290, section 4.2).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Whose request it is.
+/// The unit of fairness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Client {
     /// An account, by its number.
@@ -25,10 +25,10 @@ pub(super) struct QueueFull;
 pub(super) struct FairQueue<T> {
     /// Clients that had no turn in this round: they come first.
     new: VecDeque<Client>,
-    /// Clients that had one, in the order of their next. Who has nothing that waits stays until then, so that nobody is new
-    /// again by leaving for a moment.
+    /// Clients that had a turn, in the order of their next one. A client without waiting requests stays until its
+    /// turn, so that leaving briefly does not make it new.
     old: VecDeque<Client>,
-    /// What waits of each client that stands in one of the two.
+    /// The waiting requests of each client in either list.
     waiting: HashMap<Client, VecDeque<T>>,
     len: usize,
     len_max: usize,
@@ -63,7 +63,7 @@ impl<T: Copy + PartialEq> FairQueue<T> {
         Ok(())
     }
 
-    /// Takes the request whose turn it is. Its client goes to the end of the line.
+    /// Takes the next request and moves its client to the end of the round.
     pub(super) fn pop(&mut self) -> Option<T> {
         loop {
             let (client, was_new) = match self.new.pop_front() {
@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(first, [0, 100, 1, 101, 2, 3]);
     }
 
-    /// 64 clients of which each asks again as soon as it is served, and one that asks now and then.
+    /// 64 clients that ask again as soon as they are served, and one that asks occasionally.
     #[test]
     fn serves_occasional_client_first() {
         let mut queue = FairQueue::new(1_000);

@@ -1,12 +1,11 @@
 //! The open connections of a listener, by token.
 //!
-//! A token holds an index and a generation. An index that is used again has another generation, so an event that comes late
-//! reaches nobody.
+//! A token holds an index and a generation. A reused index has another generation, so late events are ignored.
 
 use mio::Token;
 use slab::Slab;
 
-use super::connection::Connection;
+use crate::net::connection::Connection;
 
 /// Tokens of clients begin here; those below are the listener, the waker and the lane.
 const FIRST: usize = 3;
@@ -15,37 +14,37 @@ const INDEX_BITS: u32 = 32;
 
 /// Open connections.
 #[derive(Default)]
-pub(super) struct Connections {
+pub(in crate::net) struct Connections {
     slab: Slab<(u32, Connection)>,
     generation: u32,
 }
 
 impl Connections {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::net) fn len(&self) -> usize {
         self.slab.len()
     }
 
-    pub(super) fn insert(&mut self, connection: Connection) -> Token {
+    pub(in crate::net) fn insert(&mut self, connection: Connection) -> Token {
         self.generation = self.generation.wrapping_add(1);
         token_of(self.slab.insert((self.generation, connection)), self.generation)
     }
 
-    pub(super) fn get(&self, token: Token) -> Option<&Connection> {
+    pub(in crate::net) fn get(&self, token: Token) -> Option<&Connection> {
         let (generation, connection) = self.slab.get(index_of(token))?;
         is_of(token, *generation).then_some(connection)
     }
 
-    pub(super) fn get_mut(&mut self, token: Token) -> Option<&mut Connection> {
+    pub(in crate::net) fn get_mut(&mut self, token: Token) -> Option<&mut Connection> {
         let (generation, connection) = self.slab.get_mut(index_of(token))?;
         is_of(token, *generation).then_some(connection)
     }
 
-    pub(super) fn remove(&mut self, token: Token) -> Option<Connection> {
+    pub(in crate::net) fn remove(&mut self, token: Token) -> Option<Connection> {
         self.get(token)?;
         self.slab.try_remove(index_of(token)).map(|(_, connection)| connection)
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Token, &mut Connection)> {
+    pub(in crate::net) fn iter_mut(&mut self) -> impl Iterator<Item = (Token, &mut Connection)> {
         let all = self.slab.iter_mut();
         all.map(|(index, (generation, connection))| (token_of(index, *generation), connection))
     }

@@ -1,35 +1,48 @@
-//! One client connection as a state machine: it reads, waits for its response, writes what is left of it, and lingers.
+//! One client connection as a state machine: it reads, waits for its response, writes the rest of it, and lingers.
 //!
 //! | state | waits for | ends with |
 //! |---|---|---|
 //! | reading | bytes of a request, within the time of its phase | a whole request, a refusal, the end of the client |
 //! | queued | a worker, within the time of the queue | a slot, or 503 |
 //! | in service | the completion by the worker | the next request, remaining bytes, an abort |
-//! | writing | the socket, a piece within its time | what was to follow the bytes |
+//! | writing | the socket, a piece within its time | the next state, chosen before |
 //! | lingering | the end of the client, so that a close does not reset the response | the end |
 //!
-//! It never closes itself: it says what is to be done, and the event loop does it. Knows no worker and no lane.
+//! It names its next action, and the event loop carries it out. Does not depend on workers or the lane.
+
+pub(super) mod accept;
+pub(super) mod addresses;
+pub(super) mod connections;
+pub(super) mod deadlines;
+pub(super) mod listener;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::event::Event;
 use socket2::Socket;
 
-use super::budget::Taken;
-use super::counters::{Counters, add, count};
-use super::deadlines::Deadline;
-use super::refusal::Refusal;
-use super::request_parser::{Phase, RequestParser, Step};
-use super::slots::Remaining;
-use crate::limits::net::{LINGER_BYTES_MAX, LINGER_TIME, NetLimits, PUMP_STEPS_MAX, WRITE_PIECE_BYTES};
+use crate::limits::net::{NetLimits, WRITE_PIECE_BYTES};
+use crate::net::budget::Taken;
+use crate::net::connection::deadlines::Deadline;
+use crate::net::counters::{Counters, add, count};
+use crate::net::parse::request_parser::{Phase, RequestParser, Step};
+use crate::net::refusal::Refusal;
+use crate::net::workers::slots::Remaining;
 
-/// Makes the response to what was refused: to whom, and whether with a body.
+/// How long the rest of a refused request is read and dropped, so that the client sees the response and no reset.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+/// Limit of bytes that are read and dropped after a refusal.
+const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Steps (a read, a write, a request) that one connection makes in one iteration.
+const PUMP_STEPS_MAX: usize = 8;
+
+/// Renders the response to a refusal, for a client, with or without a body.
 pub type Refuser = dyn Fn(&Refusal, IpAddr, bool) -> Vec<u8> + Send + Sync;
 
-/// What all connections of a listener are told.
+/// Facts shared by all connections of a listener.
 pub(super) struct Context {
     pub(super) limits: NetLimits,
     pub(super) counters: Arc<Counters>,
@@ -41,7 +54,7 @@ pub(super) struct Context {
     pub(super) stopping: bool,
 }
 
-/// What follows bytes that the event loop writes.
+/// The state after the event loop has written its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     /// The rest of the same request is read.
@@ -73,7 +86,7 @@ enum State {
     Lingering { until: Instant, dropped: usize },
 }
 
-/// What the event loop has to do with a connection.
+/// The next action of the event loop on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Wait for an event, a worker, or the deadline that it has.
@@ -94,7 +107,7 @@ pub(super) struct Connection {
     pub(super) peer: IpAddr,
     /// Whether it was refused as soon as it was accepted.
     pub(super) is_refused: bool,
-    /// As what it is counted among the connections of an address.
+    /// The address under which it is counted.
     pub(super) counted: Option<IpAddr>,
     pub(super) parser: RequestParser,
     pub(super) deadline: Deadline,
@@ -131,7 +144,7 @@ impl Connection {
         }
     }
 
-    /// Adds what an event said.
+    /// Adds the readiness of an event.
     pub(super) fn note(&mut self, event: &Event) {
         self.gone |= event.is_write_closed() || event.is_error();
         self.half_closed |= self.gone || event.is_read_closed();
@@ -170,18 +183,18 @@ impl Connection {
         self.state = State::InService { slot };
     }
 
-    /// Its request is answered whole.
+    /// Its response is complete.
     pub(super) fn answered(&mut self, closes: bool, context: &Context) {
         if closes { self.linger(context) } else { self.next(context) }
     }
 
-    /// Its request is answered but for a remaining.
+    /// Its response is complete except for remaining bytes.
     pub(super) fn write_remaining(&mut self, remaining: Remaining, closes: bool, context: &Context) {
         let after = if closes { After::Linger } else { After::Next };
         self.write(remaining.bytes, remaining.sent, after, Some(remaining.held), context);
     }
 
-    /// Tells the client what is wrong; afterwards the connection goes on where `keep` says so.
+    /// Sends a refusal. The connection stays open afterwards if `keep` is set.
     pub(super) fn refuse(&mut self, refusal: &Refusal, keep: bool, context: &Context) {
         context.counters.refuse(refusal);
         let keep = keep && !context.stopping;
@@ -197,7 +210,7 @@ impl Connection {
         for _ in 0..PUMP_STEPS_MAX {
             let verdict = match &mut self.state {
                 State::Reading { .. } => self.read(context),
-                // Nobody is there to get a response, and none is charged.
+                // The client is gone, and nothing was charged.
                 State::Queued { .. } if self.gone => Some(Verdict::Close),
                 State::Queued { .. } | State::InService { .. } => Some(Verdict::Wait),
                 State::Writing(_) => self.write_on(context),
@@ -210,7 +223,7 @@ impl Connection {
         Verdict::Again
     }
 
-    /// Does what its deadline means. Says whether it is to be closed. The event loop sees to those in service.
+    /// Handles its expired deadline and returns whether to close it. The event loop handles connections in service.
     pub(super) fn expire(&mut self, context: &Context) -> bool {
         let (refusal, keep) = match &self.state {
             State::InService { .. } => return false,
@@ -328,8 +341,8 @@ impl Connection {
         Some(Verdict::Close)
     }
 
-    /// What the client still sends is dropped for a while, because unread bytes would turn the close into a reset that
-    /// takes the response with it.
+    /// Drops further bytes of the client for a while, because unread bytes would turn the close into a reset that
+    /// discards the response.
     fn drop_bytes(&mut self, context: &mut Context) -> Option<Verdict> {
         let State::Lingering { until, dropped } = &mut self.state else { return None };
         if !self.readable {
@@ -341,8 +354,8 @@ impl Connection {
     }
 }
 
-/// The bytes that a read or a write has moved, 0 at the end of the connection; nothing where it has to be tried again, at
-/// once while `ready` says so.
+/// The number of bytes read or written, 0 at the end of the connection; `None` to try again, at once while `ready` is
+/// set.
 fn moved(outcome: io::Result<usize>, ready: &mut bool) -> Option<usize> {
     match outcome {
         Ok(length) => Some(length),
@@ -354,7 +367,7 @@ fn moved(outcome: io::Result<usize>, ready: &mut bool) -> Option<usize> {
     }
 }
 
-/// Says in a response of our own that the connection ends with it.
+/// Adds `Connection: close` to a refusal.
 pub(super) fn closing(mut response: Vec<u8>) -> Vec<u8> {
     if let Some(end) = memchr::memmem::find(&response, b"\r\n\r\n") {
         let at = end.saturating_add(2).min(response.len());

@@ -1,7 +1,7 @@
-//! The private listener: a local socket without a name, which only this process can connect to.
+//! The private listener: a nameless local socket that only this process can connect to.
 //!
-//! The socket file is made in a folder of our own and removed at once. What stays is a descriptor of it, through which
-//! only this process can connect. Knows nothing of HTTP.
+//! The socket file is created in a private folder and removed at once. A descriptor remains, through which only this
+//! process can connect. Does not depend on HTTP.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -21,7 +21,7 @@ pub struct PrivateAddress {
 }
 
 impl PrivateAddress {
-    /// Makes a listener that nobody else can reach, and the way to it. `random` tells it from those of others.
+    /// Creates the listener and its address. `random` makes its file name unique.
     pub fn open(random: u64) -> io::Result<(UnixListener, Self)> {
         let folder = std::env::temp_dir().join(format!("mercato-{}-{random:016x}", std::process::id()));
         DirBuilder::new().mode(0o700).create(&folder)?;
@@ -44,8 +44,8 @@ impl PrivateAddress {
     /// Opens a connection that does not block.
     ///
     /// # Errors
-    /// Fails where nobody listens.
-    pub(super) fn connect(&self) -> io::Result<UnixStream> {
+    /// When the address has no listener.
+    pub(in crate::net) fn connect(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::connect(&self.path)?;
         stream.set_nonblocking(true)?;
         Ok(stream)

@@ -4,7 +4,7 @@ use crate::limits::net::INBOX_BYTES;
 
 /// Bytes of one connection that were received and not used yet.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(in crate::net) struct Inbox {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -12,17 +12,17 @@ pub(super) struct Inbox {
 
 impl Inbox {
     /// An inbox without memory.
-    pub(super) fn new() -> Self {
+    pub(in crate::net) fn new() -> Self {
         Self { bytes: Vec::new(), start: 0, end: 0 }
     }
 
-    /// What is there.
-    pub(super) fn filled(&self) -> &[u8] {
+    /// The filled part.
+    pub(in crate::net) fn filled(&self) -> &[u8] {
         self.bytes.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Takes `length` bytes away from the beginning.
-    pub(super) fn consume(&mut self, length: usize) {
+    pub(in crate::net) fn consume(&mut self, length: usize) {
         self.start = self.start.saturating_add(length).min(self.end);
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -30,7 +30,7 @@ impl Inbox {
     }
 
     /// Room for at least `wanted` further bytes.
-    pub(super) fn room(&mut self, wanted: usize) -> &mut [u8] {
+    pub(in crate::net) fn room(&mut self, wanted: usize) -> &mut [u8] {
         if self.bytes.len().saturating_sub(self.end) < wanted && self.start > 0 {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end.saturating_sub(self.start));
@@ -42,13 +42,13 @@ impl Inbox {
         self.bytes.get_mut(self.end..).unwrap_or_default()
     }
 
-    /// Says that `length` bytes were put into the room.
-    pub(super) fn received(&mut self, length: usize) {
+    /// Adds `length` bytes of the room to the filled part.
+    pub(in crate::net) fn received(&mut self, length: usize) {
         self.end = self.end.saturating_add(length).min(self.bytes.len());
     }
 
     /// Gives the memory back where nothing is in it.
-    pub(super) fn release(&mut self) {
+    pub(in crate::net) fn release(&mut self) {
         if self.start == self.end {
             *self = Self::new();
         }

@@ -1,6 +1,6 @@
-//! Deadlines of connections: a heap of which each entry is only a reminder to look.
+//! Deadlines of connections: a heap whose entries are reminders to check a connection.
 //!
-//! A deadline that moves later leaves its entry where it is; when that comes up, the connection is asked again. So the
+//! A deadline that moves later keeps its entry. When the entry is due, the connection is checked again. So the
 //! deadline of a busy connection, which moves with each request, costs nothing.
 
 use std::cmp::Reverse;
@@ -9,25 +9,25 @@ use std::time::Instant;
 
 /// Reminders, the earliest first.
 #[derive(Debug)]
-pub(super) struct Deadlines<T> {
+pub(in crate::net) struct Deadlines<T> {
     heap: BinaryHeap<Reverse<(Instant, T)>>,
 }
 
 /// The deadline of one connection and the earliest reminder of it.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Deadline {
+pub(in crate::net) struct Deadline {
     due: Option<Instant>,
     reminder: Option<Instant>,
 }
 
 impl<T: Ord + Copy> Deadlines<T> {
     /// No reminders.
-    pub(super) fn new() -> Self {
+    pub(in crate::net) fn new() -> Self {
         Self { heap: BinaryHeap::new() }
     }
 
     /// Sets the deadline of `token`.
-    pub(super) fn set(&mut self, token: T, deadline: &mut Deadline, due: Instant) {
+    pub(in crate::net) fn set(&mut self, token: T, deadline: &mut Deadline, due: Instant) {
         deadline.due = Some(due);
         if deadline.reminder.is_none_or(|reminder| due < reminder) {
             deadline.reminder = Some(due);
@@ -36,18 +36,24 @@ impl<T: Ord + Copy> Deadlines<T> {
     }
 
     /// When there may be something to do.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(in crate::net) fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes a reminder that has come up.
-    pub(super) fn pop(&mut self, now: Instant) -> Option<(Instant, T)> {
+    pub(in crate::net) fn pop(&mut self, now: Instant) -> Option<(Instant, T)> {
         self.next().filter(|at| *at <= now)?;
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Looks at the deadline whose reminder `at` has come up: whether it is over. One that has moved gets a new reminder.
-    pub(super) fn check(&mut self, token: T, at: Instant, deadline: &mut Deadline, now: Instant) -> bool {
+    /// Whether the deadline with the due reminder `at` has passed. A deadline that moved gets a new reminder.
+    pub(in crate::net) fn check(
+        &mut self,
+        token: T,
+        at: Instant,
+        deadline: &mut Deadline,
+        now: Instant,
+    ) -> bool {
         if deadline.reminder != Some(at) {
             // An earlier reminder has taken its place.
             return false;

@@ -1,28 +1,30 @@
-//! The private connection to tiny_http: heads of requests go over it one after the other, and no response comes back.
+//! The private connection to tiny_http. Request heads follow each other on it; responses do not use it.
 //!
-//! Bodies lie in the slots, so no request holds up the next, and what tiny_http may have under way is bounded by the slots.
-//! Knows bytes, and nothing of what they say.
+//! Bodies lie in the slots, so no request delays the next, and the slots bound the requests in tiny_http. Does not
+//! interpret the bytes.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::net::UnixStream;
 use mio::{Interest, Registry, Token};
 
-use super::private::PrivateAddress;
-use crate::limits::net::REOPEN_PAUSE;
+use crate::net::workers::private::PrivateAddress;
+
+/// Pause before the private connection is opened anew.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// The lane of a listener.
-pub(super) struct Lane {
+pub(in crate::net) struct Lane {
     upstream: Arc<PrivateAddress>,
     token: Token,
     stream: Option<UnixStream>,
     out: VecDeque<u8>,
     writable: bool,
-    /// Whether the poll tells when it is writable. A local socket would say so after every read of the other side, and wake
-    /// the event loop for nothing.
+    /// Whether the poll reports writability. A local socket reports it after every read of the peer, which would wake
+    /// the event loop needlessly.
     is_watched: bool,
     /// When it is opened anew.
     reopen_at: Option<Instant>,
@@ -32,8 +34,12 @@ impl Lane {
     /// Opens it.
     ///
     /// # Errors
-    /// Fails where nobody listens at the private address.
-    pub(super) fn open(upstream: Arc<PrivateAddress>, registry: &Registry, token: Token) -> io::Result<Self> {
+    /// When the private address has no listener.
+    pub(in crate::net) fn open(
+        upstream: Arc<PrivateAddress>,
+        registry: &Registry,
+        token: Token,
+    ) -> io::Result<Self> {
         let mut lane = Self {
             upstream,
             token,
@@ -48,20 +54,20 @@ impl Lane {
     }
 
     /// When it is opened anew, where it is not open.
-    pub(super) fn reopen_at(&self) -> Option<Instant> {
+    pub(in crate::net) fn reopen_at(&self) -> Option<Instant> {
         self.reopen_at
     }
 
-    /// Appends a request, which goes out with the next [`Lane::write`]. While the lane is not open, nothing is appended:
-    /// all that nobody has claimed is sent again once it is.
-    pub(super) fn send(&mut self, head: &[u8]) {
+    /// Appends a request, which goes out with the next [`Lane::write`]. A closed lane takes nothing: unclaimed
+    /// requests are sent again once it is open.
+    pub(in crate::net) fn send(&mut self, head: &[u8]) {
         if self.stream.is_some() {
             self.out.extend(head);
         }
     }
 
-    /// Adds what an event said. Workers respond past the lane, so one over which something comes is broken.
-    pub(super) fn note(&mut self, readable: bool, writable: bool, now: Instant) {
+    /// Adds the readiness of an event. Workers respond past the lane, so incoming bytes mean that it is broken.
+    pub(in crate::net) fn note(&mut self, readable: bool, writable: bool, now: Instant) {
         self.writable |= writable;
         let Some(stream) = self.stream.as_mut().filter(|_| readable) else { return };
         match stream.read(&mut [0; 64]) {
@@ -70,15 +76,15 @@ impl Lane {
         }
     }
 
-    /// Writes what the socket takes.
-    pub(super) fn write(&mut self, registry: &Registry, now: Instant) {
+    /// Writes as much as the socket takes.
+    pub(in crate::net) fn write(&mut self, registry: &Registry, now: Instant) {
         if self.try_write().and_then(|()| self.watch(registry)).is_err() {
             self.give_up(now);
         }
     }
 
-    /// Opens it anew where that is due. Says whether it did: what nobody has claimed has to be sent again.
-    pub(super) fn reopen(&mut self, registry: &Registry, now: Instant) -> bool {
+    /// Reopens the lane when that is due. Returns whether it did; then unclaimed requests must be sent again.
+    pub(in crate::net) fn reopen(&mut self, registry: &Registry, now: Instant) -> bool {
         if self.reopen_at.is_none_or(|at| at > now) {
             return false;
         }

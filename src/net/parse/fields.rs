@@ -1,24 +1,28 @@
-//! The header fields that decide about framing and connection.
+//! The header fields that determine framing and the connection.
 //!
-//! One pass over the lines; knows none of the headers that handlers read.
+//! One pass over the lines. Does not interpret the headers that handlers read.
 
 use httparse::Header;
 
-use super::head::HeadError;
-use crate::limits::net::{LENGTH_DIGITS_MAX, PRIVATE_PREFIX};
+use crate::net::parse::head::HeadError;
+
+/// Most digits of a `Content-Length`; a longer one is above every limit.
+const LENGTH_DIGITS_MAX: usize = 15;
+/// Prefix of all headers of the private connection.
+const PRIVATE_PREFIX: &str = "x-edge-";
 
 /// How the body of a request is delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
     /// There is none.
     Absent,
-    /// So many bytes.
+    /// A length in bytes.
     Sized(u64),
     /// Chunked coding.
     Chunked,
 }
 
-/// What the parser has to know of a head.
+/// The facts of a head that the parser needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fields {
     /// HTTP/1.1, where connections stay open unless told otherwise; else HTTP/1.0.
@@ -32,7 +36,7 @@ pub struct Fields {
 }
 
 /// Reads the fields that decide about framing.
-pub(super) fn read_fields(headers: &[Header<'_>], is_http_1_1: bool) -> Result<Fields, HeadError> {
+pub(in crate::net) fn read_fields(headers: &[Header<'_>], is_http_1_1: bool) -> Result<Fields, HeadError> {
     let mut body = BodyFraming::Absent;
     let (mut hosts, mut expects_continue, mut close, mut keep_alive) = (0_usize, false, false, is_http_1_1);
     for Header { name, value } in headers {
@@ -62,7 +66,7 @@ pub(super) fn read_fields(headers: &[Header<'_>], is_http_1_1: bool) -> Result<F
     if body == BodyFraming::Chunked && !is_http_1_1 {
         return Err(HeadError::Coding);
     }
-    // HTTP/1.0 knows requests without a host.
+    // HTTP/1.0 allows requests without a host.
     if hosts != 1 && (is_http_1_1 || hosts > 1) {
         return Err(HeadError::Host);
     }
@@ -108,7 +112,7 @@ fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Whether a header line goes on to the handlers: not those that concern this connection only, and none of the private
 /// wire.
-pub(super) fn is_forwarded(name: &str) -> bool {
+pub(in crate::net) fn is_forwarded(name: &str) -> bool {
     const OF_THIS_CONNECTION: [&str; 9] = [
         "connection",
         "keep-alive",

@@ -1,26 +1,33 @@
-//! Accepting connections: admitted, or refused where there are too many.
+//! Accepts connections, or refuses them when there are too many.
 //!
-//! Knows the bounds on connections; knows no request.
+//! Does not depend on requests.
 
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mio::unix::SourceFd;
 use mio::{Interest, Token};
 use socket2::{SockAddr, Socket};
 
-use super::connection::{Connection, closing};
-use super::counters::count;
-use super::event_loop::EventLoop;
-use super::refusal::Refusal;
-use super::request_parser::RequestParser;
-use crate::limits::net::{ACCEPT_PAUSE, ACCEPTS_PER_ITERATION, REFUSED_CONNECTIONS_MAX};
+use crate::net::connection::{Connection, closing};
+use crate::net::counters::count;
+use crate::net::event_loop::EventLoop;
+use crate::net::parse::request_parser::RequestParser;
+use crate::net::refusal::Refusal;
+
+/// Connections accepted in one iteration of the event loop.
+const ACCEPTS_PER_ITERATION: usize = 64;
+/// Pause after `accept` failed, for instance because descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// Refused connections that stay open until their clients have read the reason. Further ones are closed at once.
+const REFUSED_CONNECTIONS_MAX: usize = 128;
 
 impl EventLoop {
     /// Takes connections that wait, at most `ACCEPTS_PER_ITERATION`.
-    pub(super) fn accept(&mut self) {
+    pub(in crate::net) fn accept(&mut self) {
         if self.accept_from.is_none_or(|at| at > self.context.now) {
             return;
         }
@@ -73,8 +80,8 @@ impl EventLoop {
         token
     }
 
-    /// Says no without waiting for anything. The connection lingers, because a request that is under way already would turn
-    /// its end into a reset that takes the response with it.
+    /// Refuses a connection without waiting. It lingers, because a request on its way would turn the close into a
+    /// reset that discards the response.
     fn turn_away(&mut self, socket: Socket, address: IpAddr, refusal: &Refusal) {
         if self.refused >= REFUSED_CONNECTIONS_MAX {
             self.context.counters.refuse(refusal);

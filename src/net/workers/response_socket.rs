@@ -1,8 +1,8 @@
 //! The client's socket, through which a worker sends one response.
 //!
-//! A page is sent as far as the socket takes it at once; the rest goes to the event loop, so that a slow reader holds no
-//! worker. A stream waits for the socket in its worker, each piece within a bounded time. Knows nothing of HTTP but the
-//! facts it carries.
+//! A page is sent as far as the socket takes it at once; the rest goes to the event loop, so that a slow reader holds
+//! no worker. A stream waits for the socket in its worker, each piece within a bounded time. Does not depend on HTTP
+//! except for the facts that it carries.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -13,16 +13,19 @@ use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use socket2::Socket;
 
-use super::acknowledged::{Acknowledged, disconnect};
-use super::budget::Taken;
-use super::counters::add;
-use super::request_parser::RequestBody;
-use super::slots::{AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots};
-use crate::limits::net::{
-    HURRIED_WRITE_TIME, REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES,
+use crate::limits::net::{REMAINING_BYTES_MAX, SMALL_PIECES_BYTES_MAX, WRITE_PIECE_BYTES};
+use crate::net::budget::Taken;
+use crate::net::counters::add;
+use crate::net::parse::request_parser::RequestBody;
+use crate::net::workers::acknowledged::{Acknowledged, disconnect};
+use crate::net::workers::slots::{
+    AbortReason, Assignment, Completion, Outcome, Remaining, RequestFacts, Slots,
 };
 
-/// The right to send one response. Dropped without a finish, it tells the event loop so.
+/// Write timeout for each piece of a page when the loop has no memory for the rest of it.
+const HURRIED_WRITE_TIME: Duration = Duration::from_millis(250);
+
+/// The right to send one response. Dropping it unfinished reports that to the event loop.
 #[derive(Debug)]
 pub struct ResponseSocket {
     slots: Arc<Slots>,
@@ -39,7 +42,12 @@ pub struct ResponseSocket {
 }
 
 impl ResponseSocket {
-    pub(super) fn new(slots: Arc<Slots>, slot: usize, generation: u64, assignment: Assignment) -> Self {
+    pub(in crate::net) fn new(
+        slots: Arc<Slots>,
+        slot: usize,
+        generation: u64,
+        assignment: Assignment,
+    ) -> Self {
         let Assignment { socket, facts, body } = assignment;
         Self {
             slots,
@@ -64,8 +72,8 @@ impl ResponseSocket {
         self.facts
     }
 
-    /// Frees the worker before a response of about `bytes` is sent. Says whether any thread may send it now: there is memory
-    /// for all of it, so that sending never waits for the client.
+    /// Frees the worker before a response of about `bytes` is sent. Returns whether any thread may send it now: then
+    /// there is memory for all of it, and sending never waits for the client.
     pub fn defer(&mut self, bytes: usize) -> bool {
         self.held = self.hold(bytes, bytes);
         if self.held.is_some() {
@@ -80,10 +88,11 @@ impl ResponseSocket {
         (left <= REMAINING_BYTES_MAX).then(|| self.slots.budget.take(memory)).flatten()
     }
 
-    /// Sends a whole response, `bytes` from `start` on. What the socket does not take at once is left to the event loop.
+    /// Sends a whole response, `bytes` from `start` on. The event loop sends the part that the socket does not take
+    /// at once.
     ///
     /// # Errors
-    /// Fails where the client is gone, or does not read and too much is left to the event loop already.
+    /// When the client has left, or does not read while the event loops hold too much already.
     pub fn send_page(mut self, bytes: Vec<u8>, start: usize) -> io::Result<()> {
         let mut sent = start;
         while sent < bytes.len() {
@@ -108,8 +117,7 @@ impl ResponseSocket {
         Ok(())
     }
 
-    /// Writes a response of many pieces. `closes` says whether the connection ends with it, also where the request asked
-    /// for another one.
+    /// Begins a response of many pieces. With `closes`, the connection ends with it, whatever the request asked for.
     pub fn into_writer(mut self, closes: bool) -> ResponseWriter {
         self.facts.closes |= closes;
         let acknowledged = self.socket.as_deref().map(Acknowledged::begin);
@@ -134,7 +142,7 @@ impl ResponseSocket {
         Ok(())
     }
 
-    /// Sends what the socket takes at once; 0 where that is nothing.
+    /// Sends as much as the socket takes at once, which may be nothing.
     fn send_now(&mut self, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
         let Some(socket) = &self.socket else { return Err(io::ErrorKind::NotConnected.into()) };
         loop {
@@ -201,10 +209,10 @@ impl ResponseWriter {
         self.acknowledged.as_ref()?.bytes(self.socket.socket.as_deref()?)
     }
 
-    /// Waits until so many bytes of the response are acknowledged; where nobody knows, nothing is waited for.
+    /// Waits until so many bytes of the response are acknowledged. Returns at once if acknowledgements are unknown.
     ///
     /// # Errors
-    /// Fails where the client has left, or has acknowledged nothing for the time that a piece has.
+    /// When the client has left, or has acknowledged nothing for the time of one piece.
     pub fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
         let Some((acknowledged, socket)) = self.acknowledged.as_ref().zip(self.socket.socket.as_deref())
         else {
@@ -219,10 +227,10 @@ impl ResponseWriter {
         self.socket.socket.as_deref().into_iter().for_each(disconnect);
     }
 
-    /// Says that the response is whole.
+    /// Completes the response.
     ///
     /// # Errors
-    /// Fails where what was kept back cannot be sent.
+    /// When the last pieces cannot be sent.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.socket.leave(Outcome::Sent);

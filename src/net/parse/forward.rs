@@ -1,11 +1,11 @@
-//! The canonical form in which a request head goes on, whatever form it came in.
+//! The canonical form of a request head, in which tiny_http receives it.
 
-use super::fields::is_forwarded;
-use super::head::Head;
 use crate::limits::net::SLOT_HEADER;
+use crate::net::parse::fields::is_forwarded;
+use crate::net::parse::head::Head;
 
 /// Writes request line and header lines; the end follows when the request is whole.
-pub(super) fn write_head(head: &Head<'_, '_>, out: &mut Vec<u8>) {
+pub(in crate::net) fn write_head(head: &Head<'_, '_>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(head.method.as_bytes());
     out.push(b' ');
@@ -20,7 +20,7 @@ pub(super) fn write_head(head: &Head<'_, '_>, out: &mut Vec<u8>) {
 }
 
 /// Adds the name of the slot where the client's socket lies to an ended head.
-pub(super) fn add_slot<T>(out: &mut Vec<u8>, write_name: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+pub(in crate::net) fn add_slot<T>(out: &mut Vec<u8>, write_name: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     out.truncate(out.len().saturating_sub(2));
     out.extend_from_slice(SLOT_HEADER.as_bytes());
     out.extend_from_slice(b": ");

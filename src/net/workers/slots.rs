@@ -1,8 +1,8 @@
 //! Slots hand requests over to workers, and completions come back: one slot for each request that may be in service.
 //!
 //! The event loop puts an assignment (socket and body) into a slot, under a generation that never repeats; slot and generation
-//! travel with the request. A worker claims the assignment once and leaves a completion when its response is out. An
-//! assignment that was withdrawn cannot be claimed, so a response that comes too late reaches nobody. Knows no route.
+//! travel with the request. A worker claims the assignment once and leaves a completion when its response is out. A
+//! withdrawn assignment cannot be claimed, so a late response is discarded. Does not depend on routes.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use mio::Waker;
 use socket2::Socket;
 
-use super::budget::{Budget, Taken};
-use super::counters::Counters;
-use super::request_parser::RequestBody;
-use super::response_socket::ResponseSocket;
+use crate::net::budget::{Budget, Taken};
+use crate::net::counters::Counters;
+use crate::net::parse::request_parser::RequestBody;
+use crate::net::workers::response_socket::ResponseSocket;
 
-/// What a worker has to know of a request beside its head.
+/// Facts about a request that its head does not carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestFacts {
     /// Address of the client, or of the proxy before it.
@@ -36,7 +36,7 @@ pub struct RequestFacts {
 
 /// How a worker left its slot.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(in crate::net) enum Outcome {
     /// The whole response is with the kernel.
     Sent,
     /// These bytes of a page are left; the socket did not take them at once.
@@ -49,49 +49,49 @@ pub(super) enum Outcome {
     Aborted(AbortReason),
 }
 
-/// What is left of a page.
+/// The rest of a page.
 #[derive(Debug)]
-pub(super) struct Remaining {
-    pub(super) bytes: Vec<u8>,
+pub(in crate::net) struct Remaining {
+    pub(in crate::net) bytes: Vec<u8>,
     /// Bytes that are out already.
-    pub(super) sent: usize,
+    pub(in crate::net) sent: usize,
     /// Its part of the memory that all of them share.
-    pub(super) held: Taken,
+    pub(in crate::net) held: Taken,
 }
 
 /// Why a response was aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AbortReason {
+pub(in crate::net) enum AbortReason {
     /// The client is gone.
     Gone,
-    /// The client did not take what there was in time.
+    /// The client did not read in time.
     Stalled,
     /// The worker gave up.
     Worker,
 }
 
-/// What a worker tells the event loop at the end of a request.
+/// The message of a worker to the event loop at the end of a request.
 #[derive(Debug)]
-pub(super) struct Completion {
-    pub(super) slot: usize,
-    pub(super) generation: u64,
+pub(in crate::net) struct Completion {
+    pub(in crate::net) slot: usize,
+    pub(in crate::net) generation: u64,
     /// Whether the connection ends with the response.
-    pub(super) closes: bool,
-    pub(super) outcome: Outcome,
+    pub(in crate::net) closes: bool,
+    pub(in crate::net) outcome: Outcome,
 }
 
-/// What the event loop puts into a slot.
+/// A request in a slot.
 #[derive(Debug)]
 pub struct Assignment {
     /// The socket of the client.
     pub socket: Arc<Socket>,
-    /// What the worker has to know of the request.
+    /// Facts about the request.
     pub facts: RequestFacts,
     /// The body of the request, where it has one.
     pub body: Option<RequestBody>,
 }
 
-/// What lies in a slot.
+/// The content of a slot.
 #[derive(Debug, Default)]
 struct SlotState {
     generation: u64,
@@ -119,14 +119,14 @@ pub struct Slots {
     waker: Waker,
     /// Whether requests wait for any slot to become free.
     crowded: AtomicBool,
-    pub(super) budget: Arc<Budget>,
-    pub(super) counters: Arc<Counters>,
-    pub(super) write_time: Duration,
+    pub(in crate::net) budget: Arc<Budget>,
+    pub(in crate::net) counters: Arc<Counters>,
+    pub(in crate::net) write_time: Duration,
 }
 
 impl Slots {
     /// `count` empty slots, and where their completions arrive.
-    pub(super) fn new(
+    pub(in crate::net) fn new(
         count: usize,
         waker: Waker,
         budget: Arc<Budget>,
@@ -154,13 +154,14 @@ impl Slots {
         generation
     }
 
-    /// Takes an assignment back. Says whether nobody had claimed it, which proves that nobody responds to the request.
-    pub(super) fn withdraw(&self, slot: usize) -> bool {
+    /// Withdraws an assignment. Returns whether it was unclaimed, which proves that no worker responds to the
+    /// request.
+    pub(in crate::net) fn withdraw(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| slot.lock().assignment.take().is_some())
     }
 
-    /// Whether a slot holds something that nobody has claimed.
-    pub(super) fn is_unclaimed(&self, slot: usize) -> bool {
+    /// Whether a slot holds an unclaimed assignment.
+    pub(in crate::net) fn is_unclaimed(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| slot.lock().assignment.is_some())
     }
 
@@ -174,23 +175,23 @@ impl Slots {
         Some(ResponseSocket::new(Arc::clone(self), slot, generation, assignment))
     }
 
-    /// Asks to be woken by the completion of a slot. The queue has to be looked at afterwards.
-    pub(super) fn await_completion(&self, slot: usize) {
+    /// Asks to be woken by the completion of a slot. The caller must check the queue afterwards.
+    pub(in crate::net) fn await_completion(&self, slot: usize) {
         if let Some(slot) = self.slots.get(slot) {
             slot.awaited.store(true, Ordering::SeqCst);
             fence(Ordering::SeqCst);
         }
     }
 
-    /// Asks to be woken by every completion, or no longer. The queue has to be looked at afterwards.
-    pub(super) fn await_any(&self, crowded: bool) {
+    /// Asks to be woken by every completion, or no longer. The caller must check the queue afterwards.
+    pub(in crate::net) fn await_any(&self, crowded: bool) {
         self.crowded.store(crowded, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    /// Queues a completion, and wakes the event loop where it waits for it. Most responses are out whole before anybody asks for
-    /// more, and a wake-up for each would be a system call and a context switch for nothing.
-    pub(super) fn complete(&self, completion: Completion) {
+    /// Queues a completion, and wakes the event loop only if it waits for this one. Most responses are out before
+    /// their client sends more, and each wake-up costs a system call and a context switch.
+    pub(in crate::net) fn complete(&self, completion: Completion) {
         let Completion { slot, closes, ref outcome, .. } = completion;
         let matters = closes || !matches!(outcome, Outcome::Sent | Outcome::Deferred);
         // The receiver is gone only when the event loop has ended.
@@ -203,7 +204,7 @@ impl Slots {
     }
 
     /// Wakes the event loop.
-    pub(super) fn wake(&self) {
+    pub(in crate::net) fn wake(&self) {
         if let Err(error) = self.waker.wake() {
             tracing::error!(%error, "the event loop cannot be woken");
         }

@@ -1,6 +1,6 @@
-//! How much of an answer the system of its client has acknowledged, as the kernel counts it (`TCP_INFO`).
+//! Acknowledged bytes of a response, as the kernel counts them (`TCP_INFO`).
 //!
-//! Only TCP over a kernel that counts can say so; of other sockets nothing is known. Knows no row and no format.
+//! Known only for TCP on kernels that count them. Does not depend on rows or formats.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use nix::{getsockopt_impl, libc, sockopt_impl};
 use rustix::net::connect_unspec;
 use socket2::Socket;
 
-use super::slots::AbortReason;
+use crate::net::workers::slots::AbortReason;
 
-/// The first pause between two looks at what was acknowledged; each is twice as long as the one before.
+/// First pause between two queries of the kernel; it doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The longest one.
 const PAUSE_MAX: Duration = Duration::from_millis(16);
 
-// What `linux/tcp.h` fixes of `struct tcp_info`, up to the last field that is read. Linux has written that much since 4.6.
+// `struct tcp_info` of `linux/tcp.h` up to the last field that is read. Linux fills it since 4.6.
 const STATE_AT: usize = 0;
 const SEGMENT_BYTES_AT: usize = 16;
 const SEGMENTS_IN_FLIGHT_AT: usize = 24;
@@ -31,7 +31,7 @@ const CLOSE_WAIT: u8 = 8;
 
 sockopt_impl!(TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, [u8; INFO_BYTES]);
 
-/// What the kernel says of a connection.
+/// The kernel's facts about a connection.
 #[derive(Debug, Clone, Copy)]
 struct Info {
     /// Bytes that were acknowledged since the connection was opened.
@@ -64,32 +64,37 @@ fn u64_at(info: &[u8], at: usize) -> Option<u64> {
     info.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// How far the acknowledgements of a connection had come when an answer began.
+/// The acknowledged bytes of a connection at the start of a response.
 #[derive(Debug)]
-pub(super) struct Acknowledged {
+pub(in crate::net) struct Acknowledged {
     /// Bytes of the connection before the answer. Of an answer that follows another at once, a part of a segment more may be
     /// taken for these, never less. Nothing where the kernel does not count.
     before: Option<u64>,
 }
 
 impl Acknowledged {
-    /// Of an answer of which nothing was sent yet.
-    pub(super) fn begin(socket: &Socket) -> Self {
+    /// For a response of which nothing was sent yet.
+    pub(in crate::net) fn begin(socket: &Socket) -> Self {
         let before = Info::of(socket).map(|info| info.acked.saturating_add(info.outstanding_max));
         Self { before }
     }
 
-    /// Bytes of the answer that were acknowledged so far; nothing where that is not known.
-    pub(super) fn bytes(&self, socket: &Socket) -> Option<u64> {
+    /// Acknowledged bytes of the response; `None` if unknown.
+    pub(in crate::net) fn bytes(&self, socket: &Socket) -> Option<u64> {
         let before = self.before?;
         Info::of(socket).map(|info| info.acked.saturating_sub(before))
     }
 
-    /// Waits until so many bytes of the answer are acknowledged.
+    /// Waits until so many bytes of the response are acknowledged.
     ///
     /// # Errors
-    /// Says why that will not happen any more: the client has left, or has acknowledged nothing for `patience`.
-    pub(super) fn wait(&self, socket: &Socket, bytes: u64, patience: Duration) -> Result<(), AbortReason> {
+    /// When the client has left, or has acknowledged nothing for `patience`.
+    pub(in crate::net) fn wait(
+        &self,
+        socket: &Socket,
+        bytes: u64,
+        patience: Duration,
+    ) -> Result<(), AbortReason> {
         let Some(before) = self.before else { return Ok(()) };
         let (mut pause, mut most, mut since) = (PAUSE_MIN, 0, Instant::now());
         loop {
@@ -113,8 +118,8 @@ impl Acknowledged {
     }
 }
 
-/// Ends a connection, so that nothing of what it holds reaches the client any more.
-pub(super) fn disconnect(socket: &Socket) {
+/// Resets a connection, which discards its unsent bytes.
+pub(in crate::net) fn disconnect(socket: &Socket) {
     // Where the first does not suffice, the second takes effect when the socket is closed.
     if connect_unspec(socket).is_err() {
         drop(socket.set_linger(Some(Duration::ZERO)));

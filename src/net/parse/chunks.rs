@@ -1,11 +1,13 @@
-//! Chunked coding, read strictly and piece by piece: of bodies that come in and of answers that go out.
+//! Strict, incremental parser of the chunked transfer coding, for request bodies and for responses of handlers.
 //!
-//! Keeps no bytes. Knows no socket.
-
-use crate::limits::net::{CHUNK_LINE_BYTES_MAX, TRAILER_BYTES_MAX};
+//! Keeps no bytes. Does not depend on sockets.
 
 /// Most digits of a chunk size: 60 bits.
 const SIZE_DIGITS_MAX: usize = 15;
+/// Length of a chunk-size line with its extensions.
+const CHUNK_LINE_BYTES_MAX: usize = 256;
+/// Length of all trailer fields after a chunked body.
+const TRAILER_BYTES_MAX: usize = 8 * 1024;
 
 /// Why the bytes are no chunked coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -69,15 +71,15 @@ impl Chunks {
         if self.state == State::Data { self.remaining } else { 0 }
     }
 
-    /// Says that all of [`Chunks::content_left`] came another way.
+    /// Skips [`Chunks::content_left`] bytes, which were received elsewhere.
     pub fn skip_content(&mut self) {
         if self.state == State::Data {
             (self.state, self.remaining) = (State::DataReturn, 0);
         }
     }
 
-    /// Reads on, hands over the content that it finds, and gives the number of bytes that were used; what follows the
-    /// end is not used.
+    /// Parses bytes, hands over the content in them and returns the number of consumed bytes. Bytes after the end are
+    /// not consumed.
     pub fn advance(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Result<usize, ChunkError> {
         let mut used = 0_usize;
         while let Some(byte) = bytes.get(used).copied() {

@@ -1,26 +1,29 @@
-//! The request parser of one connection: whole requests from its bytes, one at a time and in order.
+//! The request parser of one connection: a state machine from bytes to whole requests, one at a time and in order.
 //!
-//! Bytes in, steps out: no socket and no clock, so that every cut of the bytes can be tried. What comes out is a whole
-//! request in canonical form.
+//! It has no socket and no clock, so tests can cut the bytes anywhere. Requests come out in canonical form.
 
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::budget::{Budget, Taken};
-use super::buffers::Inbox;
-use super::chunks::Chunks;
-use super::fair_queue::Client;
-use super::fields::{BodyFraming, Fields};
-use super::forward::write_head;
-use super::head::{Head, HeadScanner, parse};
-use super::refusal::Refusal;
-use crate::limits::net::{
-    BODY_BYTES_FREE, BODY_READ_BYTES, EMPTY_LINES_MAX, HEADER_COUNT_CEILING, HeadLimits, INBOX_BYTES,
-    NetLimits,
-};
+use crate::limits::net::{HEADER_COUNT_CEILING, HeadLimits, INBOX_BYTES, NetLimits};
+use crate::net::budget::{Budget, Taken};
+use crate::net::fair_queue::Client;
+use crate::net::parse::buffers::Inbox;
+use crate::net::parse::chunks::Chunks;
+use crate::net::parse::fields::{BodyFraming, Fields};
+use crate::net::parse::forward::write_head;
+use crate::net::parse::head::{Head, HeadScanner, parse};
+use crate::net::refusal::Refusal;
 
-/// What a connection is waiting for.
+/// Bytes of a body read at a time.
+const BODY_READ_BYTES: usize = 64 * 1024;
+/// Empty lines ignored before a request.
+const EMPTY_LINES_MAX: usize = 4;
+/// Bytes of a body that each connection holds outside the shared budget.
+const BODY_BYTES_FREE: usize = 16 * 1024;
+
+/// The part of a request that a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// The first byte of a request.
@@ -31,7 +34,7 @@ pub enum Phase {
     Body,
 }
 
-/// What is to be done next.
+/// The next action of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// More bytes are needed.
@@ -47,11 +50,11 @@ pub enum Step {
 /// A whole request.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// Head in canonical form, to its end. It says nothing of the body, which goes on beside it.
+    /// Head in canonical form, without the headers of the body, which travels beside it.
     pub head: &'a mut Vec<u8>,
     /// The body, once; nothing where the client sent none.
     pub body: Option<RequestBody>,
-    /// What the head said.
+    /// Facts from the head.
     pub facts: &'a Facts,
 }
 
@@ -63,16 +66,16 @@ pub struct RequestBody {
     _held: Vec<Taken>,
 }
 
-/// What is kept of a head.
+/// A parsed head.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {
     /// Framing and connection.
     pub fields: Fields,
     /// `HEAD`, whose response has no body.
     pub is_head: bool,
-    /// The class of workers that answers.
+    /// The class of the request.
     pub class: usize,
-    /// Whose request it is.
+    /// The client.
     pub client: Client,
 }
 
@@ -80,7 +83,7 @@ pub struct Facts {
 enum State {
     #[default]
     Head,
-    /// A body of which so many bytes are still to come.
+    /// A body with the number of missing bytes.
     Sized(usize),
     Chunked(Chunks),
     Ready,
@@ -101,7 +104,7 @@ struct Progress {
     held_bytes: usize,
 }
 
-/// Which class of workers answers a head that came from a peer, and whose request it is.
+/// Determines class and client of a request from its head and its peer.
 pub type Classifier = dyn Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + Sync;
 
 /// The requests of one connection.
@@ -143,7 +146,7 @@ impl RequestParser {
         self.inbox.room(wanted)
     }
 
-    /// Says that `length` bytes were put there.
+    /// Adds `length` received bytes.
     pub fn received(&mut self, length: usize) {
         self.inbox.received(length);
     }
@@ -178,11 +181,11 @@ impl RequestParser {
     }
 
     /// The head of the request that is ready.
-    pub(super) fn head(&self) -> &[u8] {
+    pub(in crate::net) fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// What is known of the request that is read or ready.
+    /// Facts about the request that is being read or is ready.
     pub fn facts(&self) -> Option<Facts> {
         self.progress.facts
     }
@@ -194,7 +197,7 @@ impl RequestParser {
         self.body.clear();
     }
 
-    /// Gives back what a connection that waits for a request does not need.
+    /// Frees the buffers of an idle connection.
     pub fn release(&mut self) {
         self.inbox.release();
         self.head = Vec::new();
@@ -267,7 +270,7 @@ impl RequestParser {
             return Ok(None);
         }
         self.hold()?;
-        // Who waits for `100 Continue` gets it once, and not where the body has begun.
+        // A client that waits for `100 Continue` gets it once, unless the body has begun.
         let tell = std::mem::take(&mut self.progress.awaits_continue) && used == 0;
         Ok(Some(if tell { Step::Continue } else { Step::Wait(Phase::Body) }))
     }

@@ -1,15 +1,15 @@
-//! The head of a request: found, bounded and read strictly. Pure: bytes in, facts or a fault out.
+//! Strict, bounded parser of a request head: a pure function from bytes to facts or an error.
 //!
-//! Everything that two readers could read in two ways is refused: line ends without CR, folded lines, blanks before a
-//! colon, lengths that are repeated or no plain number. Knows no socket and no route.
+//! Refuses everything that two parsers could read differently: line ends without CR, folded lines, blanks before a
+//! colon, lengths that are repeated or not plain numbers. Does not depend on sockets or routes.
 
 use std::mem::MaybeUninit;
 
 use httparse::Header;
 use memchr::memchr2_iter;
 
-use super::fields::{Fields, read_fields};
 use crate::limits::net::HeadLimits;
+use crate::net::parse::fields::{Fields, read_fields};
 
 /// Why a head cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum HeadError {
     /// The first byte cannot begin a request.
     #[error("byte 0 is {found:#04x}, expected the first letter of a method")]
     NotHttp {
-        /// What stands there.
+        /// The byte found.
         found: u8,
     },
     /// A line feed without carriage return, or the other way round.
@@ -74,7 +74,7 @@ pub enum HeadError {
     /// A coding other than chunked.
     #[error("`chunked` is the only transfer coding that is read here")]
     CodingUnknown,
-    /// Chunked coding said twice, not last, or in HTTP/1.0.
+    /// Chunked coding is repeated, is not last, or is in HTTP/1.0.
     #[error("expected one Transfer-Encoding: chunked, in HTTP/1.1")]
     Coding,
     /// An expectation other than `100-continue`.
@@ -84,7 +84,7 @@ pub enum HeadError {
 
 /// How far a head was looked through.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HeadScanner {
+pub(in crate::net) struct HeadScanner {
     position: usize,
     line_start: usize,
     request_line_end: Option<usize>,
@@ -92,9 +92,13 @@ pub(super) struct HeadScanner {
 }
 
 impl HeadScanner {
-    /// Looks through the bytes that are new since the last call, and gives the length of the head once it is whole.
-    /// `bytes` begins with the first byte of the request and keeps what it held before.
-    pub(super) fn advance(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Option<usize>, HeadError> {
+    /// Scans the bytes that are new since the last call and returns the length of a whole head. `bytes` begins with
+    /// the first byte of the request and only grows.
+    pub(in crate::net) fn advance(
+        &mut self,
+        bytes: &[u8],
+        limits: &HeadLimits,
+    ) -> Result<Option<usize>, HeadError> {
         if let Some(first) = bytes.first().filter(|first| !first.is_ascii_alphabetic()) {
             return Err(HeadError::NotHttp { found: *first });
         }
@@ -155,7 +159,7 @@ impl HeadScanner {
     }
 }
 
-/// Says early what is wrong with a request line: its sender may wait for an answer without sending more.
+/// Checks an incomplete request line early, because its client may wait for a response without sending more.
 fn check_request_line(line: &[u8]) -> Result<(), HeadError> {
     let mut words = line.split(|byte| *byte == b' ');
     let (Some([_, ..]), Some(target @ [_, ..]), Some(version), None) =
@@ -171,7 +175,7 @@ fn check_request_line(line: &[u8]) -> Result<(), HeadError> {
     if target.iter().all(u8::is_ascii_graphic) { Ok(()) } else { Err(HeadError::Target) }
 }
 
-/// A head that can be answered.
+/// A valid head.
 #[derive(Debug)]
 pub struct Head<'h, 'b> {
     /// The method, a token.
@@ -180,12 +184,12 @@ pub struct Head<'h, 'b> {
     pub target: &'b str,
     /// All header lines in order.
     pub headers: &'h [Header<'b>],
-    /// What the header lines say about body and connection.
+    /// Body and connection, from the header lines.
     pub fields: Fields,
 }
 
 /// Reads a head that [`HeadScanner`] has found, with its header lines in `room`.
-pub(super) fn parse<'h, 'b>(
+pub(in crate::net) fn parse<'h, 'b>(
     bytes: &'b [u8],
     room: &'h mut [MaybeUninit<Header<'b>>],
 ) -> Result<Head<'h, 'b>, HeadError> {

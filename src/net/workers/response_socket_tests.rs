@@ -8,10 +8,10 @@ use std::thread;
 use crossbeam_channel::Receiver;
 use mio::{Poll, Token, Waker};
 
-use super::super::budget::Budget;
-use super::super::counters::Counters;
 use super::*;
 use crate::limits::net::REMAINING_BYTES_HELD_MAX;
+use crate::net::budget::Budget;
+use crate::net::counters::Counters;
 
 /// Bytes that no socket takes at once.
 const MUCH: usize = 64 << 20;

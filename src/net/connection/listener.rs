@@ -8,17 +8,23 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 
-use crate::limits::net::{LISTEN_BACKLOG, TCP_KEEPALIVE_IDLE, TCP_USER_TIMEOUT};
+/// Connections that may wait to be accepted.
+const LISTEN_BACKLOG: i32 = 4_096;
+/// How long a peer may leave sent bytes unacknowledged.
+const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Idle time before the kernel probes a connection.
+const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 
 /// Where to listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
     /// An address and port; port 0 takes a free one.
     Tcp(SocketAddr),
-    /// A socket file; one that nobody listens on any more is replaced.
+    /// A socket file. An abandoned one is replaced.
     Unix(PathBuf),
 }
 
@@ -31,8 +37,8 @@ impl std::fmt::Display for ListenAddress {
     }
 }
 
-/// Begins to listen. The address given back is the one that was taken.
-pub(super) fn listen(address: &ListenAddress) -> io::Result<(Socket, ListenAddress)> {
+/// Begins to listen and returns the bound address.
+pub(in crate::net) fn listen(address: &ListenAddress) -> io::Result<(Socket, ListenAddress)> {
     match address {
         ListenAddress::Tcp(address) => {
             let socket = listen_tcp(*address)?;

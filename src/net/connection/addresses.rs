@@ -5,13 +5,13 @@ use std::net::IpAddr;
 
 /// Open connections by address.
 #[derive(Debug, Default)]
-pub(super) struct Addresses {
+pub(in crate::net) struct Addresses {
     open: HashMap<IpAddr, usize>,
 }
 
 impl Addresses {
-    /// Counts one more. Says no where the address has `limit` already.
-    pub(super) fn enter(&mut self, address: IpAddr, limit: usize) -> bool {
+    /// Counts a connection; false when the address has `limit` already.
+    pub(in crate::net) fn enter(&mut self, address: IpAddr, limit: usize) -> bool {
         let count = self.open.entry(address).or_default();
         let enters = *count < limit;
         *count = count.saturating_add(usize::from(enters));
@@ -19,7 +19,7 @@ impl Addresses {
     }
 
     /// Counts one less.
-    pub(super) fn leave(&mut self, address: IpAddr) {
+    pub(in crate::net) fn leave(&mut self, address: IpAddr) {
         let Some(count) = self.open.get_mut(&address) else { return };
         *count = count.saturating_sub(1);
         if *count == 0 {
