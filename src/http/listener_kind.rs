@@ -1,6 +1,6 @@
 //! The kind of a listener: the public API with its limits and open CORS, or the operator's side.
 //!
-//! Knows no route.
+//! Does not depend on routes.
 
 use crate::access::RateLimits;
 

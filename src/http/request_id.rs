@@ -26,7 +26,7 @@ thread_local! {
 pub(super) struct RequestId([u8; Hyphenated::LENGTH]);
 
 impl RequestId {
-    /// One that no other request has.
+    /// A new, unique id.
     pub(super) fn next() -> Self {
         let mut text = [0; Hyphenated::LENGTH];
         POOL.with_borrow_mut(Pool::next).unwrap_or_else(Uuid::new_v4).hyphenated().encode_lower(&mut text);

@@ -1,7 +1,7 @@
-//! The worker threads behind a private listener: each takes a request, answers it and takes the next.
+//! The worker threads behind a private listener: each takes one request after the other.
 //!
-//! tiny_http listens only where nobody but the event loop can reach it. There are as many workers as requests may be in
-//! service, so nothing waits here. Knows threads and tiny_http; knows no route.
+//! Only the event loop can connect to this tiny_http. There are as many workers as requests in service, so no request
+//! waits here. Does not depend on routes.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -23,10 +23,10 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Begins to answer what comes over `listener`, on `count` threads.
+    /// Starts `count` worker threads on `listener`.
     ///
     /// # Errors
-    /// Fails where a thread cannot be started.
+    /// When a thread cannot be started.
     pub fn start(count: usize, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
@@ -42,8 +42,8 @@ impl Workers {
         Ok(Self { server, stopping, threads })
     }
 
-    /// Ends the workers when they have answered what they are at. `wake_listener` connects once to the listener, which makes
-    /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
+    /// Ends the workers after their present requests. `wake_listener` connects once to the listener to wake it.
+    /// Returns whether all workers have ended; busy ones are left alone.
     pub fn stop(self, wait: bool, wake_listener: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
         for _ in &self.threads {

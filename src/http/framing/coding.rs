@@ -1,6 +1,6 @@
-//! Content codings: which one `Accept-Encoding` asks for, and encoders that work piece by piece.
+//! Content codings: selection by `Accept-Encoding`, and incremental encoders.
 //!
-//! Knows gzip and zstd; knows nothing of what is encoded.
+//! Does not depend on the content.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::negotiation::parse_quality;
-use crate::limits::http::{ACCEPT_RANGE_COUNT_MAX, GZIP_LEVEL, ZSTD_LEVEL, ZSTD_WINDOW_LOG};
+use crate::limits::http::ACCEPT_RANGE_COUNT_MAX;
+
+/// Level of gzip: the fastest that still finds repetitions.
+const GZIP_LEVEL: u32 = 1;
+/// Level of zstd.
+const ZSTD_LEVEL: i32 = 1;
+/// Window of zstd, as a power of two: 1 MiB.
+const ZSTD_WINDOW_LOG: u32 = 20;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +27,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The word in `Content-Encoding`, and at the end of an entity tag.
+    /// The name in `Content-Encoding` and at the end of an entity tag.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -29,7 +36,7 @@ impl Coding {
     }
 }
 
-/// What a client takes.
+/// The codings that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// The coding that it likes most, if it likes one at least as much as none.

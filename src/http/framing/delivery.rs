@@ -1,6 +1,6 @@
-//! Which rows of an answer have arrived: where rows end in what is printed, and how many end within what is acknowledged.
+//! Counts delivered rows: finds the ends of rows in the encoded text, and counts those within the acknowledged bytes.
 //!
-//! Counts bytes and rows. Knows no socket, and of a format only what ends a row.
+//! Does not depend on sockets. Of a format it needs only the end of a row.
 
 use std::collections::VecDeque;
 
@@ -88,10 +88,10 @@ impl RowEnds {
     }
 }
 
-/// Rows on their way to a client: where they end among the bytes of the answer, as far as they are not known to have arrived.
+/// Rows on their way to a client: their ends among the bytes of the response, until these have arrived.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Delivery {
-    /// The end of some rows, and how many there are of the answer up to it.
+    /// The end of some rows, and the number of rows up to it.
     ahead: VecDeque<(u64, u64)>,
     /// Where the first row that the last entry stands for begins.
     last_start: u64,
@@ -100,8 +100,8 @@ pub(in crate::http) struct Delivery {
 }
 
 impl Delivery {
-    /// Notes that `rows` further rows are complete with the byte before `end`. Rows of few bytes share a note, so that what is
-    /// kept of an answer stays a small part of what the kernel holds of it.
+    /// Notes that `rows` further rows are complete with the byte before `end`. Short rows share a note, so that notes
+    /// take a small part of the memory that the kernel uses for the response.
     pub(in crate::http) fn note(&mut self, end: u64, rows: u64) {
         self.rows = self.rows.saturating_add(rows);
         let previous_end = self.ahead.back().map(|(end, _)| *end);
@@ -121,7 +121,7 @@ impl Delivery {
         self.rows
     }
 
-    /// Rows that the client has once so many bytes have arrived. Never fewer than before.
+    /// The rows delivered when so many bytes have arrived. Never decreases.
     pub(in crate::http) fn arrived(&mut self, bytes: u64) -> u64 {
         while let Some((end, rows)) = self.ahead.front().copied()
             && end <= bytes

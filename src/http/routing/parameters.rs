@@ -1,11 +1,11 @@
-//! Strict query parameters: every name must be asked for, every value must fit, all faults come at once.
+//! Strict query parameters: unknown names and invalid values are errors, and all errors are reported at once.
 //!
-//! Knows how parameters are read, not which ones exist.
+//! Handlers name the parameters of their paths.
 
 use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
-/// Reads named parameters out of the pairs of a target and collects what is wrong with them.
+/// Reads named parameters from the pairs of a target and collects errors.
 #[derive(Debug)]
 pub struct Parameters<'a> {
     pairs: &'a [(String, String)],
@@ -72,7 +72,7 @@ impl<'a> Parameters<'a> {
         chosen
     }
 
-    /// Says what to do instead of giving a parameter that this path does not take, and another one does.
+    /// Adds a remedy for a parameter that only another path takes.
     pub fn elsewhere(&mut self, name: &'static str, hint: String) {
         self.elsewhere.push((name, hint));
     }
@@ -112,7 +112,7 @@ fn unknown_parameter(name: &str, known: &[&'static str]) -> ValidationErrorBody 
     fault
 }
 
-/// The nearest of `names` to what was typed, when one is near enough to be meant.
+/// The nearest of `names`, if one is near enough to be a typing error.
 pub fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     names
         .map(|name| (strsim::damerau_levenshtein(typed, name), name))
