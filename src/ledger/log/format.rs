@@ -1,7 +1,6 @@
-//! How a header and a frame are written as bytes.
+//! Encodes headers and frames.
 //!
-//! A frame is read in two steps: its head, which must be plausible before a byte of the payload is read, and the
-//! checksum over all of it. Knows no file.
+//! A frame is read in two steps: first a plausible head, then the checksum over all of it. Does not depend on files.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -82,7 +81,7 @@ pub(super) struct FrameHead {
 }
 
 impl FrameHead {
-    /// Nothing unless the bytes begin with what can be the head of a frame.
+    /// `None` unless the bytes begin with a plausible head.
     pub(super) fn decode(bytes: &[u8]) -> Option<FrameHead> {
         let (length, mut rest) = bytes.split_first_chunk()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;

@@ -1,6 +1,6 @@
-//! What an account has and may still do: its balance, its plan and its free queries of the month.
+//! The record of an account: balance, plan and free queries of the month.
 //!
-//! Plain arithmetic over a record. Knows no store, no thread and no key.
+//! Pure arithmetic over the record.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 /// How an account pays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Plan {
-    /// Never bought credits: so many queries a calendar month are free.
+    /// Has never bought credits, and gets free queries each calendar month.
     Free,
     /// Has bought credits: every row costs one.
     Prepaid,
 }
 
 impl Plan {
-    /// The name in answers.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
@@ -29,10 +29,10 @@ impl Plan {
     }
 }
 
-/// What an answer will be paid with.
+/// The payment of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payment {
-    /// So many credits.
+    /// Credits.
     Credits(u64),
     /// One free query of this month.
     FreeQuery(UtcMonth),
@@ -48,12 +48,12 @@ impl Payment {
     }
 }
 
-/// What a caller is about to do, for the question whether the account can afford any of it.
+/// A purpose, to check whether the account can afford any of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spending {
     /// A page of rows.
     Query,
-    /// A stream of at most so many rows.
+    /// A stream with its row limit.
     Stream {
         /// The `limit` of the stream.
         limit: u64,
@@ -65,7 +65,7 @@ pub enum Spending {
 /// The numbers on which every decision about paying rests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Balance {
-    /// Credits that can be spent; what is reserved is not among them.
+    /// Available credits, without reserved ones.
     pub credits: u64,
     /// Whether credits were ever bought.
     pub has_bought: bool,
@@ -92,9 +92,9 @@ impl Balance {
         FREE_QUERIES_PER_MONTH.saturating_sub(used)
     }
 
-    /// What a query or stream of so many rows is paid with, or why it cannot be.
+    /// The payment of a query or stream of so many rows.
     ///
-    /// A free account uses its free queries first. Credits that it was granted pay for what they do not cover.
+    /// A free account uses its free queries first, and granted credits for everything beyond them.
     pub fn pay_query(&self, rows: u64, now: Moment) -> Result<Payment, ChargeError> {
         if self.has_bought {
             return self.pay_credits(rows);
@@ -118,7 +118,7 @@ impl Balance {
         })
     }
 
-    /// What is paid only with credits: all of them are there, or nothing is taken.
+    /// The payment of a purpose that free queries do not cover.
     pub const fn pay_credits(&self, rows: u64) -> Result<Payment, ChargeError> {
         if rows > self.credits {
             return Err(ChargeError::InsufficientCredits { required: rows, available: self.credits });
@@ -126,7 +126,7 @@ impl Balance {
         Ok(Payment::Credits(rows))
     }
 
-    /// What the least of it is paid with; refused when nothing of it can be paid, so that work for it would be in vain.
+    /// Refuses a purpose of which the account can afford nothing, before any work is done.
     pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<Payment, ChargeError> {
         match spending {
             Spending::Download => self.pay_credits(1),
@@ -163,7 +163,7 @@ pub struct AccountRecord {
     pub name: String,
     /// When it was created.
     pub created_at: Moment,
-    /// What it can spend.
+    /// The balance.
     pub balance: Balance,
     /// Its newest entry, or zero: ties the record to the entries.
     pub last_sequence: u64,

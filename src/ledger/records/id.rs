@@ -1,6 +1,6 @@
-//! The numbers by which accounts, keys, reservations and entries are known.
+//! Ids of accounts, keys and reservations.
 //!
-//! Knows nothing of what they number.
+//! Their printed form has a prefix, such as `acc_17`.
 
 use std::fmt;
 use std::str::FromStr;
