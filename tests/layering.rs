@@ -175,6 +175,43 @@ fn keeps_files_short_with_module_comment() {
     }
 }
 
+/// Documents whose paths and names of tests are compared with the sources.
+const DOCUMENTS: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "src/net/README.md"];
+
+#[test]
+fn names_existing_paths_and_tests_in_documents() {
+    let files: Vec<String> = ["src", "storage-format", "tools", "tests", "benches", "fuzz"]
+        .iter()
+        .flat_map(|folder| rust_files(Path::new(folder)))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    let code: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let exists = |path: &str| {
+        let inner = format!("/{path}");
+        Path::new(path).exists()
+            || Path::new("storage-format").join(path).exists()
+            || files
+                .iter()
+                .any(|file| if path.ends_with('/') { file.contains(&inner) } else { file.ends_with(&inner) })
+    };
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(document).unwrap();
+        let outside_blocks: String = text.split("```").step_by(2).collect();
+        let quoted: Vec<&str> = outside_blocks.split('`').skip(1).step_by(2).collect();
+        let is_path =
+            |word: &&&str| !word.contains([' ', '$']) && (word.ends_with(".rs") || word.ends_with('/'));
+        let absent: Vec<_> = quoted.iter().filter(is_path).filter(|path| !exists(path)).collect();
+        assert!(absent.is_empty(), "{document} names paths that do not exist: {absent:?}");
+        // The last cell of a hazard names its tests.
+        let hazards = text.split("\n## ").find(|section| section.starts_with("Hazards")).unwrap_or_default();
+        let rows = hazards.lines().filter(|line| line.starts_with("| ")).skip(1);
+        for name in rows.filter_map(|row| row.rsplit('|').nth(1)).flat_map(quoted_names) {
+            let is_test = name.contains('.') || code.contains(&format!("fn {name}("));
+            assert!(is_test, "{document} names the test {name}, which does not exist");
+        }
+    }
+}
+
 #[test]
 fn finds_layers_and_whole_words_in_sources() {
     let code = without_comments(
