@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_and_calendar_numbers_convert_both_ways() {
+    fn converts_days_to_calendar_dates_and_back() {
         for days in (-800_000..800_000).step_by(37) {
             let day = UtcDay::from_unix_days(days);
             let (year, month, date) = day.civil();
@@ -224,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_prints_as_rfc_3339() {
+    fn prints_moment_as_rfc_3339() {
         let leap = UtcDay::from_civil(2024, 2, 29).start().plus_millis(3_723_004);
         assert_eq!(leap.rfc3339(), "2024-02-29T01:02:03.004Z");
         assert_eq!(Moment::from_unix_millis(-1).rfc3339(), "1969-12-31T23:59:59.999Z");
     }
 
     #[test]
-    fn a_month_ends_where_the_next_begins() {
+    fn ends_month_where_next_begins() {
         let december = UtcDay::from_civil(2026, 12, 31).start().month();
         assert_eq!(december.end().rfc3339(), "2027-01-01T00:00:00.000Z");
         assert_eq!(december.end().month().number(), december.number() + 1);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_times_are_rounded_up_to_whole_seconds() {
+    fn rounds_waits_up_to_whole_seconds() {
         let now = Moment::from_unix_millis(1_000);
         assert_eq!(now.seconds_until(Moment::from_unix_millis(1_001)), 1);
         assert_eq!(now.seconds_until(Moment::from_unix_millis(3_000)), 2);

@@ -1,36 +1,41 @@
-//! Settings of the server: first what was typed, then what it means.
+//! Settings of the server, in two steps: typed flags, then checked values.
 //!
-//! Knows flags, the configuration file and defaults; opens nothing.
+//! Reads flags and the configuration file; opens nothing else.
 
 mod defaults;
+mod error;
+mod file;
 mod net;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 
+pub use error::ConfigError;
 pub use net::{LimitFlags, NetSettings};
 
+use file::read_file;
+
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
-use crate::limits::catalog::{SCRUB_BYTES_PER_SECOND, SCRUB_MEBIBYTES_MAX};
+use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
 
-/// Largest configuration file.
-const CONFIG_SIZE_BYTES_MAX: u64 = 1024 * 1024;
 /// Most workers.
 const WORKERS_MAX: usize = 4096;
-/// Fewest workers unless asked otherwise: most of them wait for the books.
+/// Fewest workers by default: most of them wait for the books.
 const WORKERS_DEFAULT_MIN: usize = 8;
-/// Workers for each core unless asked otherwise.
+/// Workers for each core by default.
 const WORKERS_PER_CORE: usize = 4;
-/// Workers for streams and downloads for each other one; they mostly wait for their clients.
+/// Workers for streams and downloads for each other worker; they mostly wait for their clients.
 const STREAM_WORKERS_PER_WORKER: usize = 3;
 /// Longest drain.
 const DRAIN_SECONDS_MAX: u64 = 3600;
+/// Highest rate of the scrubber and of the verification, in MiB per second.
+const SCRUB_MEBIBYTES_MAX: u64 = 4096;
 
 /// Serves the datasets of a marketplace.
 #[derive(Debug, Parser)]
@@ -49,7 +54,7 @@ pub enum Command {
     Serve(TypedFlags),
 }
 
-/// Flags as typed. What a flag leaves open, the configuration file may say, then the default holds.
+/// Flags as typed. The configuration file fills absent flags, and defaults fill the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TypedFlags {
@@ -108,8 +113,7 @@ pub struct TypedFlags {
     #[serde(default)]
     pub trusted_proxy: Vec<String>,
 
-    /// Address under which the outside reaches the public API, such as `https://data.example.org`. Default: what each
-    /// request says in Host, with http.
+    /// Public address of the API, such as `https://data.example.org`. Default: the Host of each request, with http.
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
@@ -178,47 +182,6 @@ pub struct Settings {
     pub verification_bytes_per_second: Option<u64>,
     /// Limits of the public socket.
     pub net: NetSettings,
-}
-
-/// Why the settings cannot be used.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("{}: cannot read the configuration: {message}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        message: String,
-    },
-    /// The file is not as it should be.
-    #[error("{}:{line}:{column}: {message}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Line, from one.
-        line: usize,
-        /// Column, from one.
-        column: usize,
-        /// The message.
-        message: String,
-    },
-    /// A required flag is missing.
-    #[error("--{flag} is required; give it as a flag or in the configuration file")]
-    Missing {
-        /// Name of the flag.
-        flag: &'static str,
-    },
-    /// A value cannot be used.
-    #[error("--{flag}: found `{found}`, expected {expected}")]
-    Value {
-        /// Name of the flag.
-        flag: &'static str,
-        /// The typed value.
-        found: String,
-        /// The expected value.
-        expected: &'static str,
-    },
 }
 
 impl Settings {
@@ -298,24 +261,6 @@ impl TypedFlags {
     }
 }
 
-fn read_file(path: &Path) -> Result<TypedFlags, ConfigError> {
-    use std::io::Read;
-    let unreadable =
-        |error: std::io::Error| ConfigError::Unreadable { path: path.to_owned(), message: error.to_string() };
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(CONFIG_SIZE_BYTES_MAX).read_to_string(&mut text).map_err(unreadable)?;
-    toml::from_str(&text).map_err(|error| {
-        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        ConfigError::File {
-            path: path.to_owned(),
-            line: before.matches('\n').count().saturating_add(1),
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count().saturating_add(1),
-            message: error.message().replace('\n', "; "),
-        }
-    })
-}
-
 fn admin_place(typed: Option<&str>) -> Result<AdminPlace, ConfigError> {
     let text = typed.unwrap_or(defaults::ADMIN);
     if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
@@ -351,6 +296,8 @@ fn within<T: PartialOrd + ToString>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn typed(arguments: &[&str]) -> TypedFlags {

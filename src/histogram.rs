@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_counts_in_its_bucket_and_in_all_above() {
+    fn counts_value_in_its_bucket_and_larger_ones() {
         let histogram = Histogram::new(&NUMBERS);
         for value in [1, 2, 3, 512, 513] {
             histogram.count(value);

@@ -7,32 +7,14 @@ pub const GIVEN_BACK_BYTES_MIN: usize = 512 * 1024;
 
 /// Bounds of the books (`ledger/`).
 pub mod ledger {
-    use std::time::Duration;
-
-    /// Memory that the store may use for its page cache.
-    pub const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
-    /// Records that have changed since the last checkpoint and ask for the next one at once.
+    /// Changed records that trigger a checkpoint at once.
     pub const CHECKPOINT_RECORDS_MAX: usize = 65_536;
-    /// Records that may have changed since the last checkpoint; above that, operations are refused as busy.
-    pub const UNWRITTEN_RECORDS_MAX: usize = 1_048_576;
-    /// How often a checkpoint is written when less has changed.
-    pub const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
-    /// With process durability: the longest time until what was acknowledged is also safe from a power loss.
+    /// With process durability: longest time until acknowledged records survive a power loss.
     pub const PROCESS_SYNC_MILLIS_MAX: u64 = 100;
-    /// The longest wait for other operations on the books.
-    pub const BOOKS_WAIT_MILLIS_MAX: u64 = 10_000;
-    /// The longest silence of the books while work waits; a longer one means that they are stuck.
-    pub const STALL_MILLIS_MAX: u64 = 30_000;
-    /// How soon books that have failed are opened again; each further try waits twice as long.
-    pub const RECOVERY_RETRY_MILLIS: u64 = 250;
-    /// The longest pause between two tries.
-    pub const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(30);
-    /// How often the progress of open reservations is written down.
+    /// Interval of progress notes of open reservations.
     pub const PROGRESS_NOTE_MILLIS: u64 = 200;
-    /// Settlements that one batch of the log holds, beside one that is asked for.
+    /// Background settlements in one batch of the log.
     pub const SETTLEMENTS_PER_BATCH_MAX: usize = 1_024;
-    /// Notes of progress that one batch of the log holds.
-    pub const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
     /// Reservations that may be open at one time.
     pub const OPEN_RESERVATIONS_MAX: usize = 65_536;
 
@@ -67,7 +49,7 @@ pub mod ledger {
     pub const IDEMPOTENCY_HOURS: i64 = 24;
     /// How long a paid download may be read again in ranges.
     pub const DOWNLOAD_GRANT_HOURS: i64 = 24;
-    /// Expired records that one round of cleaning removes.
+    /// Expired records removed in one round.
     pub const EXPIRED_PER_ROUND_MAX: usize = 256;
 
     /// Relations between datasets that one ledger holds.
@@ -80,21 +62,15 @@ pub mod ledger {
     pub const RELATION_DESCRIPTION_BYTES_MAX: usize = 1_000;
     /// Greatest weight of a relation; the least is 0.
     pub const RELATION_WEIGHT_MAX: f64 = 1_000_000.0;
-    /// Weight of a relation that is entered without one.
+    /// Default weight of a relation.
     pub const RELATION_WEIGHT_DEFAULT: f64 = 1.0;
 
     /// Days that one usage report covers.
     pub const USAGE_DAYS_MAX: u32 = 90;
-    /// Lines of one usage report (days × datasets, or days × datasets × keys).
-    pub const USAGE_LINES_MAX: usize = 100_000;
     /// Entries that one page of an export carries.
     pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
     /// Newest records of the log whose entries are added up again at every start; `ledger verify` adds up all of them.
     pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 4_096;
-    /// Longest record that is read back from the store or from a backup.
-    pub const RECORD_BYTES_MAX: usize = 64 * 1024;
-    /// Records that a restored checkpoint is given at a time.
-    pub const BACKUP_RECORDS_PER_STEP: usize = 4_096;
 }
 
 /// Bounds of the access control (`access/`).
@@ -105,7 +81,7 @@ pub mod access {
     pub const REQUESTS_PER_DAY: u32 = 5_000;
     /// Streams and downloads of one key at one time, unless configured otherwise.
     pub const STREAMS_PER_KEY_MAX: usize = 32;
-    /// Requests of one key that are worked on at one time, unless configured otherwise.
+    /// Concurrent requests of one key, by default.
     pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.
     pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
@@ -123,8 +99,6 @@ pub mod http {
     pub const TARGET_SIZE_BYTES_MAX: usize = 64 * 1024;
     /// Most query parameters of one request.
     pub const PARAMETER_COUNT_MAX: usize = 64;
-    /// Most path segments that any route could have.
-    pub const PATH_SEGMENT_COUNT_MAX: usize = 16;
     /// Rows of a page at most.
     pub const QUERY_LIMIT_MAX: u64 = 10_000;
     /// Rows of a stream at most.
@@ -135,8 +109,6 @@ pub mod http {
     pub const LOW_BALANCE_CREDITS: u64 = 1_000;
     /// Rows of a sample at most.
     pub const SAMPLE_ROW_COUNT_MAX: u32 = 100;
-    /// Rows examined for the examples of a schema.
-    pub const EXAMPLE_ROW_COUNT_MAX: u32 = 20;
     /// Datasets of one catalog page at most.
     pub const LIST_LIMIT_MAX: u64 = 100;
     /// Default datasets of one catalog page.
@@ -151,10 +123,8 @@ pub mod http {
     pub const RELATED_LIMIT_DEFAULT: u64 = 5;
     /// Addresses of one file of the site map, as its standard allows.
     pub const SITEMAP_ADDRESSES_MAX: usize = 50_000;
-    /// Media ranges of one `Accept` that are looked at.
+    /// Media ranges examined in one `Accept`.
     pub const ACCEPT_RANGE_COUNT_MAX: usize = 32;
-    /// Entity tags of one `If-None-Match` that are looked at.
-    pub const ENTITY_TAG_COUNT_MAX: usize = 64;
 
     /// `Retry-After` of a busy response.
     pub const RETRY_AFTER_BUSY_SECONDS: u32 = 1;
@@ -163,45 +133,19 @@ pub mod http {
     /// `Retry-After` for a dataset whose store file is being verified.
     pub const RETRY_AFTER_VERIFYING_SECONDS: u32 = 2;
 
-    /// Room that an answer buffer keeps free in front of its body for the head.
-    pub const HEAD_ROOM_BYTES: usize = 2048;
-    /// Bytes of a cell beside the name of its column, as a page answer reserves them before rendering.
-    pub const CELL_SIZE_BYTES_GUESS: usize = 20;
-    /// Most bytes reserved for a page before rendering.
-    pub const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
-
-    /// A body that is shorter goes out as it is: encoded it would save no packet.
+    /// Shortest body that is encoded: encoding a shorter one would save no packet.
     pub const ENCODED_BODY_BYTES_MIN: usize = 1400;
-    /// Level of gzip: the fastest that still finds repetitions.
-    pub const GZIP_LEVEL: u32 = 1;
-    /// Level of zstd.
-    pub const ZSTD_LEVEL: i32 = 1;
-    /// Window of zstd, as a power of two: 1 MiB.
-    pub const ZSTD_WINDOW_LOG: u32 = 20;
-    /// A downloaded file of so many bytes at most is hashed before it is sent.
+    /// Largest downloaded file that is hashed before it is sent.
     pub const DIGEST_BYTES_MAX: u64 = 1024 * 1024;
-    /// The length of a download of a table with so many rows at most is counted when somebody asks for it, where the
-    /// store file does not keep it.
-    pub const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
-    /// Files whose lengths and hashes are remembered.
-    pub const EXPORTS_REMEMBERED_MAX: usize = 256;
 
-    /// Rows of the first unit of a stream; each unit is twice as long as the one before, until it has `UNIT_BYTES`.
-    pub const STREAM_FIRST_ROWS: usize = 1;
     /// Rows of a unit of a stream at most.
     pub const STREAM_ROWS_MAX: usize = 8_192;
-    /// Encoded rows are sent in pieces of this size, and count as delivered with them.
-    pub const SENT_PIECE_BYTES: usize = 512 * 1024;
-    /// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
-    pub const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
     /// A stream without rows for so long sends a comment.
     pub const STREAM_PING_INTERVAL: Duration = Duration::from_secs(15);
-    /// A stream carries an event id on every so many rows.
+    /// Rows between two event ids of a stream.
     pub const STREAM_ID_INTERVAL_ROWS: u64 = 1_000;
     /// Limit of bytes of validation errors in one response, except the first error.
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
-    /// Worker threads of the admin listener.
-    pub const ADMIN_WORKER_COUNT: usize = 4;
 }
 
 pub mod net;
@@ -210,8 +154,6 @@ pub mod net;
 pub mod catalog {
     /// Default rate of the scrubber in bytes per second.
     pub const SCRUB_BYTES_PER_SECOND: u64 = 8 * 1024 * 1024;
-    /// Highest configurable rate in MiB per second.
-    pub const SCRUB_MEBIBYTES_MAX: u64 = 4096;
 }
 
 /// Bounds of rendering (`render/`).

@@ -22,14 +22,17 @@ use crate::http::{
     work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
-use crate::limits::http::ADMIN_WORKER_COUNT;
-use crate::limits::net::VITAL_WORKER_COUNT;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
 use front::{Front, FrontPlan};
 use upkeep::Upkeep;
+
+/// Worker threads of the admin listener.
+const ADMIN_WORKER_COUNT: usize = 4;
+/// Workers that answer only health, readiness and metrics.
+const VITAL_WORKER_COUNT: usize = 2;
 
 /// Why the server did not start: what was being done, and what came of it.
 #[derive(Debug, thiserror::Error)]

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_stand_in_groups_of_three() {
+    fn groups_digits_by_three() {
         let numbers = [0, 7, 999, 1_000, 10_000, 123_456, 1_000_000, u64::MAX].map(grouped);
         let expected =
             ["0", "7", "999", "1,000", "10,000", "123,456", "1,000,000", "18,446,744,073,709,551,615"];
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn one_is_singular_and_none_is_plural() {
+    fn inflects_nouns_by_number() {
         assert_eq!([0, 1, 2].map(|number| counted(number, "credit")), ["0 credits", "1 credit", "2 credits"]);
     }
 
     #[test]
-    fn a_fault_begins_with_its_place() {
+    fn prefixes_message_with_place() {
         assert_eq!(placed("/limit", "it is wrong"), "limit: it is wrong");
         assert_eq!(placed("limit", "it is wrong"), "limit: it is wrong");
         assert_eq!(placed("/filters/id/in/1", "it is wrong"), "filters/id/in/1: it is wrong");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_told_from_a_text() {
+    fn distinguishes_number_from_text() {
         assert_eq!(found_text("0"), "0");
         assert_eq!(found_text("-1.5e3"), "-1.5e3");
         for text in ["abc", "+5", " 5", "5 ", "--5", "5-", "0x10", "1_000", "", "05", "NaN"] {
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn quoted_text_is_short_and_printable() {
+    fn shortens_and_sanitizes_quoted_text() {
         assert_eq!(quoted("a\nb"), "`a\u{FFFD}b`");
         assert!(quoted(&"é".repeat(400)).len() < 120);
     }
 
     #[test]
-    fn words_are_listed_as_one_says_them() {
+    fn lists_words_as_phrase() {
         let listed = |words: &[&str]| any_of(words.iter().copied());
         assert_eq!(listed(&["exact"]), "`exact`");
         assert_eq!(listed(&["asc", "desc"]), "`asc` or `desc`");

@@ -24,7 +24,7 @@ const COUNTED_REQUESTS: usize = 9;
 const ALLOCATIONS_MAX: u64 = 180;
 
 #[test]
-fn a_page_takes_few_allocations() {
+fn bounds_allocations_of_page() {
     let mut shop = Shop::open(&lineitem::store(SCALE, true));
     let ask = shop.ask("{\"limit\":100}");
     (0..WARM_REQUESTS).for_each(|_| shop.answer(&ask));

@@ -75,7 +75,7 @@ const SOURCE_FOLDERS: [&str; 3] = ["src", "storage-format/src", "tools/src"];
 const FILE_LINES_MAX: usize = 500;
 
 #[test]
-fn layers_use_exactly_the_arrows_of_the_table() {
+fn uses_exactly_arrows_of_table() {
     let table: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut forbidden = Vec::new();
@@ -105,7 +105,7 @@ fn layers_use_exactly_the_arrows_of_the_table() {
 }
 
 #[test]
-fn architecture_document_has_the_same_table() {
+fn documents_same_arrows_in_architecture() {
     let document = fs::read_to_string("ARCHITECTURE.md").unwrap();
     let section = document.split("\n## ").find(|section| section.starts_with("Arrows")).unwrap();
     let mut documented: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -127,7 +127,7 @@ fn quoted_names(cell: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn arrows_form_no_cycle() {
+fn arranges_arrows_without_cycle() {
     let table: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
     let mut settled: BTreeSet<&str> = BTreeSet::from(["mercato_format"]);
     while settled.len() <= table.len() {
@@ -143,7 +143,7 @@ fn arrows_form_no_cycle() {
 }
 
 #[test]
-fn storage_format_does_not_depend_on_the_server() {
+fn keeps_storage_format_independent_of_server() {
     for (path, code) in sources("storage-format/src") {
         for word in ["mercato::", "mercato_tools", "serde_json"] {
             assert!(!names(&code, word), "{path} names {word}");
@@ -152,7 +152,7 @@ fn storage_format_does_not_depend_on_the_server() {
 }
 
 #[test]
-fn confined_words_stay_in_their_folders() {
+fn confines_words_to_their_folders() {
     for folder in SOURCE_FOLDERS {
         for (path, code) in sources(folder) {
             for (word, places) in CONFINED {
@@ -164,7 +164,7 @@ fn confined_words_stay_in_their_folders() {
 }
 
 #[test]
-fn files_are_short_and_begin_with_a_module_comment() {
+fn keeps_files_short_with_module_comment() {
     for folder in ["src", "storage-format/src", "tools/src", "tests"] {
         for path in rust_files(Path::new(folder)) {
             let text = fs::read_to_string(&path).unwrap();
@@ -175,8 +175,45 @@ fn files_are_short_and_begin_with_a_module_comment() {
     }
 }
 
+/// Documents whose paths and names of tests are compared with the sources.
+const DOCUMENTS: [&str; 4] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "src/net/README.md"];
+
 #[test]
-fn source_reader_finds_layers_and_whole_words() {
+fn names_existing_paths_and_tests_in_documents() {
+    let files: Vec<String> = ["src", "storage-format", "tools", "tests", "benches", "fuzz"]
+        .iter()
+        .flat_map(|folder| rust_files(Path::new(folder)))
+        .map(|path| path.to_str().unwrap().to_owned())
+        .collect();
+    let code: String = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+    let exists = |path: &str| {
+        let inner = format!("/{path}");
+        Path::new(path).exists()
+            || Path::new("storage-format").join(path).exists()
+            || files
+                .iter()
+                .any(|file| if path.ends_with('/') { file.contains(&inner) } else { file.ends_with(&inner) })
+    };
+    for document in DOCUMENTS {
+        let text = fs::read_to_string(document).unwrap();
+        let outside_blocks: String = text.split("```").step_by(2).collect();
+        let quoted: Vec<&str> = outside_blocks.split('`').skip(1).step_by(2).collect();
+        let is_path =
+            |word: &&&str| !word.contains([' ', '$']) && (word.ends_with(".rs") || word.ends_with('/'));
+        let absent: Vec<_> = quoted.iter().filter(is_path).filter(|path| !exists(path)).collect();
+        assert!(absent.is_empty(), "{document} names paths that do not exist: {absent:?}");
+        // The last cell of a hazard names its tests.
+        let hazards = text.split("\n## ").find(|section| section.starts_with("Hazards")).unwrap_or_default();
+        let rows = hazards.lines().filter(|line| line.starts_with("| ")).skip(1);
+        for name in rows.filter_map(|row| row.rsplit('|').nth(1)).flat_map(quoted_names) {
+            let is_test = name.contains('.') || code.contains(&format!("fn {name}("));
+            assert!(is_test, "{document} names the test {name}, which does not exist");
+        }
+    }
+}
+
+#[test]
+fn finds_layers_and_whole_words_in_sources() {
     let code = without_comments(
         "use crate::http::{a, b}; // crate::ledger\nuse crate::{clock::Moment, query};\nlet x = crate::render::y();",
     );

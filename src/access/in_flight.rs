@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn frees_ended_requests_and_zero_lifts_the_limit() {
+    fn frees_ended_requests_and_lifts_limit_at_zero() {
         let counts = in_flight(0, 0);
         let held: Vec<_> =
             (0..100).map(|_| counts.acquire(KeyId::from_number(7), RequestKind::Stream).unwrap()).collect();

@@ -105,7 +105,7 @@ mod tests {
     proptest! {
         /// The naive model keeps every request. The window may be stricter by one grain, never more generous.
         #[test]
-        fn never_exceeds_the_limit_in_any_minute(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
+        fn keeps_limit_in_any_minute(pauses in prop::collection::vec(0..9_000_i64, 1..300)) {
             let mut window = Window::default();
             let mut passed: Vec<i64> = Vec::new();
             let mut now = 0;

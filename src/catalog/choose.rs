@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use semver::Version;
 
-use super::dataset::DatasetVersion;
+use crate::catalog::snapshot::dataset::DatasetVersion;
 
 /// The version to serve for `wanted`: itself, else the highest intact version below it. Versions above it were skipped
 /// on purpose. While the choice is being verified, the version that is `serving` stays, if it is still retained.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use semver::Version;
 
-use super::slug::SlugError;
+use crate::catalog::slug::SlugError;
 
 /// An error of the catalog with the place, the expected and the found value.
 #[derive(Debug, thiserror::Error)]

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use mercato_format::{FormatError, Table};
 use semver::Version;
 
-use super::choose::choose;
-use super::data_directory::{
+use crate::catalog::choose::choose;
+use crate::catalog::error::CatalogError;
+use crate::catalog::files::data_directory::{
     CHANGELOG_FILE, CURRENT_FILE, DatasetFolder, FEATURED_FILE, MANIFEST_FILE, METHODOLOGY_FILE, RECORD_FILE,
     UNPUBLISHED_FILE, version_of_file_name,
 };
-use super::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
-use super::error::CatalogError;
-use super::file_identity::{FileIdentity, FileMark, is_absence};
-use super::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
-use super::record::Record;
-use super::text_file;
-use super::verified_marks::{Verdict, VerifiedMarks};
+use crate::catalog::files::file_identity::{FileIdentity, FileMark, is_absence};
+use crate::catalog::files::text_file;
+use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
+use crate::catalog::publish::record::Record;
+use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion, HELD_VERSION_COUNT_MAX};
+use crate::catalog::verification::verified_marks::{Verdict, VerifiedMarks};
 use crate::clock::Moment;
 
 /// Size limit of methodology and changelog.

@@ -3,26 +3,15 @@
 //! Readers hold an immutable snapshot; changes on disk make a new one. Does not depend on accounts, routes or sockets.
 
 mod background;
-mod changelog;
 mod choose;
-mod compatibility;
-mod data_directory;
-mod dataset;
 mod error;
-mod file_identity;
-mod listing;
+mod files;
 mod load;
 mod manifest;
-mod nearest;
-mod provenance;
 pub mod publish;
-mod record;
-pub mod scrubber;
 mod slug;
 mod snapshot;
-mod text_file;
 pub mod verification;
-mod verified_marks;
 mod watch;
 
 use std::collections::HashMap;
@@ -33,28 +22,29 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rayon::prelude::*;
 
-pub use changelog::{ChangelogEntry, parse as parse_changelog};
-pub use compatibility::{BreakingChange, CompatibilityCheck};
-pub use data_directory::DataDirectory;
-pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
-pub use listing::{Order, TagCount};
+pub use files::data_directory::DataDirectory;
+pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
+pub use manifest::provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// Re-exports for readers of store files, so that upper layers depend on the catalog and not on the file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};
-pub use nearest::nearest_slug;
-pub use provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
-pub use record::{Choices, IndexChoice};
+pub use publish::compatibility::{BreakingChange, CompatibilityCheck};
+pub use publish::record::{Choices, IndexChoice};
 pub use slug::{Slug, SlugError};
+pub use snapshot::dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
+pub use snapshot::listing::{Order, TagCount};
+pub use snapshot::nearest::nearest_slug;
 pub use snapshot::{Entry, Snapshot, Warning};
+pub use verification::scrubber;
 pub use watch::Watcher;
 
 use choose::choose;
-use data_directory::DatasetFolder;
+use files::data_directory::DatasetFolder;
 use load::{FolderMark, Known};
 use scrubber::ScrubCounts;
+use verification::verified_marks::{Verdict, VerifiedMarks};
 use verification::{Task, VerificationCounts};
-use verified_marks::{Verdict, VerifiedMarks};
 
 use semver::Version;
 
@@ -278,7 +268,9 @@ impl Catalog {
             return before.changed_at();
         }
         let changed = self.directory.changed();
-        if let Some(noted) = fs::read_to_string(&changed).ok().as_deref().and_then(record::read_moment) {
+        if let Some(noted) =
+            fs::read_to_string(&changed).ok().as_deref().and_then(publish::record::read_moment)
+        {
             return noted;
         }
         let modified = |path: &Path| load::modified_at(path).unwrap_or(Moment::from_unix_millis(0));

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 
-use super::background::BackgroundThreads;
 use super::{Catalog, CatalogError, ReloadReport};
+use crate::catalog::background::BackgroundThreads;
 use crate::clock::Clock;
 
 /// Poll interval of the touched file.

@@ -104,7 +104,7 @@ impl LimitFlags {
         }
     }
 
-    /// Says what the flags mean, or which of them cannot be used.
+    /// Checks the flags and fills in defaults.
     pub(super) fn resolve(&self) -> Result<NetSettings, ConfigError> {
         let default = NetLimits::default();
         let wait = self.queue_wait_millis.unwrap_or(millis(default.queue_wait));

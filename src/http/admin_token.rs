@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_is_made_once_and_only_its_owner_reads_it() {
+    fn creates_token_once_readable_by_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("admin.token");
         let fill = |bytes: &mut [u8]| {

@@ -19,29 +19,29 @@ use crate::selections::SelectionCache;
 
 /// The parts of a running server.
 pub struct App {
-    /// What is published.
+    /// The catalog.
     pub catalog: Arc<Catalog>,
-    /// Questions about what is published.
+    /// Search over the catalog.
     pub search: Arc<Search>,
     /// Accounts and credits.
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
     pub access: Arc<AccessControl>,
-    /// What runs for each key.
+    /// Requests and streams in progress, by key.
     pub in_flight: Arc<InFlight>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Credits below which answers warn that those of a prepaid account run out, 0 for never.
+    /// Balance of a prepaid account below which responses warn; 0 for never.
     pub low_balance_credits: u64,
     /// Results of filters that were computed before.
     pub selections: Arc<SelectionCache>,
     /// Counters for the operator.
     pub metrics: Metrics,
-    /// Whose word about client addresses counts.
+    /// Trusted proxies.
     pub trusted_proxies: TrustedProxies,
-    /// What the server says about itself.
+    /// Documents about the server.
     pub documents: Documents,
-    /// What the operator must present.
+    /// The operator's token.
     pub admin_token: AdminToken,
     /// The drawn relations of the last state that was asked for.
     pub graph: GraphCache,

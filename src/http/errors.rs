@@ -1,6 +1,6 @@
 //! The one table of statuses and codes, and the error that every handler returns.
 //!
-//! Knows no route: a handler says what is wrong, this module says how that is spelled on the wire.
+//! Handlers choose an error, and this module gives its form on the wire. Does not depend on routes.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::limits::http::FAULTS_BYTES_MAX;
 use crate::query::VALIDATION_ERRORS_MAX;
 
-/// What went wrong, as the wire names it.
+/// The kind of an error, with its status and code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// A parameter, a slug or a body field is wrong.
@@ -29,9 +29,9 @@ pub enum ErrorKind {
     RequestTimeout,
     /// The request contradicts the present state.
     Conflict,
-    /// The content is not the one that the client expects.
+    /// The content differs from the one that the client expects.
     PreconditionFailed,
-    /// A body without a length: refused as one that could be of any size.
+    /// A body without a length.
     LengthRequired,
     /// A body above its limit.
     PayloadTooLarge,
@@ -51,9 +51,9 @@ pub enum ErrorKind {
     HeadersTooLarge,
     /// A fault of the server.
     Internal,
-    /// Asks for what no part of the server does.
+    /// A feature that the server does not have.
     NotImplemented,
-    /// The server or this dataset cannot answer now.
+    /// The server or this dataset is temporarily out of service.
     Unavailable,
     /// A version of HTTP that is not spoken here.
     VersionUnsupported,
@@ -133,15 +133,15 @@ pub const fn reason_phrase(status: u16) -> &'static str {
 /// One fault of a request, in the shape of `details.errors[]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ValidationErrorBody {
-    /// A stable word for programs.
+    /// A stable code for programs.
     pub reason: String,
     /// RFC 6901 into the body, or the name of the parameter.
     pub pointer: String,
-    /// What is wrong, for people.
+    /// A message for people.
     pub message: String,
-    /// What to do instead.
+    /// A remedy.
     pub hint: String,
-    /// What would have been accepted.
+    /// The accepted values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
     /// The nearest accepted name.
@@ -161,7 +161,7 @@ impl ValidationErrorBody {
         }
     }
 
-    /// Names what was probably meant, where anything is near.
+    /// Suggests the nearest name, if one is near.
     pub fn suggest(&mut self, name: Option<String>) {
         if let Some(name) = &name {
             self.hint = format!("did you mean `{name}`?");
@@ -186,7 +186,7 @@ pub struct Details {
     errors: Vec<ValidationErrorBody>,
 }
 
-/// How many of the faults are told: the first one, and those behind it that fit.
+/// The number of reported errors: the first one, and further ones that fit.
 fn told_at_most(faults: &[ValidationErrorBody]) -> usize {
     let mut bytes = 0_usize;
     let fits = |fault: &&ValidationErrorBody| {
@@ -204,7 +204,7 @@ pub struct ApiError {
     message: String,
     details: Option<Box<Details>>,
     headers: Vec<(&'static str, String)>,
-    /// What the log says and the client never sees.
+    /// The cause, for the log only.
     cause: Option<String>,
 }
 
@@ -214,7 +214,7 @@ impl ApiError {
         Self { kind, message: message.into(), details: None, headers: Vec::new(), cause: None }
     }
 
-    /// A 400 that carries the faults of the request: the first ones, so that a refusal stays small.
+    /// A 400 with the first errors of the request, so that a refusal stays small.
     pub fn bad_request(mut faults: Vec<ValidationErrorBody>) -> Self {
         faults.truncate(told_at_most(&faults));
         let first = faults.first().cloned().unwrap_or_default();
@@ -240,7 +240,7 @@ impl ApiError {
         Self { cause: Some(cause.into()), ..Self::new(ErrorKind::Internal, message) }
     }
 
-    /// A 503 that says when to come back.
+    /// A 503 with `Retry-After`.
     pub fn unavailable(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         Self::new(ErrorKind::Unavailable, message).with_header("Retry-After", retry_after_seconds.to_string())
     }
@@ -259,7 +259,7 @@ impl ApiError {
         self
     }
 
-    /// Says that what was looked for at one place stands at another.
+    /// Moves an error to another pointer.
     #[must_use]
     pub fn pointing(mut self, from: &str, to: &str) -> Self {
         let renamed = |message: &str| {
@@ -296,41 +296,41 @@ impl ApiError {
         self
     }
 
-    /// Lists what would have been accepted.
+    /// Lists the accepted values.
     #[must_use]
     pub fn with_allowed(mut self, allowed: Vec<String>) -> Self {
         self.details.get_or_insert_default().allowed = allowed;
         self
     }
 
-    /// Names what was probably meant.
+    /// Adds a suggestion.
     #[must_use]
     pub fn with_suggestion(mut self, suggestion: Option<&str>) -> Self {
         self.details.get_or_insert_default().suggestion = suggestion.map(ToOwned::to_owned);
         self
     }
 
-    /// Adds a header to the answer.
+    /// Adds a header to the response.
     #[must_use]
     pub fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// Says to a caller with an account that nothing was charged, and what is left.
+    /// Tells a caller with an account that nothing was charged, and its remaining credits.
     #[must_use]
     pub fn uncharged(self, credits: u64) -> Self {
         self.with_header("X-Credits-Charged", "0").with_header("X-Credits-Remaining", credits.to_string())
     }
 
-    /// Adds what the log should say.
+    /// Adds the cause, for the log.
     #[must_use]
     pub fn with_cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn details_carry_the_first_fault_and_all_of_them() {
+    fn repeats_first_error_and_lists_all() {
         let faults = vec![
             ValidationErrorBody::parameter("OUT_OF_RANGE", "limit", "limit is 0", "use 1 to 100"),
             ValidationErrorBody::parameter("UNKNOWN_PARAMETER", "lmit", "no parameter `lmit`", "drop it"),
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_an_internal_error_is_not_in_its_message() {
+    fn hides_cause_of_internal_error() {
         let error = ApiError::internal("/data/secret.mcol is broken");
         assert!(!error.message().contains("secret"));
         assert_eq!(error.cause(), Some("/data/secret.mcol is broken"));

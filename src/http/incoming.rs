@@ -1,6 +1,6 @@
-//! An HTTP request as a handler sees it: identity, decoded target, headers, a bounded body, and who asks.
+//! An HTTP request for handlers: id, decoded target, headers, a bounded body and the caller.
 //!
-//! Knows tiny_http's request and hides it; knows no route.
+//! Wraps and hides the request of tiny_http. Does not depend on routes.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 use crate::net::ResponseSocket;
 
-/// Headers that say one thing. One that stands twice says two, so the request is refused.
+/// Headers with a single value. A repeated one is refused.
 const SINGLE_HEADERS: [&str; 9] = [
     "X-Api-Key",
     "Authorization",
@@ -30,7 +30,7 @@ const SINGLE_HEADERS: [&str; 9] = [
     "Content-Type",
 ];
 
-/// The methods that routes may answer.
+/// The methods of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Read.
@@ -45,9 +45,9 @@ pub enum Method {
     Patch,
     /// Remove.
     Delete,
-    /// Ask what is allowed.
+    /// `OPTIONS`.
     Options,
-    /// Anything else.
+    /// Another method.
     Other,
 }
 
@@ -80,7 +80,7 @@ impl Method {
     }
 }
 
-/// What the request log says about an answer; handlers add what they learn.
+/// Facts for the request log; handlers fill them in.
 #[derive(Debug, Clone, Default)]
 pub struct LogFields {
     /// Name of the route, once known.
@@ -148,7 +148,7 @@ impl Incoming {
         router::parameters(self.pattern, &self.target.segments).nth(place).unwrap_or_default()
     }
 
-    /// Sets the pattern of the route, which says what of the path is a parameter.
+    /// Sets the pattern of the route, which names the parameters of the path.
     pub(super) fn set_pattern(&mut self, pattern: &'static str) {
         self.pattern = pattern;
     }
@@ -210,7 +210,7 @@ impl Incoming {
         self.request_id.as_str()
     }
 
-    /// The moment that counts as "now" for everything this request does.
+    /// The time of this request, fixed for all its operations.
     pub fn now(&self) -> Moment {
         self.received_at
     }
@@ -276,7 +276,7 @@ impl Incoming {
         self.socket.facts().peer
     }
 
-    /// Ends the exchange with tiny_http, and keeps what it takes to respond.
+    /// Ends the exchange with tiny_http and returns the facts needed to respond.
     pub(super) fn into_exchange(self) -> Exchange {
         end_exchange(self.raw);
         Exchange {
@@ -302,7 +302,7 @@ pub(super) struct Exchange {
     _held: Option<Permit>,
 }
 
-/// Ends an exchange with tiny_http without a word: the answer goes out through the client's own socket.
+/// Ends an exchange with tiny_http without a response: that goes out through the client's own socket.
 pub(super) fn end_exchange(raw: tiny_http::Request) {
     drop(raw.into_writer());
 }
@@ -352,7 +352,7 @@ mod tests {
     use super::is_json;
 
     #[test]
-    fn json_is_known_by_its_media_type_and_charset() {
+    fn recognises_json_by_media_type_and_charset() {
         for accepted in
             ["application/json", "Application/JSON; charset=UTF-8", "application/problem+json; v=1"]
         {

@@ -1,6 +1,6 @@
 //! The kind of a listener: the public API with its limits and open CORS, or the operator's side.
 //!
-//! Knows no route.
+//! Does not depend on routes.
 
 use crate::access::RateLimits;
 
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_names_the_limits_that_are_in_force() {
+    fn lists_active_limits_in_policy() {
         check(120, 5000, "\"minute\";q=120;w=60, \"day\";q=5000;w=86400");
         check(0, 5000, "\"day\";q=5000;w=86400");
         check(0, 0, "");

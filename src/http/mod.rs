@@ -1,7 +1,7 @@
 //! HTTP requests and responses: the only folder that names tiny_http and status codes.
 //!
-//! Turns requests into calls of the layers below and their results into responses. Knows nothing of connections:
-//! `net` owns the public socket and lends it for one response.
+//! Turns requests into calls of the layers below and their results into responses. `net` owns the connections and
+//! lends a socket for one response.
 
 mod admin_token;
 mod app;
@@ -25,8 +25,8 @@ pub use app::App;
 pub use content::documents::Documents;
 pub use content::exports::Exports;
 pub use content::graph_cache::GraphCache;
+pub use content::percent::percent_encode;
 pub use content::public_url::{PublicUrl, PublicUrlError};
-pub use handlers::percent::percent_encode;
 pub use metrics::Metrics;
 pub use routing::classes::{Work, work_of};
 pub use routing::routes::{admin_service, public_service};

@@ -26,7 +26,7 @@ thread_local! {
 pub(super) struct RequestId([u8; Hyphenated::LENGTH]);
 
 impl RequestId {
-    /// One that no other request has.
+    /// A new, unique id.
     pub(super) fn next() -> Self {
         let mut text = [0; Hyphenated::LENGTH];
         POOL.with_borrow_mut(Pool::next).unwrap_or_else(Uuid::new_v4).hyphenated().encode_lower(&mut text);
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_random_uuids_and_none_comes_twice() {
+    fn generates_unique_random_uuids() {
         let per_thread =
             || (0..IDS_AT_ONCE * 3 + 1).map(|_| RequestId::next().as_str().to_owned()).collect::<Vec<_>>();
         let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(per_thread)).collect();

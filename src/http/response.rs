@@ -1,6 +1,6 @@
 //! An HTTP response before it becomes bytes: status, headers, and a body that is enveloped, raw or streamed.
 //!
-//! Knows no route. The fixed headers of every answer are added in `wire`, not here.
+//! `wire` adds the fixed headers of every response. Does not depend on routes.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,9 @@ use crate::clock::Moment;
 use crate::ledger::Durable;
 use crate::limits::http::ENCODED_BODY_BYTES_MIN;
 
-/// What the body is.
+/// The body.
 pub(super) enum Body {
-    /// JSON up to and including `data` or `error`; the tail with `meta` is added when the answer is sent.
+    /// JSON up to and including `data` or `error`; the tail with `meta` is added when the response is sent.
     Envelope(ResponseBuffer),
     /// Bytes of another media type.
     Raw(ResponseBuffer),
@@ -26,20 +26,20 @@ pub(super) enum Body {
     Absent,
     /// Written piece by piece after the head; `length` is the number of its bytes, where that is known.
     Stream { body: Box<dyn StreamBody>, length: Option<u64> },
-    /// No body, but the length that one would have: what `HEAD` is told of a stream.
+    /// No body, but its length: the response to `HEAD` of a stream.
     Described(u64),
 }
 
-/// What `meta` carries beyond the three fields of every answer.
+/// The fields of `meta` beyond the three of every response.
 #[derive(Debug, Clone, Default)]
 pub struct MetaExtras {
-    /// Credits taken for this answer, and credits left.
+    /// Credits charged for this response, and credits left.
     pub credits: Option<(u64, u64)>,
     /// Warnings for people who read the response.
     pub warnings: Vec<String>,
 }
 
-/// One answer.
+/// A response.
 pub struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, Cow<'static, str>)>,
@@ -47,12 +47,12 @@ pub struct Response {
     pub(super) meta: MetaExtras,
     pub(super) coding: Option<Coding>,
     pub(super) cause: Option<String>,
-    /// What has to be durable before anything is sent.
+    /// The operation that must be durable before the response is sent.
     pub(super) durable: Option<Durable>,
 }
 
 impl Response {
-    /// A successful envelope around `data`. Answers are private unless [`Response::public`] says otherwise.
+    /// A successful envelope around `data`. Responses are private except after [`Response::public`].
     pub fn data(data: &impl Serialize) -> Result<Self, ApiError> {
         let mut buffer = Self::begin_envelope(1024);
         serde_json::to_writer(buffer.sink(), data).map_err(|error| ApiError::internal(error.to_string()))?;
@@ -66,32 +66,32 @@ impl Response {
         buffer
     }
 
-    /// An answer from a buffer of [`Response::begin_envelope`] to which `data` was appended.
+    /// A response from a buffer of [`Response::begin_envelope`] to which `data` was appended.
     pub fn enveloped(buffer: ResponseBuffer) -> Self {
         Self::of(200, Body::Envelope(buffer)).with_header("Content-Type", "application/json; charset=utf-8")
     }
 
-    /// An answer of another media type.
+    /// A response of another media type.
     pub fn raw(content_type: &'static str, buffer: ResponseBuffer) -> Self {
         Self::of(200, Body::Raw(buffer)).with_header("Content-Type", content_type)
     }
 
-    /// An answer without a body.
+    /// A response without a body.
     pub fn empty(status: u16) -> Self {
         Self::of(status, Body::Absent)
     }
 
-    /// An answer that is written piece by piece.
+    /// A streamed response.
     pub fn stream(content_type: &'static str, body: Box<dyn StreamBody>) -> Self {
         Self::of(200, Body::Stream { body, length: None }).with_header("Content-Type", content_type)
     }
 
-    /// The head of an answer that would be streamed.
+    /// The head of a streamed response.
     pub fn described(content_type: &'static str, length: u64) -> Self {
         Self::of(200, Body::Described(length)).with_header("Content-Type", content_type)
     }
 
-    /// Says how many bytes a stream will have.
+    /// Sets the length of a stream in bytes.
     #[must_use]
     pub fn with_length(mut self, bytes: u64) -> Self {
         if let Body::Stream { length, .. } = &mut self.body {
@@ -107,8 +107,8 @@ impl Response {
         self
     }
 
-    /// Encodes the body as the client likes it, where that is worth it. What has a tag already stays as it is, because
-    /// a tag belongs to one coding.
+    /// Encodes the body in the client's preferred coding if that pays. A body with a tag stays as it is, because a
+    /// tag belongs to one coding.
     #[must_use]
     pub fn encoded_for(self, request: &Incoming) -> Self {
         let worth_it = match &self.body {
@@ -164,7 +164,7 @@ impl Response {
         }
     }
 
-    /// The same answer with another status.
+    /// The same response with another status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;

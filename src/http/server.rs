@@ -1,7 +1,7 @@
-//! The worker threads behind a private listener: each takes a request, answers it and takes the next.
+//! The worker threads behind a private listener: each takes one request after the other.
 //!
-//! tiny_http listens only where nobody but the event loop can reach it. There are as many workers as requests may be in
-//! service, so nothing waits here. Knows threads and tiny_http; knows no route.
+//! Only the event loop can connect to this tiny_http. There are as many workers as requests in service, so no request
+//! waits here. Does not depend on routes.
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -23,10 +23,10 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Begins to answer what comes over `listener`, on `count` threads.
+    /// Starts `count` worker threads on `listener`.
     ///
     /// # Errors
-    /// Fails where a thread cannot be started.
+    /// When a thread cannot be started.
     pub fn start(count: usize, listener: UnixListener, service: &Arc<Service>) -> io::Result<Self> {
         let server = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
         let (server, stopping) = (Arc::new(server), Arc::new(AtomicBool::new(false)));
@@ -42,8 +42,8 @@ impl Workers {
         Ok(Self { server, stopping, threads })
     }
 
-    /// Ends the workers when they have answered what they are at. `wake_listener` connects once to the listener, which makes
-    /// it see that it is over. Says whether all workers have ended; those that are still busy are left alone.
+    /// Ends the workers after their present requests. `wake_listener` connects once to the listener to wake it.
+    /// Returns whether all workers have ended; busy ones are left alone.
     pub fn stop(self, wait: bool, wake_listener: impl FnOnce()) -> bool {
         self.stopping.store(true, Ordering::Release);
         for _ in &self.threads {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_costs_one_answer_and_no_worker() {
+    fn survives_panic_of_handler() {
         let running = Running::start(1);
         for _ in 0..3 {
             let answer = ask(running.address, "/panic");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_finished_before_the_end() {
+    fn finishes_running_requests_before_end() {
         let running = Running::start(2);
         let address = running.address;
         let client = thread::spawn(move || ask(address, "/slow"));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn frees_the_worker_while_a_charge_becomes_durable() {
+    fn frees_worker_while_charge_becomes_durable() {
         let running = Running::start(1);
         let address = running.address;
         let began = Instant::now();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_worker_for_a_charged_response_that_is_too_large_to_defer() {
+    fn keeps_worker_for_charged_response_too_large_to_defer() {
         let running = Running::start(1);
         let address = running.address;
         let began = Instant::now();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn sends_deferred_responses_before_the_end() {
+    fn sends_deferred_responses_before_end() {
         let running = Running::start(1);
         let address = running.address;
         let clients: Vec<_> = (0..4).map(|_| thread::spawn(move || ask(address, "/charged"))).collect();

@@ -1,6 +1,6 @@
 //! The request pipeline: route, authentication, limits, handler, response, log line.
 //!
-//! Knows the order of the stops; knows no handler.
+//! Fixes the order of the steps. Does not depend on handlers.
 
 use std::any::Any;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::net::SLOT_HEADER;
 use crate::net::Slots;
 
-/// Answers requests of one listener.
+/// The pipeline of one listener.
 pub struct Service {
     app: Arc<App>,
     router: Router,
@@ -34,12 +34,12 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service over a table of routes, which answers through the sockets in `slots`.
+    /// A service over a table of routes, which responds through the sockets in `slots`.
     pub fn new(app: Arc<App>, router: Router, listener_kind: ListenerKind, slots: Arc<Slots>) -> Self {
         Self { app, router, listener_kind, slots }
     }
 
-    /// What handlers can reach.
+    /// The application, for handlers.
     pub fn app(&self) -> &Arc<App> {
         &self.app
     }
@@ -47,7 +47,7 @@ impl Service {
     /// Answers one request. A panic of a handler costs this request a 500 and nothing else.
     pub fn answer(self: &Arc<Self>, raw: tiny_http::Request) {
         let claimed = header_of(&raw, SLOT_HEADER).and_then(|name| self.slots.claim(name));
-        // The client of a request without a socket has been told already that nobody answers.
+        // The client of a request without a socket has its error already.
         let Some(socket) = claimed else { return end_exchange(raw) };
         let mut request = Incoming::new(raw, socket, self.app.clock.now());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.respond(&mut request)));
@@ -79,7 +79,7 @@ impl Service {
         durable.then(move |outcome| service.send(exchange, outcome.map_or_else(refused, |()| response)));
     }
 
-    /// The answer to what the event loop refused: bytes as they go out.
+    /// The encoded response to a refusal of the event loop.
     pub fn refusal(&self, error: &ApiError, address: IpAddr, with_body: bool) -> Vec<u8> {
         let response = Response::error(error);
         self.app.metrics.observe(&Observation { status: response.status, ..Observation::default() });
@@ -163,7 +163,7 @@ impl Service {
         Ok(())
     }
 
-    /// What one key has running is bounded, so that it cannot take every worker.
+    /// Bounds the running requests of a key, so that it cannot take every worker.
     fn enter(&self, caller: &Caller, kind: RequestKind, now: Moment) -> Result<Permit, ApiError> {
         self.app.in_flight.acquire(caller.key.id(), kind).map_err(|refusal| {
             let (reason, limit) = match refusal {
@@ -211,7 +211,7 @@ impl Service {
         let request_id = exchange.request_id;
         let request_id = request_id.as_str();
         let listener_kind = &self.listener_kind;
-        // In this order, so that the answer is never dated before its own duration has passed.
+        // In this order, so that the response is never dated before its own duration has passed.
         let elapsed = arrived.elapsed();
         let now = self.app.clock.now();
         let outcome =

@@ -1,7 +1,7 @@
-//! Adds up entries again and says where they differ from the accounts.
+//! The audit: adds up entries again and compares them with the accounts.
 //!
-//! Run over all entries it proves every balance; run over the newest ones it proves that they continue each other
-//! and end where the accounts stand. Knows no store.
+//! Over all entries it proves every balance. Over the newest ones it proves that they continue each other and end at
+//! the balances of the accounts.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use super::reservation_record::ReservationRecord;
 /// Differences that a report names; the others are counted.
 const DIFFERENCES_NAMED_MAX: usize = 100;
 
-/// What an audit found.
+/// The result of an audit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditReport {
     /// Entries that were added up.
@@ -44,7 +44,7 @@ pub(super) struct Audit {
     first: u64,
     next: u64,
     sums: HashMap<AccountId, Sum>,
-    /// Reservations that are not settled yet: the entry, whose it is, and what it took.
+    /// Open reservations: the entry, its account and its amount.
     open: HashMap<u64, (AccountId, i64)>,
     report: AuditReport,
 }
@@ -76,7 +76,7 @@ impl Audit {
         self.report.last_sequence = entry.sequence;
         let before = match self.sums.get(&entry.account) {
             Some(sum) => Some(sum.balance),
-            // Earlier entries of the account may stand before the first one that is looked at.
+            // Earlier entries of the account may precede the first examined one.
             None if self.first > 1 => None,
             None => Some(0),
         };
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_that_holds_more_than_its_entry_took_is_named() {
+    fn reports_reservation_above_its_entry() {
         let at = Moment::from_unix_millis(0);
         let account = AccountId::from_number(1);
         for (held, expected) in [(4, 0), (5, 1)] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn an_audit_names_every_place_where_the_books_differ() {
+    fn reports_each_difference_of_books() {
         check("1 buy 100 100 | 2 buy 7 7 | 1 charge -30 70", &[(1, 70, 3), (2, 7, 2)], &[]);
         check("1 buy 100 100 | 1 charge -30 60", &[(1, 60, 2)], &["entry 2 of acc_1"]);
         check("1 buy 100 100", &[(1, 99, 1)], &["acc_1: balance is 99"]);

@@ -1,4 +1,4 @@
-//! What backups and archives of the books give.
+//! Results and errors of backups and archives.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ pub enum BackupError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The file is no backup, or not the one that was written.
+    /// The file is not an undamaged backup.
     #[error("{}: {detail}; use another backup", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was expected and found.
+        /// The expected and the found value.
         detail: String,
     },
     /// There are books already.
@@ -38,7 +38,7 @@ pub enum BackupError {
     Ledger(#[from] ChargeError),
 }
 
-/// What a backup holds.
+/// The summary of a backup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BackupSummary {
     /// The file.

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::histogram::{Histogram, MICROS, NUMBERS};
-use crate::limits::ledger::STALL_MILLIS_MAX;
+
+/// Time without progress, while operations wait, after which the books count as stuck.
+const STALL_MILLIS_MAX: u64 = 30_000;
 
 /// Whether the books can be written.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -15,17 +17,17 @@ pub enum Health {
     Serving,
     /// The disk failed. The books are opened again and again until that works.
     Down {
-        /// What failed, for the operator.
+        /// The failure, for the operator.
         reason: String,
     },
-    /// The disk failed and what it holds now contradicts what was acknowledged, or it has not answered for long.
+    /// The disk contradicts acknowledged records after a failure, or is stuck.
     NeedsRestart {
-        /// What was found, for the operator.
+        /// The finding, for the operator.
         reason: String,
     },
 }
 
-/// What the books let others know.
+/// The published state of the books.
 pub(super) struct Status {
     health: Mutex<Health>,
     operating: Activity,
@@ -62,7 +64,7 @@ impl Status {
         self.syncing.begin();
     }
 
-    /// Counts a sync of so many records.
+    /// Counts a sync and its records.
     pub(super) fn count_sync(&self, records: u64, elapsed: Duration) {
         self.group_sizes.count(records);
         self.sync_micros.count(u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX));
@@ -122,7 +124,7 @@ impl Activity {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// How long nothing got on although somebody waits.
+    /// Time without progress while operations wait.
     fn silence_millis(&self) -> u64 {
         if self.waiting.load(Ordering::Relaxed) == 0 {
             return 0;

@@ -1,4 +1,4 @@
-//! What an operation on the books gave, and the wait until it is durable.
+//! The outcome of an operation on the books, and the wait until it is durable.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::error::ChargeError;
 
 /// Makes operations durable.
 pub(super) trait Durability: Send + Sync {
-    /// Returns when everything up to this sequence number is as safe as the books were opened to make it.
+    /// Returns when everything up to this sequence number has the configured durability.
     fn sync(&self, up_to: u64) -> Result<(), ChargeError>;
     /// Whether it is already.
     fn is_durable(&self, up_to: u64) -> bool;
@@ -14,10 +14,10 @@ pub(super) trait Durability: Send + Sync {
     fn when_durable(self: Arc<Self>, up_to: u64, next: Next);
 }
 
-/// What happens when an operation is durable, or when it is known that it does not count.
+/// A continuation: runs when an operation is durable, or is known to have failed.
 pub(super) type Next = Box<dyn FnOnce(Result<(), ChargeError>) + Send>;
 
-/// The wait for an operation whose outcome was taken.
+/// The wait for an operation, without its outcome.
 #[must_use = "the outcome counts only once it is durable"]
 pub struct Durable {
     books: Arc<dyn Durability>,
@@ -42,8 +42,8 @@ impl Durable {
     }
 }
 
-/// The outcome of an operation that is carried out and may not be durable yet. It is made durable soon whether or not
-/// somebody waits; nobody may be told of it before.
+/// The outcome of an operation that may not be durable yet. It becomes durable soon whether or not a thread waits; it
+/// must not be revealed before.
 #[must_use = "the outcome counts only once it is durable"]
 pub struct Pending<T> {
     outcome: T,
@@ -64,7 +64,7 @@ impl<T> Pending<T> {
         Ok(self.outcome)
     }
 
-    /// The outcome, and the wait for it. Nobody outside may learn of the outcome before.
+    /// The outcome and the wait for it. The outcome must not be revealed before.
     pub fn split(self) -> (T, Durable) {
         (self.outcome, Durable { books: self.books, up_to: self.up_to })
     }

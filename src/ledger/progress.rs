@@ -1,4 +1,4 @@
-//! How far a stream has come that a reservation pays for. Knows no store and no connection.
+//! The progress of a stream, for its reservation. Does not depend on the store or connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -29,12 +29,12 @@ impl Progress {
         self.at.store(now.unix_millis(), Ordering::Relaxed);
     }
 
-    /// The client got its answer, if only an empty one.
+    /// The response is complete, even if empty.
     pub(super) fn answer(&self) {
         self.is_answered.store(true, Ordering::Relaxed);
     }
 
-    /// The answer costs nothing, whatever was delivered of it.
+    /// The response costs nothing, whatever was delivered.
     pub(super) fn waive(&self, now: Moment) {
         self.note(0, now);
         self.is_waived.store(true, Ordering::Relaxed);
@@ -60,10 +60,10 @@ impl Progress {
 /// How a stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Outcome {
-    /// Rows from the beginning of the answer that the client has.
+    /// Delivered rows from the beginning of the response.
     pub(super) rows: u64,
     pub(super) is_answered: bool,
-    /// Whether the answer ended properly.
+    /// Whether the response ended properly.
     pub(super) is_whole: bool,
     /// Whether it costs nothing, also where it was to be paid in full.
     pub(super) is_waived: bool,

@@ -1,6 +1,6 @@
-//! What the books tell: an account, its usage, the entries, and whether everything balances.
+//! Reports of the books: accounts, usage, entries and the audit.
 //!
-//! Knows no format of output.
+//! Does not depend on output formats.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,10 @@ use super::key_limits::{CapStanding, KeyLimits};
 
 use super::usage::{Usage, UsageAsked, UsageLine};
 use crate::clock::{Moment, UtcDay};
-use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX, USAGE_LINES_MAX};
+use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX};
+
+/// Lines of one usage report (days × datasets, or days × datasets × keys).
+const USAGE_LINES_MAX: usize = 100_000;
 
 /// An account as its owner may see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,8 +75,7 @@ impl Ledger {
         if limits.has_caps() { self.books.caps(account, key, now) } else { Ok(Vec::new()) }
     }
 
-    /// What an account read in the last days: oldest day first, by dataset within a day, then by key where keys are told
-    /// apart.
+    /// The usage of an account in the last days: oldest day first, by dataset within a day, then by key if requested.
     pub fn usage(&self, asked: &UsageAsked, now: Moment) -> Result<Vec<UsageLine>, ChargeError> {
         let days = i32::try_from(asked.days.clamp(1, USAGE_DAYS_MAX)).unwrap_or(1);
         let first = now.day().plus_days(1 - days);

@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_stands_for_its_key_its_scope_and_its_body() {
+    fn binds_claim_to_key_scope_and_body() {
         let claim = IdempotencyClaim::new("k", "query/orders", b"{}").unwrap();
         assert_eq!(IdempotencyClaim::new("k", "query/orders", b"{}"), Ok(claim));
         assert_ne!(IdempotencyClaim::new("k", "query/orders", b"{ }").unwrap().body, claim.body);

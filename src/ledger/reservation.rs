@@ -1,7 +1,7 @@
-//! What a stream holds while it runs: credits that are set aside for it.
+//! A reservation: credits set aside for a running stream or download.
 //!
-//! However the stream ends, the reservation is settled: by `settle`, by being dropped, or, when the process dies, at
-//! the next start. Knows no connection.
+//! However the stream ends, the reservation is settled: by `settle`, on drop, or, after the death of the process, at
+//! the next start. Does not depend on connections.
 
 use std::sync::Arc;
 
@@ -44,23 +44,23 @@ impl Reservation {
         self.reserved.is_replayed
     }
 
-    /// What so many rows, from the beginning of the answer, cost beyond what was paid before.
+    /// The price of so many rows, from the beginning of the response, beyond those paid before.
     pub fn price(&self, rows: u64) -> u64 {
         rows.saturating_sub(self.reserved.paid_before).min(self.reserved.credits)
     }
 
-    /// Notes how many rows of the answer, from its beginning, the client has so far. Cheap: call it with every write.
+    /// Notes the delivered rows from the beginning of the response. Cheap enough for every write.
     pub fn delivered(&self, rows: u64, now: Moment) {
         self.reserved.progress.note(rows, now);
     }
 
-    /// The answer broke off by our own fault: nothing of it is paid, and everything comes back.
+    /// The server broke the response off: it costs nothing, and all credits are returned.
     pub fn waive(self, now: Moment) {
         self.reserved.progress.waive(now);
     }
 
-    /// The stream ended as it should after so many rows, from the beginning of the answer: they are paid, the rest comes
-    /// back.
+    /// The stream ended properly after so many rows, from the beginning of the response: they are charged, and the
+    /// rest is returned.
     pub fn settle(mut self, rows: u64, now: Moment) -> Result<Pending<Receipt>, ChargeError> {
         self.is_settled = true;
         self.reserved.progress.note(rows, now);
@@ -70,8 +70,8 @@ impl Reservation {
 }
 
 impl Drop for Reservation {
-    /// The stream broke off: what was delivered is paid. Books that are down settle it later, because no stream has its
-    /// progress any more.
+    /// The stream broke off: delivered rows are charged. Books that are down settle it later, because no stream holds
+    /// its progress any more.
     fn drop(&mut self) {
         if !self.is_settled {
             drop(self.books.settle(self.reserved.id, &self.reserved.progress));

@@ -1,4 +1,4 @@
-//! Bounds of the public socket (`net/`), and those of them that settings change as one value (`NetLimits`).
+//! Bounds of the public socket (`net/`), and `NetLimits`, the part of them that settings change.
 //!
 //! Where a flag exists, the constant is its default; `docs/OPERATIONS.md` names the flags.
 
@@ -9,19 +9,9 @@ pub const CONNECTIONS_MAX: usize = 16_384;
 /// Connections of one client address (an IPv6 /64 counts as one); one more is answered 429.
 /// `--max-connections-per-address`.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 4_096;
-/// File descriptors that connections never take, so that datasets, books and private connections can be opened; refused
-/// connections that linger use some of them.
+/// File descriptors kept back from connections, for datasets, books, private connections and refused connections that
+/// linger.
 pub const DESCRIPTORS_RESERVED: usize = 512;
-/// Connections that may wait to be accepted.
-pub const LISTEN_BACKLOG: i32 = 4_096;
-/// How long a peer may leave sent bytes unacknowledged.
-pub const TCP_USER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle time before the kernel probes a connection.
-pub const TCP_KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
-/// Connections at one time that were refused and linger until their clients have read why. Those beyond are closed at once.
-pub const REFUSED_CONNECTIONS_MAX: usize = 128;
-/// Pause after `accept` failed, for instance because descriptors ran out.
-pub const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// Longest request line, so also the longest target. `--max-request-line-bytes`.
 pub const REQUEST_LINE_BYTES_MAX: usize = 64 * 1024;
@@ -29,89 +19,44 @@ pub const REQUEST_LINE_BYTES_MAX: usize = 64 * 1024;
 pub const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Header lines of a request. `--max-headers`.
 pub const HEADER_COUNT_MAX: usize = 100;
-/// What `--max-headers` can be set to at most.
+/// Highest value of `--max-headers`.
 pub const HEADER_COUNT_CEILING: usize = 256;
-/// Empty lines before a request that are overlooked.
-pub const EMPTY_LINES_MAX: usize = 4;
 /// Largest body of a request. `--max-body-bytes`.
 pub const BODY_BYTES_MAX: usize = super::http::BODY_SIZE_BYTES_MAX;
-/// Digits of a `Content-Length` that are read; more are a body above every limit.
-pub const LENGTH_DIGITS_MAX: usize = 15;
-/// One line of chunked coding, with its extensions.
-pub const CHUNK_LINE_BYTES_MAX: usize = 256;
-/// Trailer fields after a chunked body, all together.
-pub const TRAILER_BYTES_MAX: usize = 8 * 1024;
-/// Bodies above `BODY_BYTES_FREE` that are held at one time, over all connections.
-pub const BODY_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
-/// What each connection may hold of a body without asking.
-pub const BODY_BYTES_FREE: usize = 16 * 1024;
 
 /// From the first byte of a head to its last. `--head-seconds`.
 pub const HEAD_TIME: Duration = Duration::from_secs(10);
 /// From the end of a head to the end of its body. `--body-seconds`.
 pub const BODY_TIME: Duration = Duration::from_secs(30);
-/// How long a connection may stay open between requests. `--idle-seconds`.
+/// Between two requests of a connection. `--idle-seconds`.
 pub const IDLE_TIME: Duration = Duration::from_secs(60);
-/// How long a client may take to accept one piece of an answer. `--write-seconds`.
+/// For a client to accept one piece of a response. `--write-seconds`.
 pub const WRITE_TIME: Duration = Duration::from_secs(30);
-/// The piece of an answer that has to be accepted within `WRITE_TIME`.
+/// The piece of a response that a client has to accept within `WRITE_TIME`.
 pub const WRITE_PIECE_BYTES: usize = 256 * 1024;
-/// How long a request waits for a free worker. `--queue-wait-millis`.
+/// For a request to wait for a free worker. `--queue-wait-millis`.
 pub const QUEUE_WAIT: Duration = Duration::from_secs(3);
-/// After a refusal: how long, and how many bytes, the rest of the request is read and dropped, so that the client
-/// sees the answer and not a reset.
-pub const LINGER_TIME: Duration = Duration::from_secs(2);
-/// The bytes of that.
-pub const LINGER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// First size of the buffer that a connection reads into.
+/// First size of a connection's read buffer.
 pub const INBOX_BYTES: usize = 4 * 1024;
-/// What is read of a body at a time.
-pub const BODY_READ_BYTES: usize = 64 * 1024;
-/// How long a client may take to accept one piece of a page that is not held, because too much is held already.
-pub const HURRIED_WRITE_TIME: Duration = Duration::from_millis(250);
 
-/// Responses of one class that wait for their charge to become durable while their workers go on. They are rendered, so this
-/// bounds their memory.
-pub const DEFERRED_RESPONSES_MAX: usize = 48;
-
-/// Workers that answer only health, readiness and metrics.
-pub const VITAL_WORKER_COUNT: usize = 2;
-/// Pause before the private connection is opened anew.
-pub const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-
-/// What all headers of the private wire begin with.
-pub const PRIVATE_PREFIX: &str = "x-edge-";
-/// Header of the private wire: the slot in which the socket of the client lies. No client can set it.
+/// Header of the private connection with the slot of the client's socket. No client can set it.
 pub const SLOT_HEADER: &str = "X-Edge-Slot";
 
 /// Requests of one class that may wait for a worker; those of one client at most three quarters of them.
 /// `--queue-length`.
 pub const QUEUE_LENGTH_MAX: usize = 4_096;
-/// From the hand-over of a request until a worker takes it up; above it the client is told that nobody did.
+/// From the hand-over of a request until a worker claims it; afterwards the client gets an error.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(120);
 
-/// Events that one iteration of the event loop takes.
-pub const EVENTS_PER_ITERATION: usize = 1024;
-/// Connections that one iteration accepts.
-pub const ACCEPTS_PER_ITERATION: usize = 64;
-/// Steps (a read, a write, a request) that one connection makes in one iteration.
-pub const PUMP_STEPS_MAX: usize = 8;
-/// How long the event loop sleeps at most while requests are in service: workers wake it only for what it waits for.
-pub const COMPLETIONS_PAUSE: Duration = Duration::from_secs(1);
-/// What is read at a time of what is dropped.
-pub const LINGER_READ_BYTES: usize = 64 * 1024;
-/// Orders to stop that may wait for the event loop.
-pub const STOPS_MAX: usize = 16;
-
-/// The rest of a page up to this size is taken from its worker, however slowly the client reads.
+/// Largest rest of a page that the event loop takes over from its worker.
 pub const REMAINING_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// All rests that are held so; beyond it a client has to read quickly (`HURRIED_WRITE_TIME`).
+/// All rests held by event loops; beyond it, clients have to read quickly.
 pub const REMAINING_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
-/// Small pieces of an answer that wait for a large one.
+/// Small pieces of a response that are held back and sent with a larger one.
 pub const SMALL_PIECES_BYTES_MAX: usize = 1024;
 
-/// What a listener lets in, and for how long.
+/// Limits of a listener: numbers, sizes and times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetLimits {
     /// Connections at one time.
@@ -134,11 +79,11 @@ pub struct NetLimits {
     pub queue_wait: Duration,
     /// Requests of one class that may wait for a worker.
     pub queue_length: usize,
-    /// From the hand-over of a request until a worker takes it up.
+    /// From the hand-over of a request until a worker claims it.
     pub answer_wait: Duration,
 }
 
-/// How large a head may be.
+/// Limits of a request head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes of the request line, without its end.

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many bytes.
+/// A number of bytes.
 #[derive(Debug)]
 pub struct Budget {
     free: AtomicUsize,
 }
 
 impl Budget {
-    /// A budget of which nothing is taken.
+    /// An unused budget.
     pub fn new(bytes: usize) -> Arc<Self> {
         Arc::new(Self { free: AtomicUsize::new(bytes) })
     }
 
-    /// Takes `bytes`, or nothing when so many are not left.
+    /// Takes `bytes`; `None` when fewer are left.
     pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
         let taken =
             self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(bytes));

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::refusal::Refusal;
-use super::server::ClassPlan;
+use crate::net::refusal::Refusal;
+use crate::net::server::ClassPlan;
 use crate::sample::Sample;
 
 /// Counters and gauges since the start.
@@ -57,7 +57,7 @@ impl Counters {
         refused.into_iter().for_each(|(_, counter)| count(counter));
     }
 
-    /// Everything that was counted.
+    /// All counters as samples.
     pub(super) fn samples(&self) -> Vec<Sample> {
         let counter = |name, help, value| Sample::counter(name, help, read(value));
         let mut samples = vec![
@@ -113,7 +113,7 @@ pub(super) fn count(counter: &AtomicU64) {
     add(counter, 1);
 }
 
-/// So many more.
+/// Adds to a counter.
 pub(super) fn add(counter: &AtomicU64, more: usize) {
     counter.fetch_add(number(more), Ordering::Relaxed);
 }

@@ -1,7 +1,7 @@
 //! The event loop: one thread that owns the listener, all client connections, their deadlines and the queue for workers.
 //!
 //! An iteration has a fixed order: events, completions, connections, requests to workers, the lane, deadlines, new connections.
-//! Nothing in it blocks, and nothing it owns is locked. Knows no route and no account.
+//! Nothing in it blocks, and nothing it owns is locked. Does not depend on routes or accounts.
 
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -15,20 +15,24 @@ use mio::unix::SourceFd;
 use mio::{Events, Poll, Token};
 use socket2::Socket;
 
-use super::addresses::Addresses;
-use super::budget::Budget;
-use super::connection::{Context, Verdict};
-use super::connections::Connections;
-use super::counters::count;
-use super::deadlines::Deadlines;
-use super::fair_queue::FairQueue;
-use super::forward::add_slot;
-use super::lane::Lane;
-use super::refusal::Refusal;
-use super::request_parser::{Classifier, Request};
-use super::server::CountedAs;
-use super::slots::{AbortReason, Assignment, Completion, Outcome, RequestFacts, Slots};
-use crate::limits::net::{COMPLETIONS_PAUSE, EVENTS_PER_ITERATION};
+use crate::net::budget::Budget;
+use crate::net::class::{Class, Service, Stop};
+use crate::net::connection::addresses::Addresses;
+use crate::net::connection::connections::Connections;
+use crate::net::connection::deadlines::Deadlines;
+use crate::net::connection::{Context, Verdict};
+use crate::net::counters::count;
+use crate::net::parse::forward::add_slot;
+use crate::net::parse::request_parser::{Classifier, Request};
+use crate::net::refusal::Refusal;
+use crate::net::server::CountedAs;
+use crate::net::workers::lane::Lane;
+use crate::net::workers::slots::{AbortReason, Assignment, Completion, Outcome, RequestFacts, Slots};
+
+/// Longest sleep of the event loop while requests are in service, because most completions do not wake it.
+const COMPLETIONS_PAUSE: Duration = Duration::from_secs(1);
+/// Events that one iteration of the event loop takes.
+const EVENTS_PER_ITERATION: usize = 1024;
 
 /// Token of the listener.
 pub(super) const LISTENER: Token = Token(0);
@@ -37,44 +41,7 @@ pub(super) const WAKER: Token = Token(1);
 /// Token of the lane.
 pub(super) const LANE: Token = Token(2);
 
-/// Accept no further connection, and of those that are open no request that was not sent before.
-#[derive(Debug)]
-pub(super) struct Stop {
-    /// Where that is given: end when all connections have, at the latest then.
-    pub(super) drained_by: Option<Instant>,
-}
-
-/// Workers of one kind.
-pub(super) struct Class {
-    /// Requests that wait.
-    pub(super) queue: FairQueue<Token>,
-    /// Slots that are free.
-    pub(super) free: Vec<usize>,
-    /// Workers that are free.
-    pub(super) workers: usize,
-}
-
-/// A request with a worker.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Service {
-    token: Token,
-    class: usize,
-    generation: u64,
-    /// Whether the worker is free again already.
-    is_deferred: bool,
-}
-
-impl Class {
-    /// A free slot for a free worker.
-    fn take(&mut self) -> Option<usize> {
-        let workers = self.workers.checked_sub(1)?;
-        let slot = self.free.pop()?;
-        self.workers = workers;
-        Some(slot)
-    }
-}
-
-/// Everything that the thread owns.
+/// The event loop and its state.
 pub(super) struct EventLoop {
     pub(super) poll: Poll,
     pub(super) listener: Option<Socket>,
@@ -101,7 +68,7 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Runs until it is drained. Says whether all connections had ended in time.
+    /// Runs until it is drained. Returns whether all connections ended in time.
     pub(super) fn run(mut self) -> io::Result<bool> {
         let mut events = Events::with_capacity(EVENTS_PER_ITERATION);
         loop {
@@ -141,13 +108,13 @@ impl EventLoop {
 
     fn time_to_sleep(&self) -> Option<Duration> {
         let now = self.context.now;
-        // A completion that nobody awaited wakes nobody, so the queue is looked at now and then.
+        // Most completions do not wake the loop, so it checks the queue periodically.
         let look = self.services.iter().any(Option::is_some).then(|| now + COMPLETIONS_PAUSE);
         let times = [self.deadlines.next(), self.accept_from, self.drained_by, self.lane.reopen_at(), look];
         Some(times.into_iter().flatten().min()?.saturating_duration_since(now))
     }
 
-    /// Adds what events say to those they are for.
+    /// Notes events at their connections.
     fn note(&mut self, events: &Events, ready: &mut Vec<Token>) {
         for event in events {
             let token = event.token();
@@ -231,7 +198,7 @@ impl EventLoop {
         if let Some(connection) = self.connections.get_mut(token) {
             let is_old = connection.parser.facts().is_some_and(|facts| !facts.fields.is_http_1_1);
             if is_old && reason == AbortReason::Worker {
-                // Without chunks only a reset tells a part from the whole.
+                // Without chunks, only a reset marks the response as incomplete.
                 drop(connection.socket.set_linger(Some(Duration::ZERO)));
             }
         }
@@ -270,7 +237,7 @@ impl EventLoop {
         }
     }
 
-    /// Gives free slots to those whose turn it is.
+    /// Gives free slots to queued requests, in turn.
     fn dispatch(&mut self) {
         for number in 0..self.classes.len() {
             while let Some(class) = self.classes.get_mut(number)
@@ -290,7 +257,7 @@ impl EventLoop {
             return self.set_free(class, slot, true);
         };
         let (peer, arrived) = (connection.peer, connection.queued_since().unwrap_or(now));
-        // The next request, or the end, is there already: it is looked at as soon as this one is completed.
+        // The next request, or the end, has arrived: it is handled when this one is completed.
         let awaited = connection.parser.has_bytes() || connection.readable;
         let socket = Arc::clone(&connection.socket);
         connection.in_service(slot);
@@ -300,7 +267,7 @@ impl EventLoop {
             arrived,
             is_head: facts.is_head,
             is_http_1_1: facts.fields.is_http_1_1,
-            // At the end, what was sent before is still answered.
+            // A draining loop still answers received requests.
             closes: !facts.fields.keep_alive || (stopping && !awaited),
         };
         let assignment = Assignment { socket, facts, body };
@@ -312,7 +279,7 @@ impl EventLoop {
         self.set_deadline(token, now + self.context.limits.answer_wait);
     }
 
-    /// Writes the heads of this iteration; over a lane that was opened anew go all those again that nobody has claimed.
+    /// Writes the heads of this iteration. A reopened lane gets all unclaimed requests again.
     fn write_lane(&mut self) {
         if self.lane.reopen(self.poll.registry(), self.context.now) {
             count(&self.context.counters.replaced);
@@ -341,7 +308,7 @@ impl EventLoop {
         }
     }
 
-    /// No worker has taken the request up in time; one that has is left to respond.
+    /// Gives up a request that no worker has claimed in time.
     fn give_up_waiting(&mut self, token: Token, slot: usize) {
         if !self.slots.withdraw(slot) {
             let due = self.context.now + self.context.limits.answer_wait;
@@ -402,7 +369,7 @@ impl EventLoop {
         self.context.counters.open.store(open, Ordering::Relaxed);
     }
 
-    /// Whether everything has ended, and if so, whether nothing was aborted.
+    /// `Some` when the loop has ended: whether no connection was aborted.
     fn is_over(&mut self) -> Option<bool> {
         let deadline = self.drained_by?;
         if self.connections.len() == 0 {

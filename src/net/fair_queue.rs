@@ -1,13 +1,13 @@
 //! Requests that wait for a worker: round robin over clients, first come, first served within one client.
 //!
-//! A client that asks now and then comes before those that always have something waiting. Knows tokens and clients; knows no
-//! time and no socket. Round robin over flows as in Nagle, "On packet switches with infinite storage" (RFC 970, 1985), with
+//! A client that asks occasionally comes before clients that always have waiting requests. Does not depend on time or
+//! sockets. Round robin over flows as in Nagle, "On packet switches with infinite storage" (RFC 970, 1985), with
 //! lists of new and old flows as in FQ-CoDel (RFC 8290, section 4.2).
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Whose request it is.
+/// The unit of fairness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Client {
     /// An account, by its number.
@@ -25,10 +25,10 @@ pub(super) struct QueueFull;
 pub(super) struct FairQueue<T> {
     /// Clients that had no turn in this round: they come first.
     new: VecDeque<Client>,
-    /// Clients that had one, in the order of their next. Who has nothing that waits stays until then, so that nobody is new
-    /// again by leaving for a moment.
+    /// Clients that had a turn, in the order of their next one. A client without waiting requests stays until its
+    /// turn, so that leaving briefly does not make it new.
     old: VecDeque<Client>,
-    /// What waits of each client that stands in one of the two.
+    /// The waiting requests of each client in either list.
     waiting: HashMap<Client, VecDeque<T>>,
     len: usize,
     len_max: usize,
@@ -63,7 +63,7 @@ impl<T: Copy + PartialEq> FairQueue<T> {
         Ok(())
     }
 
-    /// Takes the request whose turn it is. Its client goes to the end of the line.
+    /// Takes the next request and moves its client to the end of the round.
     pub(super) fn pop(&mut self) -> Option<T> {
         loop {
             let (client, was_new) = match self.new.pop_front() {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_take_turns_however_many_requests_each_has() {
+    fn alternates_between_clients() {
         let mut queue = FairQueue::new(100);
         for item in 0..50 {
             queue.push(Client::Account(1), item).unwrap();
@@ -110,9 +110,9 @@ mod tests {
         assert_eq!(first, [0, 100, 1, 101, 2, 3]);
     }
 
-    /// 64 clients of which each asks again as soon as it is served, and one that asks now and then.
+    /// 64 clients that ask again as soon as they are served, and one that asks occasionally.
     #[test]
-    fn who_asks_now_and_then_waits_for_nobody() {
+    fn serves_occasional_client_first() {
         let mut queue = FairQueue::new(1_000);
         (0..64).for_each(|client| queue.push(Client::Account(client), client).unwrap());
         for _ in 0..5 {
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_waits_no_more_takes_no_memory() {
+    fn frees_memory_of_removed_clients() {
         let mut queue = FairQueue::new(1_000);
         for client in 0..100 {
             queue.push(Client::Account(client), client).unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_leaves_a_quarter_of_the_queue_to_others() {
+    fn leaves_quarter_of_queue_to_other_clients() {
         let mut queue = FairQueue::new(8);
         let greedy = (0..8).filter(|item| queue.push(Client::Account(1), *item).is_ok()).count();
         assert_eq!(greedy, 6);
@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_client_gets_two_turns_while_another_waits(actions in prop::collection::vec((0_u64..5, any::<bool>()), 1..200)) {
+        fn gives_no_second_turn_while_others_wait(actions in prop::collection::vec((0_u64..5, any::<bool>()), 1..200)) {
             let mut queue = FairQueue::new(1_000);
             let mut waiting: Vec<(u64, usize)> = Vec::new();
             let mut served_since: HashMap<u64, Vec<u64>> = HashMap::new();
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_removed_is_not_popped(count in 1_usize..40, gone in prop::collection::vec(0_usize..40, 0..40)) {
+        fn pops_no_removed_item(count in 1_usize..40, gone in prop::collection::vec(0_usize..40, 0..40)) {
             let mut queue = FairQueue::new(1_000);
             for item in 0..count {
                 queue.push(Client::Account(item as u64 % 3), item).unwrap();

@@ -1,42 +1,29 @@
 //! HTTP/1.1 in front of the workers: an event loop parses requests, queues them fairly, and hands them to tiny_http.
 //!
-//! Bounds everything that a stranger can send, hold open or leave unread. Workers respond through the client's own socket.
-//! Knows no route, no account and no status code.
+//! Bounds everything that a client can send, hold open or leave unread. Workers respond through the client's own
+//! socket. Does not depend on routes, accounts or status codes.
 
-mod accept;
-mod acknowledged;
-mod addresses;
 mod budget;
-mod buffers;
-mod chunks;
+mod class;
 mod connection;
-mod connections;
 mod counters;
-mod deadlines;
 mod event_loop;
 mod fair_queue;
-mod fields;
-mod forward;
-mod head;
-mod lane;
-mod listener;
-mod private;
+mod parse;
 mod refusal;
-mod request_parser;
-mod response_socket;
 mod server;
-mod slots;
+mod workers;
 
 pub use crate::limits::net::{HeadLimits, NetLimits};
 pub use budget::Budget;
-pub use chunks::{ChunkError, Chunks};
+pub use connection::listener::ListenAddress;
 pub use fair_queue::Client;
-pub use fields::{BodyFraming, Fields};
-pub use head::{Head, HeadError};
-pub use listener::ListenAddress;
-pub use private::PrivateAddress;
+pub use parse::chunks::{ChunkError, Chunks};
+pub use parse::fields::{BodyFraming, Fields};
+pub use parse::head::{Head, HeadError};
+pub use parse::request_parser::{Phase, Request, RequestBody, RequestParser, Step};
 pub use refusal::Refusal;
-pub use request_parser::{Phase, Request, RequestBody, RequestParser, Step};
-pub use response_socket::{ResponseSocket, ResponseWriter};
 pub use server::{Bound, ClassPlan, CountedAs, NetParts, NetServer, raise_descriptor_limit};
-pub use slots::{Assignment, RequestFacts, Slots};
+pub use workers::private::PrivateAddress;
+pub use workers::response_socket::{ResponseSocket, ResponseWriter};
+pub use workers::slots::{Assignment, RequestFacts, Slots};

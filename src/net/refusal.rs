@@ -1,7 +1,7 @@
-//! Why a request or connection is refused before any worker sees it. How that is said to the client, others know.
+//! Reasons to refuse a request or a connection before a worker sees it. `http` words them for clients.
 
-use super::chunks::ChunkError;
-use super::head::HeadError;
+use crate::net::parse::chunks::ChunkError;
+use crate::net::parse::head::HeadError;
 
 /// A request or connection that goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum Refusal {
     /// No worker became free in time, or too many wait already.
     #[error("all workers are busy")]
     Busy,
-    /// A worker failed to answer.
+    /// No worker responded.
     #[error("the request was not answered")]
     NoAnswer,
     /// As many connections as may be are open.

@@ -14,27 +14,34 @@ use mio::{Interest, Poll, Waker};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use socket2::Socket;
 
-use super::addresses::Addresses;
-use super::budget::Budget;
-use super::connection::{Context, Refuser};
-use super::connections::Connections;
-use super::counters::Counters;
-use super::deadlines::Deadlines;
-use super::event_loop::{Class, EventLoop, LANE, LISTENER, Stop, WAKER};
-use super::fair_queue::FairQueue;
-use super::lane::Lane;
-use super::listener::{ListenAddress, listen};
-use super::private::PrivateAddress;
-use super::request_parser::Classifier;
-use super::slots::{Completion, Slots};
-use crate::limits::net::{
-    BODY_BYTES_HELD_MAX, DEFERRED_RESPONSES_MAX, DESCRIPTORS_RESERVED, LINGER_READ_BYTES, NetLimits,
-    REMAINING_BYTES_HELD_MAX, STOPS_MAX,
-};
+use crate::limits::net::{DESCRIPTORS_RESERVED, NetLimits, REMAINING_BYTES_HELD_MAX};
+use crate::net::budget::Budget;
+use crate::net::class::{Class, Stop};
+use crate::net::connection::addresses::Addresses;
+use crate::net::connection::connections::Connections;
+use crate::net::connection::deadlines::Deadlines;
+use crate::net::connection::listener::{ListenAddress, listen};
+use crate::net::connection::{Context, Refuser};
+use crate::net::counters::Counters;
+use crate::net::event_loop::{EventLoop, LANE, LISTENER, WAKER};
+use crate::net::fair_queue::FairQueue;
+use crate::net::parse::request_parser::Classifier;
+use crate::net::workers::lane::Lane;
+use crate::net::workers::private::PrivateAddress;
+use crate::net::workers::slots::{Completion, Slots};
 use crate::sample::Sample;
 
 /// Connections of a process that may open few descriptors, at least.
 const CONNECTIONS_MIN: usize = 16;
+/// Memory of the large request bodies of all connections.
+const BODY_BYTES_HELD_MAX: usize = 256 * 1024 * 1024;
+/// Bytes read at a time from a connection whose bytes are dropped.
+const LINGER_READ_BYTES: usize = 64 * 1024;
+/// Stop requests in the channel to the event loop.
+const STOPS_MAX: usize = 16;
+/// Deferred responses of one class: they wait for their charge to become durable without a worker. They are rendered,
+/// so this bounds their memory.
+const DEFERRED_RESPONSES_MAX: usize = 48;
 
 /// Workers of one kind.
 #[derive(Debug, Clone, Copy)]
@@ -52,23 +59,23 @@ impl ClassPlan {
     }
 }
 
-/// Who is asked about requests.
+/// Callbacks about requests.
 pub struct NetParts {
     /// Where tiny_http listens.
     pub upstream: PrivateAddress,
-    /// Which class answers, and whose request it is.
+    /// Determines class and client.
     pub classifier: Arc<Classifier>,
-    /// How refusals are said.
+    /// Renders refusals.
     pub refuse: Arc<Refuser>,
-    /// As what the connections of an address are counted; nothing for one that speaks for many clients, so that the limit
-    /// of one address is not its own.
+    /// Maps an address to the one under which its connections are counted; `None` for a trusted proxy, which has no
+    /// limit.
     pub counted_as: Arc<CountedAs>,
 }
 
-/// As what the connections of an address are counted.
+/// Maps an address to the one under which its connections are counted.
 pub type CountedAs = dyn Fn(IpAddr) -> Option<IpAddr> + Send + Sync;
 
-/// A listener that has its address and its slots, and accepts nobody yet.
+/// A listener with address and slots that does not accept yet.
 pub struct Bound {
     poll: Poll,
     listener: Socket,
@@ -102,10 +109,10 @@ impl Bound {
         &self.slots
     }
 
-    /// Opens the lane to workers that run, and accepts.
+    /// Opens the lane to the running workers and begins to accept.
     ///
     /// # Errors
-    /// Fails where nobody listens at the private address, or a thread cannot be started.
+    /// When the private address has no listener, or a thread cannot be started.
     pub fn start(self, parts: NetParts) -> io::Result<NetServer> {
         let Self { poll, listener, address, limits, classes, slots, completions } = self;
         let upstream = Arc::new(parts.upstream);
@@ -168,7 +175,7 @@ impl NetServer {
         &self.address
     }
 
-    /// Gives what is counted, also after the server itself has ended.
+    /// A source of metrics that outlives the server.
     pub fn sampler(&self) -> impl Fn() -> Vec<Sample> + Send + Sync + 'static {
         let counters = Arc::clone(&self.slots.counters);
         move || counters.samples()
@@ -179,8 +186,8 @@ impl NetServer {
         self.tell(Stop { drained_by: None });
     }
 
-    /// Waits until every request that runs is answered, at most until `deadline`. Says whether all of them were, and gives
-    /// the address of tiny_http, which is to end next.
+    /// Waits until every running request is answered, at most until `deadline`. Returns whether all were, and the
+    /// address of tiny_http, which ends next.
     pub fn drain(self, deadline: Instant) -> (bool, Arc<PrivateAddress>) {
         self.tell(Stop { drained_by: Some(deadline) });
         (matches!(self.thread.join(), Ok(true)), self.upstream)
@@ -193,8 +200,8 @@ impl NetServer {
     }
 }
 
-/// Runs to the end. A listener that nobody serves any more looks healthy from outside, so where the event loop cannot go
-/// on, the process ends, and its supervisor restarts it.
+/// Runs to the end. An abandoned listener looks healthy from outside, so the process exits when the event loop fails,
+/// and its supervisor restarts it.
 fn run(event_loop: EventLoop) -> bool {
     match catch_unwind(AssertUnwindSafe(|| event_loop.run())) {
         Ok(Ok(ended)) => return ended,
@@ -212,7 +219,7 @@ fn connections_possible(wanted: usize) -> usize {
     allowed.saturating_sub(DESCRIPTORS_RESERVED.min(allowed / 2)).max(CONNECTIONS_MIN)
 }
 
-/// Raises the number of descriptors that this process may open to `wanted`, as far as it goes; gives what it is then.
+/// Raises the limit of open descriptors to `wanted`, as far as allowed, and returns the new limit.
 pub fn raise_descriptor_limit(wanted: u64) -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     if let Some(current) = limit.current.filter(|current| *current < wanted) {

@@ -2,7 +2,7 @@
 //!
 //! Does not depend on the catalog: a key may name a dataset that is not published yet.
 
-use super::command::{CommandError, Context};
+use super::execute::{CommandError, Context};
 use super::output::{CommandOutput, CreatedKey, Key};
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};

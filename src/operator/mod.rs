@@ -4,14 +4,17 @@
 //! output. Does not depend on listeners, status codes or the command line.
 
 mod command;
+mod execute;
 mod key_commands;
 mod output;
 mod relation_commands;
 mod relation_output;
+mod report_output;
 
-pub use command::{CommandError, Context, OperatorCommand};
+pub use command::OperatorCommand;
+pub use execute::{CommandError, Context};
 pub use output::{
-    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
-    CreatedKey, Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
+    Account, AccountCreated, AccountLine, Accounts, Balance, CommandOutput, CreatedKey, Key, Limits, Spent,
 };
 pub use relation_output::{RelationAdded, RelationLine, Relations};
+pub use report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};

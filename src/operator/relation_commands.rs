@@ -1,6 +1,6 @@
 //! Commands on relations between datasets.
 
-use super::command::{CommandError, Context, check_range};
+use super::execute::{CommandError, Context, check_range};
 use super::output::CommandOutput;
 use super::relation_output::{RelationAdded, RelationLine, Relations};
 use crate::ledger::{Relation, RelationKey};

@@ -3,10 +3,10 @@
 use mercato_format::FormatError;
 
 use crate::query::execute::{NoSelections, execute, file_scan, index_scan};
-use crate::query::file_scan::FileScan;
-use crate::query::index_scan::IndexScan;
-use crate::query::matcher::Node;
+use crate::query::plan::matcher::Node;
 use crate::query::plan::{Plan, Start};
+use crate::query::scan::file_scan::FileScan;
+use crate::query::scan::index_scan::IndexScan;
 
 /// Rows skipped at a time for an offset into filtered rows.
 const SKIP_BLOCK_ROWS: u64 = 8192;

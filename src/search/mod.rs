@@ -4,6 +4,7 @@
 
 mod engine;
 pub mod evaluation;
+mod evaluation_metrics;
 mod indexer;
 mod language;
 pub mod lexical;

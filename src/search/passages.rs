@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn selects_languages_of_the_model() {
+    fn selects_languages_of_model() {
         let text = DocumentText {
             slug: "air",
             titles: vec![(Some(Language::English), "Air"), (Some(Language::Italian), "Aria")],

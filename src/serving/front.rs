@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_valid_key_queues_as_an_address() {
+    fn queues_client_without_valid_key_as_address() {
         let folder = tempfile::tempdir().unwrap();
         let words = ["mercato", "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"];
         let typed = CommandLine::parse_from(words.into_iter().chain([folder.path().to_str().unwrap()]));

@@ -10,7 +10,7 @@ fn accepting(site: &Site, target: &str, accept: &str) -> Answer {
 }
 
 #[test]
-fn a_sample_comes_in_the_formats_of_a_page() {
+fn serves_sample_in_formats_of_page() {
     let site = Site::with_cities();
     let key = site.paying_key(1_000);
     for (accept, word, expected) in [
@@ -39,7 +39,7 @@ fn a_sample_comes_in_the_formats_of_a_page() {
 }
 
 #[test]
-fn an_unknown_format_is_refused_with_those_that_are_known() {
+fn rejects_unknown_format_and_lists_known_ones() {
     let site = Site::with_cities();
     let key = site.paying_key(1_000);
     for target in [SAMPLE, QUERY, "/api/v1/datasets/cities/download"] {
@@ -55,7 +55,7 @@ fn an_unknown_format_is_refused_with_those_that_are_known() {
 }
 
 #[test]
-fn a_query_by_url_names_its_format_as_a_download_does() {
+fn takes_query_format_from_url() {
     let site = Site::with_cities();
     let key = site.paying_key(1_000);
     let ask = |parameters: &str, accept: &str| {
@@ -77,7 +77,7 @@ fn a_query_by_url_names_its_format_as_a_download_does() {
 }
 
 #[test]
-fn the_format_is_no_part_of_what_an_idempotency_key_binds() {
+fn excludes_format_from_idempotency_key() {
     let site = Site::with_cities();
     let key = site.paying_key(1_000);
     let ask = |target: &str| {
@@ -90,7 +90,7 @@ fn the_format_is_no_part_of_what_an_idempotency_key_binds() {
 }
 
 #[test]
-fn texts_come_as_a_document_where_that_is_asked_for() {
+fn renders_texts_as_html_on_request() {
     let site = Site::with_cities();
     let hostile = "# How\n\nBy [hand](https://a.test) and [not](javascript:alert(1)).\n\n<script>alert(1)</script>\n\n\
                    ![x](data:image/svg+xml;base64,AA)\n\n<svg onload=alert(1)>\n";

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::harness::{Ask, MANIFEST, Site, city_columns, exchange, publish_files};
 
 #[test]
-fn the_operator_needs_the_token() {
+fn requires_operator_token() {
     let site = Site::with_cities();
     let mode = std::fs::metadata(site.data().admin_token()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -20,7 +20,7 @@ fn the_operator_needs_the_token() {
 }
 
 #[test]
-fn a_reload_serves_a_publication_at_once() {
+fn serves_publication_after_reload() {
     let site = Site::with_cities();
     publish_files(&site.data(), MANIFEST, "1.5.0", &city_columns(4), &[]);
     let token = format!("Bearer {}", site.admin_token());
@@ -30,14 +30,14 @@ fn a_reload_serves_a_publication_at_once() {
 }
 
 #[test]
-fn the_public_listener_has_no_admin_paths_and_no_metrics() {
+fn hides_admin_paths_and_metrics_from_public_listener() {
     let site = Site::with_cities();
     assert_eq!(site.get("/metrics").status, 404);
     assert_eq!(site.send(&Ask::new("POST", "/admin/v1/catalog/reload").body(b"")).status, 404);
 }
 
 #[test]
-fn metrics_count_answers_by_route_and_status() {
+fn counts_responses_by_route_and_status() {
     let site = Site::with_cities();
     site.query("cities", &site.paying_key(10), r#"{"limit": 2}"#);
     site.get("/nowhere");
@@ -54,7 +54,7 @@ fn metrics_count_answers_by_route_and_status() {
 }
 
 #[test]
-fn an_order_with_a_field_given_twice_is_refused() {
+fn rejects_command_with_duplicate_field() {
     let site = Site::with_cities();
     site.paying_key(10);
     let token = format!("Bearer {}", site.admin_token());

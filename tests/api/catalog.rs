@@ -18,7 +18,7 @@ fn slugs(json: &serde_json::Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_list_shows_featured_datasets_first_and_then_the_newest() {
+fn lists_featured_then_newest_datasets() {
     let site = site_with_three();
     let json = site.get("/api/v1/datasets").json();
     assert_eq!(slugs(&json), ["rivers", "lakes", "cities"]);
@@ -28,7 +28,7 @@ fn the_list_shows_featured_datasets_first_and_then_the_newest() {
 }
 
 #[test]
-fn an_item_has_the_fields_of_the_contract() {
+fn returns_item_fields_of_contract() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets").json();
     let item = &json["data"]["results"][0];
@@ -60,7 +60,7 @@ fn an_item_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn pages_of_the_list_follow_each_other() {
+fn pages_through_list() {
     let site = site_with_three();
     let answer = site.get("/api/v1/datasets?limit=2");
     let json = answer.json();
@@ -79,7 +79,7 @@ fn pages_of_the_list_follow_each_other() {
 }
 
 #[test]
-fn a_tag_narrows_the_list() {
+fn filters_list_by_tag() {
     let site = site_with_three();
     let json = site.get("/api/v1/datasets?tag=water&limit=1").json();
     assert_eq!((slugs(&json), &json["data"]["total"]), (vec!["rivers"], &2.into()));
@@ -87,7 +87,7 @@ fn a_tag_narrows_the_list() {
 }
 
 #[test]
-fn several_tags_must_all_hold_and_a_license_narrows_the_list_too() {
+fn combines_tags_and_license() {
     let site = site_with_three();
     let found = |parameters: &str| {
         let json = site.get(&format!("/api/v1/datasets?{parameters}")).json();
@@ -103,7 +103,7 @@ fn several_tags_must_all_hold_and_a_license_narrows_the_list_too() {
 }
 
 #[test]
-fn the_list_comes_in_the_order_that_is_asked_for() {
+fn sorts_list_as_requested() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     for (slug, featured, english, italian, rows) in [
         ("one", "false", "banana", "zucchina", 2),
@@ -136,7 +136,7 @@ fn the_list_comes_in_the_order_that_is_asked_for() {
 }
 
 #[test]
-fn a_question_to_the_list_is_led_to_the_search() {
+fn points_question_on_list_to_search() {
     let site = Site::with_cities();
     let answer = site.get("/api/v1/datasets?q=cities&limit=0");
     let details = answer.json()["error"]["details"].clone();
@@ -146,7 +146,7 @@ fn a_question_to_the_list_is_led_to_the_search() {
 }
 
 #[test]
-fn tags_are_counted_over_what_is_published() {
+fn counts_tags_of_published_datasets() {
     let site = site_with_three();
     let answer = site.get("/api/v1/tags");
     let json = answer.json();
@@ -172,7 +172,7 @@ fn tags_are_counted_over_what_is_published() {
 }
 
 #[test]
-fn a_language_picks_title_and_description_where_they_are_given() {
+fn selects_title_and_description_by_language() {
     let site = Site::with_cities();
     let title = |target: &str| site.get(target).json()["data"]["title"].as_str().unwrap().to_owned();
     assert_eq!(title("/api/v1/datasets/cities?lang=it"), "Città");
@@ -184,7 +184,7 @@ fn a_language_picks_title_and_description_where_they_are_given() {
 }
 
 #[test]
-fn a_header_links_to_everything_about_its_dataset() {
+fn links_dataset_to_its_resources() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(7));
     let json = site.get("/api/v1/datasets/cities").json();
@@ -213,7 +213,7 @@ fn a_header_links_to_everything_about_its_dataset() {
 }
 
 #[test]
-fn parameters_out_of_range_or_unknown_are_refused_together() {
+fn reports_all_invalid_parameters_together() {
     let site = Site::with_cities();
     let answer = site.get("/api/v1/datasets?limit=0&offset=-1&lang=de&tga=x");
     let json = answer.json();
@@ -240,7 +240,7 @@ fn parameters_out_of_range_or_unknown_are_refused_together() {
 }
 
 #[test]
-fn what_is_no_slug_is_a_bad_request_and_an_unknown_slug_is_not_found() {
+fn distinguishes_invalid_from_unknown_slug() {
     let site = Site::with_cities();
     for slug in ["Cities", "a_b", "-a", "a-", &"a".repeat(65)] {
         assert_eq!(site.get(&format!("/api/v1/datasets/{slug}")).refusal().2, "SLUG_INVALID", "{slug}");

@@ -28,7 +28,7 @@ fn decoded(answer: &Answer) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_encoded_decodes_to_what_is_sent_plain() {
+fn encodes_content_losslessly() {
     let site = site();
     let key = site.paying_key(1_000_000);
     let body = r#"{"limit": 2000}"#;
@@ -54,7 +54,7 @@ fn what_is_encoded_decodes_to_what_is_sent_plain() {
 }
 
 #[test]
-fn a_page_in_its_envelope_is_encoded_with_its_tail() {
+fn encodes_page_with_complete_envelope() {
     let site = site();
     let key = site.paying_key(10_000);
     let ask =
@@ -73,7 +73,7 @@ fn a_page_in_its_envelope_is_encoded_with_its_tail() {
 }
 
 #[test]
-fn a_tag_belongs_to_one_coding() {
+fn binds_tag_to_one_coding() {
     let site = site();
     let target = "/api/v1/datasets/cities/sample";
     let plain = site.get(target);
@@ -92,7 +92,7 @@ fn a_tag_belongs_to_one_coding() {
 }
 
 #[test]
-fn what_is_the_same_for_everyone_is_encoded_too() {
+fn encodes_static_content() {
     let site = Site::with_cities();
     for target in ["/api/v1/openapi.json", "/docs/swagger-ui-bundle.js"] {
         let plain = site.get(target);
@@ -118,7 +118,7 @@ fn what_is_the_same_for_everyone_is_encoded_too() {
 }
 
 #[test]
-fn parts_and_events_go_out_as_they_are() {
+fn sends_parts_and_events_unencoded() {
     let site = site();
     let key = site.paying_key(100_000);
     let ask = Ask::get(DOWNLOAD).header("X-Api-Key", &key).header("Accept-Encoding", "gzip");
@@ -144,7 +144,7 @@ fn parts_and_events_go_out_as_they_are() {
 }
 
 #[test]
-fn what_may_be_encoded_says_on_what_it_depends() {
+fn declares_vary_of_encodable_content() {
     let site = site();
     let key = site.paying_key(1_000);
     let vary = |ask: &Ask| site.send(ask).header("Vary").unwrap_or_default().to_owned();

@@ -15,7 +15,7 @@ const PUBLIC: [&str; 9] = [
 ];
 
 #[test]
-fn a_client_that_holds_the_answer_gets_304() {
+fn answers_304_to_held_content() {
     let site = Site::with_cities();
     for target in PUBLIC {
         let first = site.get(target);
@@ -34,7 +34,7 @@ fn a_client_that_holds_the_answer_gets_304() {
 }
 
 #[test]
-fn a_new_version_has_a_new_tag() {
+fn changes_tag_with_version() {
     let site = Site::with_cities();
     let before = site.get("/api/v1/datasets/cities/sample").header("ETag").unwrap().to_owned();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(7));
@@ -44,14 +44,14 @@ fn a_new_version_has_a_new_tag() {
 }
 
 #[test]
-fn languages_have_different_tags() {
+fn separates_tags_of_languages() {
     let site = Site::with_cities();
     let tag = |target: &str| site.get(target).header("ETag").unwrap().to_owned();
     assert_ne!(tag("/api/v1/datasets/cities?lang=it"), tag("/api/v1/datasets/cities?lang=en"));
 }
 
 #[test]
-fn answers_with_a_key_are_not_kept_by_caches() {
+fn forbids_caching_of_keyed_responses() {
     let site = Site::with_cities();
     let answer = site.query("cities", &site.paying_key(10), "{}");
     assert_eq!(answer.header("Cache-Control"), Some("no-store"));
@@ -60,7 +60,7 @@ fn answers_with_a_key_are_not_kept_by_caches() {
 }
 
 #[test]
-fn a_client_that_expects_another_content_gets_412() {
+fn answers_412_to_unexpected_content() {
     let site = Site::with_cities();
     for target in PUBLIC.into_iter().chain(["/api/v1/openapi.json", "/docs", "/sitemap.xml"]) {
         let first = site.get(target);
@@ -86,7 +86,7 @@ fn a_client_that_expects_another_content_gets_412() {
 }
 
 #[test]
-fn several_headers_with_tags_are_one_list() {
+fn joins_tags_of_repeated_headers() {
     let site = Site::with_cities();
     let target = "/api/v1/datasets/cities";
     let tag = site.get(target).header("ETag").unwrap().to_owned();
@@ -98,7 +98,7 @@ fn several_headers_with_tags_are_one_list() {
 
 /// `HEAD` and a client without codings hold the tag of the plain form.
 #[test]
-fn the_plain_tag_is_expected_from_a_client_that_takes_codings() {
+fn accepts_plain_tag_from_client_with_codings() {
     let site = Site::with_cities();
     let target = "/api/v1/datasets/cities/stats";
     let plain = site.get(target);
@@ -114,7 +114,7 @@ fn the_plain_tag_is_expected_from_a_client_that_takes_codings() {
 }
 
 #[test]
-fn a_query_has_no_tag_that_could_be_expected() {
+fn fails_tag_preconditions_of_queries() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let target = "/api/v1/datasets/cities/query";

@@ -15,7 +15,7 @@ fn site() -> Site {
 }
 
 #[test]
-fn a_total_is_exact_on_demand() {
+fn counts_exact_total_on_demand() {
     let site = site();
     let key = site.paying_key(1_000);
     let query = |rest: &str| {
@@ -37,7 +37,7 @@ fn a_total_is_exact_on_demand() {
 }
 
 #[test]
-fn rejects_a_count_of_another_kind() {
+fn rejects_unknown_count_kind() {
     let site = site();
     let key = site.paying_key(10);
     let posted = site.query("cities", &key, r#"{"count": "about"}"#);
@@ -50,7 +50,7 @@ fn rejects_a_count_of_another_kind() {
 }
 
 #[test]
-fn a_stream_counts_too_and_sets_aside_no_more_than_there_is() {
+fn counts_stream_and_reserves_only_its_rows() {
     let site = site();
     let key = site.paying_key(29);
     let stream =
@@ -63,7 +63,7 @@ fn a_stream_counts_too_and_sets_aside_no_more_than_there_is() {
 }
 
 #[test]
-fn a_stream_that_finds_no_more_than_can_be_paid_is_answered() {
+fn streams_when_balance_covers_found_rows() {
     let site = site();
     let body = format!(r#"{{"filters": {CONJUNCTION}, "limit": 1000000}}"#);
     for (credits, status) in [(29, 200), (28, 402)] {
@@ -79,7 +79,7 @@ fn a_stream_that_finds_no_more_than_can_be_paid_is_answered() {
 }
 
 #[test]
-fn an_estimate_counts_up_to_what_would_be_delivered() {
+fn estimates_deliverable_rows() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(25_000));
     let key = site.paying_key(20_000);
@@ -101,7 +101,7 @@ fn an_estimate_counts_up_to_what_would_be_delivered() {
 }
 
 #[test]
-fn rejects_an_estimate_that_asks_for_what_its_kind_does_not_take() {
+fn rejects_estimate_fields_of_other_kinds() {
     let site = site();
     let key = site.paying_key(10);
     let refused = |body: &str| {
@@ -122,7 +122,7 @@ fn rejects_an_estimate_that_asks_for_what_its_kind_does_not_take() {
 }
 
 #[test]
-fn a_free_account_is_told_what_its_plan_covers() {
+fn estimates_coverage_of_free_plan() {
     let site = site();
     let key = site.free_key();
     let affordable = |body: &str| {

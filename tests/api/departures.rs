@@ -110,14 +110,14 @@ fn check_departure(line: &str, accept: &str, end: &str, names: u64) {
 }
 
 #[test]
-fn a_stream_that_its_client_leaves_costs_what_was_acknowledged() {
+fn charges_acknowledged_rows_of_abandoned_stream() {
     check_departure(STREAM, "text/event-stream", "}\n\n", 0);
     check_departure(STREAM, "application/x-ndjson", "}\n", 0);
     check_departure(STREAM, "text/csv", "Z\r\n", 0);
 }
 
 #[test]
-fn a_download_that_its_client_leaves_costs_what_was_acknowledged() {
+fn charges_acknowledged_rows_of_abandoned_download() {
     check_departure(DOWNLOAD, "text/csv", "Z\r\n", 0);
     check_departure(DOWNLOAD, "application/json", "}", 0);
     check_departure(DOWNLOAD, "application/x-ndjson", "}\n", 0);
@@ -125,7 +125,7 @@ fn a_download_that_its_client_leaves_costs_what_was_acknowledged() {
 
 /// Pieces of an encoded answer count whole, so up to one of them is the client's gain.
 #[test]
-fn an_encoded_answer_costs_the_pieces_that_were_acknowledged_whole() {
+fn charges_whole_acknowledged_pieces_when_encoded() {
     for (line, body) in [(STREAM, r#"{"limit": 100000}"#), (DOWNLOAD, "")] {
         let (site, key) = site_with_rows(100_000);
         let headers = "Accept: application/x-ndjson\r\nAccept-Encoding: gzip\r\n";
@@ -155,7 +155,7 @@ fn decoded_rows(mut wire: &[u8]) -> u64 {
 
 /// The end of what a client sends is not the end of what it reads.
 #[test]
-fn a_client_that_sends_no_more_gets_the_whole_stream_and_pays_for_it() {
+fn streams_everything_to_half_closed_client() {
     // Events end with a comment that ends like a row.
     for (accept, comments) in [("application/x-ndjson", 0), ("text/event-stream", 1)] {
         let (site, key) = site_with_rows(20_000);
@@ -170,7 +170,7 @@ fn a_client_that_sends_no_more_gets_the_whole_stream_and_pays_for_it() {
 
 /// Of an answer that arrives whole nothing is given away, however much of it the buffers took at once.
 #[test]
-fn an_answer_that_is_read_to_its_end_is_paid_in_full() {
+fn charges_completed_stream_in_full() {
     let (site, key) = site_with_rows(20_000);
     let mut reader =
         Reader::begin(&site, &key, STREAM, "Accept: application/x-ndjson\r\n", r#"{"limit": 20000}"#);

@@ -30,7 +30,7 @@ fn check_held(site: &Site, target: &str) -> Answer {
 }
 
 #[test]
-fn the_openapi_document_is_whole_json_that_can_be_kept() {
+fn serves_complete_cacheable_openapi_document() {
     let site = Site::with_cities();
     let answer = check_held(&site, "/api/v1/openapi.json");
     assert_eq!(answer.header("Content-Type"), Some("application/json; charset=utf-8"));
@@ -49,7 +49,7 @@ fn the_openapi_document_is_whole_json_that_can_be_kept() {
 }
 
 #[test]
-fn the_console_loads_everything_from_this_server() {
+fn serves_console_without_external_files() {
     let site = Site::with_cities();
     for (page, folder) in [("/docs", "/docs/"), ("/docs/", "/docs/"), ("/docs/index.html", "/docs/")] {
         let answer = check_held(&site, page);
@@ -89,7 +89,7 @@ fn named_in(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_console_counts_against_no_limit() {
+fn exempts_console_from_rate_limits() {
     let site = Site::empty(&["--requests-per-minute", "2", "--requests-per-day", "0"]);
     for _ in 0..5 {
         assert_eq!(site.get("/docs").status, 200);
@@ -102,7 +102,7 @@ fn the_console_counts_against_no_limit() {
 }
 
 #[test]
-fn a_dataset_is_described_in_croissant() {
+fn describes_dataset_in_croissant() {
     let site = Site::with_cities();
     let answer = check_held(&site, "/api/v1/datasets/cities/croissant");
     assert_eq!(answer.header("Content-Type"), Some("application/ld+json"));
@@ -146,7 +146,7 @@ fn a_dataset_is_described_in_croissant() {
 }
 
 #[test]
-fn the_site_map_has_every_dataset_and_robots_are_told_of_it() {
+fn lists_datasets_in_sitemap_named_by_robots() {
     let site = site_at("https://data.example.org/m");
     let map = check_map(&site);
     assert!(map.contains("<loc>https://data.example.org/m/api/v1/datasets/cities</loc><lastmod>20"), "{map}");
@@ -174,7 +174,7 @@ fn check_map(site: &Site) -> String {
 }
 
 #[test]
-fn a_host_that_is_none_is_not_repeated() {
+fn ignores_forwarded_host() {
     let site = Site::with_cities();
     for target in ["/sitemap.xml", "/robots.txt", "/api/v1/datasets/cities/croissant"] {
         let answer = site.send(&Ask::get(&format!("{target}?x")).header("X-Forwarded-Host", "evil.test"));
@@ -188,13 +188,13 @@ fn a_host_that_is_none_is_not_repeated() {
 }
 
 #[test]
-fn an_address_that_is_none_stops_the_start() {
+fn rejects_invalid_public_url() {
     let refused = mercato::http::PublicUrl::parse("data.example.org").unwrap_err().to_string();
     assert!(refused.contains("found `data.example.org`") && refused.contains("https://"), "{refused}");
 }
 
 #[test]
-fn who_asks_for_an_unknown_path_is_told_where_the_paths_are_described() {
+fn hints_at_documentation_on_unknown_path() {
     let site = Site::with_cities();
     for target in ["/", "/api", "/api/v1/openapi"] {
         let json: Value = site.get(target).json();

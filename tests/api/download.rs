@@ -51,7 +51,7 @@ fn charged(answer: &Answer) -> u64 {
 }
 
 #[test]
-fn a_whole_file_is_every_row_in_the_format_that_was_asked_for() {
+fn downloads_every_row_in_requested_format() {
     let site = site_with_rows(5_000);
     let key = site.paying_key(100_000);
     let mut tags = Vec::new();
@@ -75,7 +75,7 @@ fn a_whole_file_is_every_row_in_the_format_that_was_asked_for() {
 }
 
 #[test]
-fn the_parameter_beats_the_header_and_csv_stands_for_anything() {
+fn prefers_format_parameter_and_defaults_to_csv() {
     let site = site_with_rows(3);
     let key = site.paying_key(100);
     let format_of = |target: &str, accept: &str| {
@@ -100,7 +100,7 @@ fn the_parameter_beats_the_header_and_csv_stands_for_anything() {
 }
 
 #[test]
-fn every_range_is_the_same_bytes_of_the_whole() {
+fn serves_any_range_of_same_bytes() {
     let site = site_with_rows(4_000);
     let key = site.paying_key(100_000);
     for (name, _, format) in FORMATS {
@@ -134,7 +134,7 @@ fn every_range_is_the_same_bytes_of_the_whole() {
 }
 
 #[test]
-fn parts_are_paid_once_and_the_open_range_is_a_new_download() {
+fn charges_parts_once_and_open_range_anew() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(10_000);
     assert_eq!(charged(&part(&site, &key, "csv", "bytes=10-19")), 1_000);
@@ -162,7 +162,7 @@ fn parts_are_paid_once_and_the_open_range_is_a_new_download() {
 }
 
 #[test]
-fn asking_costs_nothing_and_neither_does_what_the_client_holds() {
+fn charges_nothing_for_head_and_held_content() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(1_000);
     let head = site.send(&Ask::new("HEAD", TARGET).header("X-Api-Key", &key));
@@ -186,7 +186,7 @@ fn asking_costs_nothing_and_neither_does_what_the_client_holds() {
 }
 
 #[test]
-fn rejects_a_download_of_another_content_than_the_client_expects() {
+fn rejects_download_of_unexpected_content() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(10_000);
     let head = site.send(&Ask::new("HEAD", TARGET).header("X-Api-Key", &key));
@@ -226,7 +226,7 @@ fn expected_csv(site: &Site) -> Vec<u8> {
 }
 
 #[test]
-fn a_refused_download_says_what_it_cost_and_what_is_left() {
+fn reports_cost_and_balance_of_refused_download() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(10);
     let unknown = Ask::get("/api/v1/datasets/nothing/download").header("X-Api-Key", &key);
@@ -260,7 +260,7 @@ fn a_refused_download_says_what_it_cost_and_what_is_left() {
 }
 
 #[test]
-fn a_part_is_only_given_of_the_file_that_the_client_has_begun() {
+fn serves_part_of_unchanged_file_only() {
     let site = site_with_rows(1_000);
     let key = site.paying_key(10_000);
     let head = site.send(&Ask::new("HEAD", TARGET).header("X-Api-Key", &key));
@@ -280,7 +280,7 @@ fn a_part_is_only_given_of_the_file_that_the_client_has_begun() {
 }
 
 #[test]
-fn an_empty_table_is_a_complete_file_and_costs_nothing() {
+fn downloads_empty_table_without_charge() {
     let site = site_with_rows(0);
     let key = site.free_key();
     let bodies = FORMATS.map(|(name, ..)| site.send(&ask(&key, name)).text());
@@ -290,7 +290,7 @@ fn an_empty_table_is_a_complete_file_and_costs_nothing() {
 }
 
 #[test]
-fn the_header_of_a_dataset_says_what_a_download_weighs_and_costs() {
+fn states_size_and_price_of_download() {
     let site = site_with_rows(2_000);
     let header = site.get("/api/v1/datasets/cities").json();
     for (place, (name, _, format)) in FORMATS.into_iter().enumerate() {
@@ -325,7 +325,7 @@ fn read_some(site: &Site, ask: &str, key: &str, bytes: usize) -> (String, Vec<u8
 }
 
 #[test]
-fn a_client_that_leaves_again_and_again_pays_once_in_all() {
+fn charges_resumed_download_once() {
     let rows = 150_000;
     let site = site_with_rows(rows);
     let key = site.paying_key(1_000_000);
@@ -348,7 +348,7 @@ fn a_client_that_leaves_again_and_again_pays_once_in_all() {
 }
 
 #[test]
-fn a_client_that_leaves_for_good_pays_what_was_written() {
+fn charges_written_rows_of_abandoned_download() {
     let site = site_with_rows(400_000);
     let key = site.paying_key(1_000_000);
     read_some(&site, "Accept: application/json\r\n", &key, 1_000);

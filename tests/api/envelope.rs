@@ -3,7 +3,7 @@
 use crate::harness::{Ask, Site};
 
 #[test]
-fn a_success_has_data_and_meta_and_no_error() {
+fn wraps_success_in_data_and_meta() {
     let site = Site::with_cities();
     let answer = site.get("/api/v1/datasets");
     let json = answer.json();
@@ -20,7 +20,7 @@ fn a_success_has_data_and_meta_and_no_error() {
 }
 
 #[test]
-fn the_timestamp_is_the_time_of_the_answer_and_not_of_the_request() {
+fn stamps_time_of_response_in_meta() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     site.publish("cities", crate::harness::MANIFEST, "1.0.0", &crate::harness::city_columns(20_000));
     let key = site.paying_key(1_000_000);
@@ -43,7 +43,7 @@ fn the_timestamp_is_the_time_of_the_answer_and_not_of_the_request() {
 }
 
 #[test]
-fn a_refusal_has_an_error_and_null_data() {
+fn wraps_refusal_with_null_data() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets/nowhere").json();
     assert_eq!(json["success"], false);
@@ -55,7 +55,7 @@ fn a_refusal_has_an_error_and_null_data() {
 }
 
 #[test]
-fn every_answer_carries_the_same_headers() {
+fn sends_common_headers_with_every_response() {
     let site = Site::empty(&[]);
     for (target, status) in
         [("/api/v1/datasets", 200), ("/nowhere", 404), ("/healthz", 200), ("/api/v1/datasets/A", 400)]
@@ -81,14 +81,14 @@ fn every_answer_carries_the_same_headers() {
 }
 
 #[test]
-fn request_ids_differ() {
+fn assigns_different_request_ids() {
     let site = Site::empty(&[]);
     let id = |answer: crate::harness::Answer| answer.header("X-Request-Id").unwrap().to_owned();
     assert_ne!(id(site.get("/healthz")), id(site.get("/healthz")));
 }
 
 #[test]
-fn an_unknown_path_is_not_found() {
+fn answers_404_to_unknown_paths() {
     let site = Site::with_cities();
     for target in
         ["/", "/api", "/api/v1", "/api/v1/datasets/", "/api/v1/datasets/cities/nothing", "/api/v2/datasets"]
@@ -98,7 +98,7 @@ fn an_unknown_path_is_not_found() {
 }
 
 #[test]
-fn a_wrong_method_is_told_which_ones_are_right() {
+fn lists_allowed_methods_on_405() {
     let site = Site::with_cities();
     let answer = site.send(&Ask::new("DELETE", "/api/v1/datasets/cities"));
     assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED".into(), "METHOD_NOT_ALLOWED".into()));
@@ -110,7 +110,7 @@ fn a_wrong_method_is_told_which_ones_are_right() {
 }
 
 #[test]
-fn head_answers_like_get_without_the_body() {
+fn answers_head_like_get_without_body() {
     let site = Site::with_cities();
     for target in ["/api/v1/datasets", "/api/v1/datasets/cities/sample", "/healthz", "/nowhere"] {
         let get = site.get(target);
@@ -127,7 +127,7 @@ fn head_answers_like_get_without_the_body() {
 }
 
 #[test]
-fn a_browser_of_another_origin_may_ask() {
+fn permits_cross_origin_requests() {
     let site = Site::with_cities();
     let preflight = site.send(
         &Ask::new("OPTIONS", "/api/v1/datasets/cities/query")
@@ -144,7 +144,7 @@ fn a_browser_of_another_origin_may_ask() {
 }
 
 #[test]
-fn a_target_is_decoded_after_it_is_split() {
+fn splits_target_before_decoding() {
     let site = Site::with_cities();
     assert_eq!(site.get("/api/v1/datasets/%63ities").status, 200);
     assert_eq!(site.get("http://elsewhere.test/api/v1/datasets/cities").status, 200);
@@ -154,7 +154,7 @@ fn a_target_is_decoded_after_it_is_split() {
 }
 
 #[test]
-fn a_key_never_appears_in_an_answer() {
+fn omits_key_from_responses() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let answer = site.query("cities", &key, r#"{"limit": 2, "colour": 1}"#);

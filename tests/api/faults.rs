@@ -29,7 +29,7 @@ fn rivers(rows: i64) -> (&'static str, Vec<mercato_format::writer::Column>) {
 }
 
 #[test]
-fn a_store_file_cut_short_under_a_running_server_takes_only_its_own_dataset_out_of_service() {
+fn quarantines_only_dataset_truncated_while_running() {
     let site = Site::with_cities();
     let (manifest, columns) = rivers(MANY_ROWS);
     site.publish("rivers", manifest, "1.0.0", &columns);
@@ -83,7 +83,7 @@ fn cut_short_under_way(line: &str, body: &str) -> String {
 }
 
 #[test]
-fn a_stream_whose_file_is_cut_short_ends_without_its_last_chunk_and_costs_nothing() {
+fn aborts_stream_of_truncated_file_without_charge() {
     let got = cut_short_under_way("POST /api/v1/datasets/rivers/query/stream", r#"{"limit": 40000}"#);
     assert!(got.contains("data: {") && !got.ends_with("0\r\n\r\n"), "{}", &got[got.len() - 400..]);
     assert!(
@@ -94,14 +94,14 @@ fn a_stream_whose_file_is_cut_short_ends_without_its_last_chunk_and_costs_nothin
 }
 
 #[test]
-fn a_download_whose_file_is_cut_short_ends_before_its_length_and_costs_nothing() {
+fn aborts_download_of_truncated_file_without_charge() {
     let got = cut_short_under_way("GET /api/v1/datasets/rivers/download?format=csv", "");
     let rows = got.lines().count() as i64;
     assert!((100..MANY_ROWS).contains(&rows), "{rows}");
 }
 
 #[test]
-fn an_older_version_that_turns_out_damaged_is_named_and_the_others_go_on() {
+fn names_damaged_older_version_and_serves_others() {
     // Where the catalog sees the cut before the query does, the version is gone from the list already.
     let found_by_the_query = (0..5).any(|_| {
         let site = Site::empty(&FREE_FLAGS);
@@ -135,7 +135,7 @@ fn an_older_version_that_turns_out_damaged_is_named_and_the_others_go_on() {
 }
 
 #[test]
-fn a_restart_after_the_damage_quarantines_the_dataset() {
+fn quarantines_damaged_dataset_after_restart() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_files(&data, MANIFEST, "1.0.0", &city_columns(6), &[]);
@@ -152,7 +152,7 @@ fn a_restart_after_the_damage_quarantines_the_dataset() {
 }
 
 #[test]
-fn a_folder_removed_under_the_server_is_a_dataset_less_and_nothing_else() {
+fn drops_only_dataset_of_removed_folder() {
     let site = Site::with_cities();
     let (manifest, columns) = rivers(500);
     site.publish("rivers", manifest, "1.0.0", &columns);
@@ -171,7 +171,7 @@ fn a_folder_removed_under_the_server_is_a_dataset_less_and_nothing_else() {
 }
 
 #[test]
-fn ten_bad_datasets_of_a_thousand_leave_the_others_alone() {
+fn isolates_ten_bad_datasets_of_thousand() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_files(&data, "slug = \"d0\"\n", "1.0.0", &city_columns(20), &[]);
@@ -240,7 +240,7 @@ fn start(data: &Path, clock: Arc<dyn Clock>) -> Running {
 }
 
 #[test]
-fn a_clock_set_back_by_days_stops_nothing_and_loses_nothing() {
+fn tolerates_clock_set_back_by_days() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_files(&data, MANIFEST, "1.0.0", &city_columns(6), &[]);
@@ -272,7 +272,7 @@ fn a_clock_set_back_by_days_stops_nothing_and_loses_nothing() {
 }
 
 #[test]
-fn a_full_disk_refuses_what_must_be_written_and_recovers_without_a_restart() {
+fn refuses_writes_on_full_disk_and_recovers_without_restart() {
     let disk = match SmallDisk::mount("24m") {
         Ok(disk) => disk,
         Err(reason) => return println!("skipped: a small file system cannot be mounted here: {reason}"),
@@ -335,7 +335,7 @@ fn fill(ballast: &Path) {
 }
 
 #[test]
-fn books_that_cannot_be_read_end_the_program_with_one_line() {
+fn exits_with_one_line_on_unreadable_books() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     publish_files(&data, MANIFEST, "1.0.0", &city_columns(6), &[]);

@@ -19,7 +19,7 @@ fn lasting_headers(answer: &Answer) -> Vec<(String, String)> {
 }
 
 #[test]
-fn head_of_a_query_tells_no_cell_no_count_and_no_length() {
+fn reveals_no_cell_count_or_length_in_head_of_query() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let head = |accept: &str, parameters: &str| {
@@ -45,7 +45,7 @@ fn head_of_a_query_tells_no_cell_no_count_and_no_length() {
 }
 
 #[test]
-fn head_of_a_query_looks_for_no_rows() {
+fn searches_no_rows_for_head_of_query() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     // An offset into filtered rows needs all of them.
@@ -58,7 +58,7 @@ fn head_of_a_query_looks_for_no_rows() {
 }
 
 #[test]
-fn head_of_a_query_is_refused_as_the_query_would_be() {
+fn refuses_head_of_query_like_query() {
     let site = Site::with_cities();
     let (rich, poor) = (site.paying_key(100), site.paying_key(1));
     assert_eq!(site.query("cities", &poor, r#"{"limit": 1}"#).status, 200);
@@ -74,7 +74,7 @@ fn head_of_a_query_is_refused_as_the_query_would_be() {
 }
 
 #[test]
-fn a_replay_reads_the_version_that_was_paid_for() {
+fn replays_version_that_was_paid() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let ask = |body: &str| {
@@ -95,7 +95,7 @@ fn a_replay_reads_the_version_that_was_paid_for() {
 }
 
 #[test]
-fn an_estimate_tells_counts_and_nothing_else() {
+fn returns_only_counts_in_estimate() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let answer = site
@@ -111,7 +111,7 @@ fn an_estimate_tells_counts_and_nothing_else() {
 
 /// No refusal repeats what stands in the rows that it would have been about.
 #[test]
-fn refusals_repeat_no_cell() {
+fn repeats_no_cell_in_refusals() {
     let site = Site::with_cities();
     let key = site.paying_key(3);
     let post = |path: &str, body: &str| Ask::post(&format!("/api/v1/datasets/cities{path}"), body);

@@ -34,7 +34,7 @@ fn is_replayed(answer: &Answer) -> bool {
 }
 
 #[test]
-fn a_stream_under_the_same_key_is_charged_once() {
+fn charges_stream_under_same_key_once() {
     let (site, key) = site_with_rows(500);
     let body = r#"{"limit": 300, "filters": {"id": {"gt": 100}}}"#;
     let first = site.send(&lines(&key, STREAM, body, "s-1"));
@@ -56,7 +56,7 @@ fn a_stream_under_the_same_key_is_charged_once() {
 }
 
 #[test]
-fn a_key_of_a_page_is_no_key_of_a_stream() {
+fn rejects_key_of_page_for_stream() {
     let (site, key) = site_with_rows(50);
     let page = lines(&key, "/api/v1/datasets/cities/query", r#"{"limit": 5}"#, "p-1");
     assert!(!is_replayed(&site.send(&page)));
@@ -87,7 +87,7 @@ fn read_some(site: &Site, ask: &Ask, rows: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_stream_that_was_cut_goes_on_behind_the_rows_that_the_client_has_and_is_paid_once() {
+fn resumes_cut_stream_after_received_rows_and_charges_once() {
     let (site, key) = site_with_rows(100_000);
     let body = r#"{"limit": 90000, "sortBy": "name", "columns": ["id"]}"#;
     let whole = site.send(&lines(&key, STREAM, body, "whole")).text();
@@ -117,7 +117,7 @@ fn a_stream_that_was_cut_goes_on_behind_the_rows_that_the_client_has_and_is_paid
 }
 
 #[test]
-fn two_streams_at_one_time_under_one_key_are_refused_until_the_first_has_ended() {
+fn refuses_concurrent_stream_under_same_key() {
     let (site, key) = site_with_rows(300_000);
     let ask = lines(&key, STREAM, r#"{"limit": 300000}"#, "twice");
     let mut stream = TcpStream::connect(site.address()).unwrap();
@@ -136,7 +136,7 @@ fn two_streams_at_one_time_under_one_key_are_refused_until_the_first_has_ended()
 }
 
 #[test]
-fn a_whole_download_is_charged_once_under_a_key_and_each_time_without() {
+fn charges_whole_download_once_per_key() {
     let (site, key) = site_with_rows(1_000);
     let plain = Ask::get(DOWNLOAD).header("X-Api-Key", &key);
     let ask = plain.clone().header("Idempotency-Key", "d-1");

@@ -54,7 +54,7 @@ fn account(site: &Site, key: &str, target: &str) -> Value {
 }
 
 #[test]
-fn a_key_reads_only_the_datasets_that_it_is_for() {
+fn restricts_key_to_its_datasets() {
     let site = Site::with_cities();
     site.publish("towns", &MANIFEST.replace("\"cities\"", "\"towns\""), "1.0.0", &city_columns(3));
     let Customer { key, .. } = customer(&site, 5_000, only("towns"));
@@ -89,7 +89,7 @@ fn a_key_reads_only_the_datasets_that_it_is_for() {
 }
 
 #[test]
-fn a_key_that_was_made_for_a_time_ends_with_it() {
+fn rejects_expired_key() {
     let site = Site::with_cities();
     let ledger = &site.running().app().ledger;
     let soon = KeyLimits { expires_at: Some(now().plus_seconds(3_600)), ..KeyLimits::default() };
@@ -107,7 +107,7 @@ fn a_key_that_was_made_for_a_time_ends_with_it() {
 }
 
 #[test]
-fn rejects_what_would_pass_the_cap_of_a_day_or_of_a_month() {
+fn rejects_charge_above_daily_or_monthly_cap() {
     let site = Site::with_cities();
     let month = KeyLimits { credits_per_month: Some(5), ..KeyLimits::default() };
     for (limits, period) in [(per_day(5), CapPeriod::Day), (month, CapPeriod::Month)] {
@@ -152,7 +152,7 @@ fn midnight() -> String {
 }
 
 #[test]
-fn an_answer_that_leaves_a_key_near_its_cap_warns() {
+fn warns_near_cap_of_key() {
     let site = Site::with_cities();
     let ends = midnight();
     let day_cap = |spent: u64, cap: u64| {
@@ -183,7 +183,7 @@ fn an_answer_that_leaves_a_key_near_its_cap_warns() {
 }
 
 #[test]
-fn an_answer_that_leaves_few_credits_warns_on_a_prepaid_account_only() {
+fn warns_of_low_balance_on_prepaid_account_only() {
     let site = Site::with_cities();
     let key = site.paying_key(1_002);
     let page = |key: &str, limit: u64| site.query("cities", key, &format!(r#"{{"limit": {limit}}}"#));
@@ -198,7 +198,7 @@ fn an_answer_that_leaves_few_credits_warns_on_a_prepaid_account_only() {
 }
 
 #[test]
-fn the_operator_sets_what_few_credits_are() {
+fn warns_at_configured_low_balance() {
     for (few, expected) in [("0", None), ("5", Some("low-balance; remaining=4")), ("4", None)] {
         let site = Site::empty(&["--low-balance-credits", few]);
         site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
@@ -210,7 +210,7 @@ fn the_operator_sets_what_few_credits_are() {
 }
 
 #[test]
-fn the_account_tells_what_its_keys_may_spend_and_have_spent() {
+fn reports_limits_and_spending_of_keys() {
     let site = Site::with_cities();
     let limits = KeyLimits { credits_per_month: Some(50), ..per_day(20) };
     let limited = KeyLimits { datasets: ["cities".to_owned()].into(), ..limits };
@@ -241,7 +241,7 @@ fn the_account_tells_what_its_keys_may_spend_and_have_spent() {
 }
 
 #[test]
-fn usage_adds_keys_up_tells_them_apart_or_is_of_one() {
+fn reports_usage_in_total_by_key_or_of_one_key() {
     let site = Site::with_cities();
     let one = customer(&site, 5_000, KeyLimits::default());
     let owner = site.running().app().ledger.key_view(one.id).unwrap().account;

@@ -40,7 +40,7 @@ fn addresses_in(target: &str, answer: &Answer) -> Vec<String> {
 }
 
 #[test]
-fn behind_a_path_every_address_of_every_public_answer_carries_it() {
+fn prefixes_every_public_address_with_base_path() {
     let site = site_behind_a_path();
     let of_cities =
         ["", "/schema", "/sample", "/stats", "/methodology", "/changelog", "/related", "/croissant"]
@@ -84,7 +84,7 @@ fn behind_a_path_every_address_of_every_public_answer_carries_it() {
 }
 
 #[test]
-fn a_header_names_the_address_of_everything_about_its_dataset() {
+fn names_working_addresses_of_dataset() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let data = site.get("/api/v1/datasets/cities").json()["data"].clone();
@@ -103,7 +103,7 @@ fn a_header_names_the_address_of_everything_about_its_dataset() {
 }
 
 #[test]
-fn the_price_of_the_whole_is_exact_in_credits_and_euros() {
+fn prices_download_exactly_in_credits_and_euros() {
     let site = Site::with_cities();
     let data = site.get("/api/v1/datasets/cities").json()["data"].clone();
     assert_eq!(data["priceForDownload"], json!({ "credits": 6, "eur": "0.03", "vatIncluded": false }));
@@ -114,7 +114,7 @@ fn the_price_of_the_whole_is_exact_in_credits_and_euros() {
 }
 
 #[test]
-fn a_browser_at_the_root_is_led_to_the_console() {
+fn redirects_browser_at_root_to_console() {
     let site = Site::with_cities();
     let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
     let answer = site.send(&Ask::get("/").header("Accept", browser));
@@ -127,7 +127,7 @@ fn a_browser_at_the_root_is_led_to_the_console() {
 }
 
 #[test]
-fn other_clients_at_the_root_are_told_where_the_paths_are_described() {
+fn hints_at_documentation_for_other_clients_at_root() {
     let site = Site::with_cities();
     for accept in
         ["*/*", "application/json", "application/json, text/html;q=0.5", "image/png", "text/html;q=0"]
@@ -142,7 +142,7 @@ fn other_clients_at_the_root_are_told_where_the_paths_are_described() {
 }
 
 #[test]
-fn an_unknown_slug_is_answered_with_the_nearest_published_one() {
+fn suggests_nearest_published_slug() {
     let site = Site::with_cities();
     let hidden =
         MANIFEST.replace("\"cities\"", "\"cites\"").replace("license =", "published = false\nlicense =");

@@ -16,7 +16,7 @@ fn site_with_texts() -> Site {
 }
 
 #[test]
-fn the_schema_lists_the_columns_in_order_with_their_types() {
+fn lists_columns_in_order_with_types() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets/cities/schema").json();
     let data = &json["data"];
@@ -49,7 +49,7 @@ fn the_schema_lists_the_columns_in_order_with_their_types() {
 }
 
 #[test]
-fn the_schema_describes_a_column_from_the_manifest_or_from_the_data() {
+fn describes_columns_from_manifest_or_data() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets/cities/schema").json();
     let columns = json["data"]["columns"].as_array().unwrap();
@@ -64,7 +64,7 @@ fn the_schema_describes_a_column_from_the_manifest_or_from_the_data() {
 }
 
 #[test]
-fn the_schema_says_which_columns_order_rows_and_which_have_an_index() {
+fn marks_sortable_and_indexed_columns() {
     let site = Site::with_cities();
     let names = |row: i64| Some(format!("a name that no other row has, {row}"));
     let texts = ColumnValues::Texts((0..3_000).map(names).collect());
@@ -93,7 +93,7 @@ fn the_schema_says_which_columns_order_rows_and_which_have_an_index() {
 }
 
 #[test]
-fn every_row_of_the_sample_fits_the_schema() {
+fn samples_rows_that_fit_schema() {
     let site = Site::with_cities();
     let schema = site.get("/api/v1/datasets/cities/schema").json();
     let sample = site.get("/api/v1/datasets/cities/sample").json();
@@ -144,7 +144,7 @@ fn is_written_as_promised(text: &str) -> bool {
 }
 
 #[test]
-fn years_of_more_than_four_digits_fit_the_schema_and_are_read_back_by_filters_and_cursors() {
+fn handles_years_beyond_four_digits() {
     let site = Site::empty(&["--requests-per-minute", "0"]);
     let key = site.paying_key(10_000);
     // Few values that repeat make a dictionary, others do not.
@@ -192,7 +192,7 @@ fn walked(site: &Site, slug: &str, key: &str, column: &str) -> usize {
 }
 
 #[test]
-fn a_sample_has_at_most_a_hundred_rows_from_the_whole_file() {
+fn samples_at_most_hundred_rows_from_whole_file() {
     let site = site_with_texts();
     let answer = site.get("/api/v1/datasets/cities/sample");
     let json = answer.json();
@@ -212,7 +212,7 @@ fn a_sample_has_at_most_a_hundred_rows_from_the_whole_file() {
 }
 
 #[test]
-fn numbers_that_json_cannot_express_are_null_with_a_warning() {
+fn warns_of_numbers_json_cannot_express() {
     let site = Site::with_cities();
     let json = site.get("/api/v1/datasets/cities/sample").json();
     assert!(json["data"]["results"][1]["height"].is_null());
@@ -220,7 +220,7 @@ fn numbers_that_json_cannot_express_are_null_with_a_warning() {
 }
 
 #[test]
-fn texts_come_as_json_or_as_markdown() {
+fn serves_texts_as_json_or_markdown() {
     let site = site_with_texts();
     let json = site.get("/api/v1/datasets/cities/methodology").json();
     assert_eq!(
@@ -239,7 +239,7 @@ fn texts_come_as_json_or_as_markdown() {
 }
 
 #[test]
-fn a_changelog_is_cut_into_its_versions() {
+fn splits_changelog_into_versions() {
     let site = site_with_texts();
     let json = site.get("/api/v1/datasets/cities/changelog").json();
     let entries = json["data"]["entries"].as_array().unwrap();
@@ -249,7 +249,7 @@ fn a_changelog_is_cut_into_its_versions() {
 }
 
 #[test]
-fn a_dataset_without_texts_answers_with_empty_ones() {
+fn serves_empty_texts_of_dataset_without_texts() {
     let site = Site::with_cities();
     assert_eq!(site.get("/api/v1/datasets/cities/methodology").json()["data"]["markdown"], "");
     let json = site.get("/api/v1/datasets/cities/changelog").json();

@@ -34,7 +34,7 @@ fn exposed() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_metric_of_the_dashboard_and_of_the_alerts_exists() {
+fn exposes_every_metric_of_dashboard_and_alerts() {
     let dashboard = fs::read_to_string("docs/grafana/mercato.json").unwrap();
     let json: Value = serde_json::from_str(&dashboard).unwrap();
     assert!(json["panels"].as_array().unwrap().len() > 10);
@@ -49,7 +49,7 @@ fn every_metric_of_the_dashboard_and_of_the_alerts_exists() {
 }
 
 #[test]
-fn every_metric_of_the_documents_exists_and_every_one_that_exists_is_documented() {
+fn documents_every_metric_and_no_other() {
     let mut exposed = exposed();
     let operations = fs::read_to_string("docs/OPERATIONS.md").unwrap();
     for document in

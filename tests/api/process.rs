@@ -102,7 +102,7 @@ fn read_line(log: &mut impl BufRead) -> Value {
 }
 
 #[test]
-fn a_signal_ends_the_program_in_order() {
+fn exits_in_order_on_signal() {
     for signal in ["TERM", "INT"] {
         let mut program = Program::start();
         assert_eq!(exchange(program.address, &Ask::get("/healthz")).status, 200);
@@ -116,7 +116,7 @@ fn a_signal_ends_the_program_in_order() {
 }
 
 #[test]
-fn idle_connections_cost_no_thread_and_little_memory() {
+fn holds_idle_connections_without_threads() {
     let program = Program::start();
     let mut first = Raw::connect(program.address);
     assert_eq!(first.send(Ask::get("/healthz").bytes()).answer().status, 200);
@@ -134,7 +134,7 @@ fn idle_connections_cost_no_thread_and_little_memory() {
 }
 
 #[test]
-fn a_request_that_runs_is_finished_before_the_end() {
+fn finishes_running_request_before_exit() {
     let mut program = Program::start();
     let mut stream = TcpStream::connect(program.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -152,7 +152,7 @@ fn a_request_that_runs_is_finished_before_the_end() {
 }
 
 #[test]
-fn each_request_is_one_json_line_without_the_key() {
+fn logs_each_request_as_json_line_without_key() {
     let mut program = Program::start();
     let key = format!("mk_{}", "z".repeat(40));
     let target = format!("/api/v1/datasets/cities?api_key={key}");
@@ -172,7 +172,7 @@ fn each_request_is_one_json_line_without_the_key() {
 }
 
 #[test]
-fn what_cannot_be_used_ends_the_program_with_one_line() {
+fn exits_with_one_line_on_unusable_arguments() {
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_mercato")).args(arguments).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())

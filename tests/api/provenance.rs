@@ -20,7 +20,7 @@ places = ["Valdoro", "Roma"]
 "#;
 
 #[test]
-fn a_header_says_where_a_dataset_comes_from() {
+fn returns_provenance_of_dataset() {
     let site = Site::with_cities();
     let fields = ["publisher", "contact", "homepage", "citation", "coverage", "updateFrequency"];
     let header = || site.get("/api/v1/datasets/cities").json()["data"].clone();
@@ -46,7 +46,7 @@ fn a_header_says_where_a_dataset_comes_from() {
 }
 
 #[test]
-fn croissant_says_it_in_the_words_of_schema_org() {
+fn describes_provenance_in_schema_org_terms() {
     let site = Site::with_cities();
     let described = || site.get("/api/v1/datasets/cities/croissant").json();
     for absent in [
@@ -80,7 +80,7 @@ fn croissant_says_it_in_the_words_of_schema_org() {
 }
 
 #[test]
-fn an_end_that_is_not_given_is_open() {
+fn leaves_missing_end_of_coverage_open() {
     let site = Site::with_cities();
     for (version, coverage, expected) in
         [("1.1.0", "from = \"2020\"", "2020/.."), ("1.2.0", "to = \"2020\"", "../2020")]

@@ -20,14 +20,14 @@ fn slug() -> Slug {
 }
 
 #[test]
-fn a_new_version_is_served_without_a_restart() {
+fn serves_new_version_without_restart() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
     assert_eq!(site.get("/api/v1/datasets/cities").json()["data"]["rowCount"], 9);
 }
 
 #[test]
-fn a_walk_ends_on_the_version_on_which_it_began() {
+fn finishes_walk_on_its_first_version() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let first = site.query("cities", &key, r#"{"limit": 4}"#);
@@ -41,7 +41,7 @@ fn a_walk_ends_on_the_version_on_which_it_began() {
 }
 
 #[test]
-fn a_walk_on_a_version_that_is_gone_is_told_to_begin_again() {
+fn expires_cursor_of_removed_version() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let first = site.query("cities", &key, r#"{"limit": 4}"#).json();
@@ -57,7 +57,7 @@ fn a_walk_on_a_version_that_is_gone_is_told_to_begin_again() {
 }
 
 #[test]
-fn a_walk_that_goes_on_keeps_its_version_although_the_file_is_gone() {
+fn continues_walk_after_its_file_is_removed() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let mut cursor = site.query("cities", &key, r#"{"limit": 1}"#).json()["data"]["nextCursor"].clone();
@@ -77,7 +77,7 @@ fn a_walk_that_goes_on_keeps_its_version_although_the_file_is_gone() {
 }
 
 #[test]
-fn as_many_versions_stay_as_the_publisher_or_the_manifest_says() {
+fn keeps_as_many_versions_as_publisher_or_manifest_sets() {
     let site = Site::with_cities();
     let folder = tempfile::tempdir().unwrap();
     let columns = city_columns(3);
@@ -101,7 +101,7 @@ fn as_many_versions_stay_as_the_publisher_or_the_manifest_says() {
 }
 
 #[test]
-fn what_the_operator_features_stands_first_until_the_operator_changes_that() {
+fn features_datasets_of_operator_until_reset() {
     let site = Site::with_cities();
     site.publish("rivers", "slug = \"rivers\"\nfeatured = true\n", "1.0.0", &city_columns(2));
     let first = || site.get("/api/v1/datasets").json()["data"]["results"][0]["slug"].clone();
@@ -122,7 +122,7 @@ fn what_the_operator_features_stands_first_until_the_operator_changes_that() {
 }
 
 #[test]
-fn versions_only_go_up_and_never_change() {
+fn rejects_existing_and_lower_versions() {
     let site = Site::with_cities();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("dataset.toml"), MANIFEST).unwrap();
@@ -141,7 +141,7 @@ fn versions_only_go_up_and_never_change() {
 }
 
 #[test]
-fn a_publication_that_fails_changes_nothing() {
+fn leaves_catalog_unchanged_after_failed_publication() {
     let site = Site::with_cities();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("dataset.toml"), MANIFEST.replace("Cities", "Changed")).unwrap();
@@ -163,7 +163,7 @@ fn a_publication_that_fails_changes_nothing() {
 }
 
 #[test]
-fn an_older_version_can_be_made_current_until_the_next_publication() {
+fn rolls_back_until_next_publication() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(9));
     rollback(&site.data(), &slug(), &Version::new(1, 0, 0)).unwrap();
@@ -176,7 +176,7 @@ fn an_older_version_can_be_made_current_until_the_next_publication() {
 }
 
 #[test]
-fn what_is_taken_down_is_not_found_and_can_come_back() {
+fn removes_unpublished_dataset_until_next_publication() {
     let site = Site::with_cities();
     unpublish(&site.data(), &slug()).unwrap();
     wait_until("the dataset is gone", || site.get("/api/v1/datasets/cities").status == 404);
@@ -185,7 +185,7 @@ fn what_is_taken_down_is_not_found_and_can_come_back() {
 }
 
 #[test]
-fn a_manifest_can_withhold_its_dataset() {
+fn withholds_dataset_by_manifest() {
     let site = Site::with_cities();
     let withheld = format!("published = false\n{MANIFEST}");
     crate::harness::publish_files(&site.data(), &withheld, "1.1.0", &city_columns(9), &[]);
@@ -193,7 +193,7 @@ fn a_manifest_can_withhold_its_dataset() {
 }
 
 #[test]
-fn a_damaged_store_file_takes_only_its_own_dataset_out_of_service() {
+fn quarantines_only_damaged_dataset() {
     let site = Site::with_cities();
     site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(2));
     let path = store_path(&site.data(), "rivers", "1.0.0");
@@ -223,7 +223,7 @@ fn a_damaged_store_file_takes_only_its_own_dataset_out_of_service() {
 }
 
 #[test]
-fn damage_inside_a_file_is_found_without_a_request() {
+fn detects_damage_by_scrubbing() {
     let site = Site::with_cities();
     for version in ["1.0.0", "1.1.0"] {
         site.publish("rivers", "slug = \"rivers\"\n", version, &city_columns(300));
@@ -266,14 +266,14 @@ fn damage_inside_a_file_is_found_without_a_request() {
 }
 
 #[test]
-fn a_manifest_that_cannot_be_read_quarantines_its_dataset() {
+fn quarantines_dataset_with_unreadable_manifest() {
     let site = Site::with_cities();
     fs::write(site.data().dataset(&slug()).file("dataset.toml"), "slug = \n").unwrap();
     wait_until("the damage is noticed", || site.get("/api/v1/datasets/cities").status == 503);
 }
 
 #[test]
-fn a_cursor_of_another_dataset_does_not_fit() {
+fn rejects_cursor_of_another_dataset() {
     let site = Site::with_cities();
     site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(9));
     let key = site.paying_key(100);
@@ -286,7 +286,7 @@ fn a_cursor_of_another_dataset_does_not_fit() {
 }
 
 #[test]
-fn what_was_taken_down_changes_the_time_of_the_list() {
+fn updates_time_of_list_on_unpublication() {
     let site = Site::with_cities();
     site.publish("rivers", "slug = \"rivers\"\n", "1.0.0", &city_columns(9));
     let list = || site.get("/api/v1/datasets");

@@ -71,7 +71,7 @@ fn stream(site: &Site, key: &str) -> i64 {
 }
 
 #[test]
-fn a_publication_under_load_loses_no_request_and_mixes_no_versions() {
+fn publishes_under_load_without_lost_or_mixed_pages() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     site.publish("moving", MANIFEST, "1.0.0", &columns(0));
     let key = site.paying_key(100_000_000);

@@ -9,7 +9,7 @@ fn ids(json: &Value) -> Vec<i64> {
 }
 
 #[test]
-fn a_page_has_the_fields_of_the_contract() {
+fn returns_page_fields_of_contract() {
     let site = Site::with_cities();
     let answer = site.query("cities", &site.paying_key(100), r#"{"limit": 2}"#);
     assert_eq!(answer.status, 200);
@@ -32,7 +32,7 @@ fn a_page_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn a_row_prints_every_type_exactly() {
+fn encodes_every_type_exactly() {
     let site = Site::with_cities();
     let text = site.query("cities", &site.paying_key(100), r#"{"limit": 1}"#).text();
     let row = r#"{"id":1,"name":"Roma","area":901.00,"height":0.5,"capital":true,"founded":"1970-01-01","seen":"2023-11-14T22:13:20.123Z"}"#;
@@ -40,7 +40,7 @@ fn a_row_prints_every_type_exactly() {
 }
 
 #[test]
-fn cursors_walk_over_every_row_once() {
+fn walks_over_every_row_once_by_cursor() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(25));
     let key = site.paying_key(1000);
@@ -79,7 +79,7 @@ fn cursors_walk_over_every_row_once() {
 }
 
 #[test]
-fn a_page_that_ends_with_the_last_row_has_no_next_cursor() {
+fn omits_next_cursor_after_last_row() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     assert!(site.query("cities", &key, r#"{"limit": 6}"#).json()["data"]["nextCursor"].is_null());
@@ -87,7 +87,7 @@ fn a_page_that_ends_with_the_last_row_has_no_next_cursor() {
 }
 
 #[test]
-fn the_cursor_wins_over_the_offset() {
+fn prefers_cursor_over_offset() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let json = site.query("cities", &key, r#"{"limit": 2, "offset": 1}"#).json();
@@ -98,7 +98,7 @@ fn the_cursor_wins_over_the_offset() {
 }
 
 #[test]
-fn filters_columns_and_order_are_applied() {
+fn applies_filters_columns_and_order() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let body = r#"{"filters": {"id_min": 2, "name": {"startsWith": "M"}}, "columns": ["name", "id"]}"#;
@@ -109,7 +109,7 @@ fn filters_columns_and_order_are_applied() {
 }
 
 #[test]
-fn get_asks_the_same_question_as_post() {
+fn answers_get_like_post() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let target = "/api/v1/datasets/cities/query?filters=%7B%22id_min%22%3A3%7D&columns=id,name&limit=2&sortBy=id&sortDirection=desc";
@@ -122,7 +122,7 @@ fn get_asks_the_same_question_as_post() {
 }
 
 #[test]
-fn head_of_a_query_is_free() {
+fn charges_nothing_for_head() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let answer =
@@ -132,7 +132,7 @@ fn head_of_a_query_is_free() {
 }
 
 #[test]
-fn an_estimate_counts_without_charging() {
+fn estimates_without_charging() {
     let site = Site::with_cities();
     let key = site.paying_key(4);
     let target = "/api/v1/datasets/cities/query/estimate";

@@ -26,7 +26,7 @@ fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_fault_of_a_body_is_reported_at_once() {
+fn reports_all_errors_of_body_at_once() {
     let site = Site::with_cities();
     let body = r#"{"limit": 10001, "colums": ["id"], "sortDirection": "up"}"#;
     let mut found = faults(&site.query("cities", &site.paying_key(10), body));
@@ -42,7 +42,7 @@ fn every_fault_of_a_body_is_reported_at_once() {
 }
 
 #[test]
-fn faults_of_the_shape_and_faults_against_the_columns_come_together() {
+fn reports_shape_and_column_errors_together() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let body = r#"{"limit": 0, "columns": ["id", "nmae"], "sortBy": "ara"}"#;
@@ -59,7 +59,7 @@ fn faults_of_the_shape_and_faults_against_the_columns_come_together() {
 }
 
 #[test]
-fn each_wrong_element_of_a_list_is_named() {
+fn names_each_invalid_list_element() {
     let site = Site::with_cities();
     let body = r#"{"filters": {"id": {"in": [1, "x", 2, "y"]}}}"#;
     let found = faults(&site.query("cities", &site.paying_key(10), body));
@@ -67,7 +67,7 @@ fn each_wrong_element_of_a_list_is_named() {
 }
 
 #[test]
-fn a_flood_of_faults_is_cut() {
+fn bounds_number_of_reported_errors() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let names: Vec<String> = (0..50_000).map(|number| format!("\"q{number}\": 1")).collect();
@@ -78,7 +78,7 @@ fn a_flood_of_faults_is_cut() {
 }
 
 #[test]
-fn a_refusal_is_small_whatever_was_asked() {
+fn bounds_size_of_refusal() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let list =
@@ -106,7 +106,7 @@ fn a_refusal_is_small_whatever_was_asked() {
 }
 
 #[test]
-fn a_misspelt_column_is_told_the_nearest_name() {
+fn suggests_nearest_column() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     for (body, pointer) in [
@@ -121,7 +121,7 @@ fn a_misspelt_column_is_told_the_nearest_name() {
 }
 
 #[test]
-fn a_number_out_of_range_is_refused_and_never_clamped() {
+fn rejects_numbers_out_of_range() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     for body in [
@@ -136,7 +136,7 @@ fn a_number_out_of_range_is_refused_and_never_clamped() {
 }
 
 #[test]
-fn a_body_that_is_no_json_object_is_refused() {
+fn rejects_bodies_other_than_json_objects() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     for body in ["{", "[]", "null", "{}{}", "\u{feff}{}", "{\"limit\": 1,}"] {
@@ -145,7 +145,7 @@ fn a_body_that_is_no_json_object_is_refused() {
 }
 
 #[test]
-fn a_cursor_of_another_query_or_of_no_query_is_refused() {
+fn rejects_cursor_of_other_query_and_invalid_cursor() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let first = site.query("cities", &key, r#"{"limit": 2, "sortBy": "name"}"#).json();
@@ -157,7 +157,7 @@ fn a_cursor_of_another_query_or_of_no_query_is_refused() {
 }
 
 #[test]
-fn post_takes_no_parameters_and_get_only_those_that_exist() {
+fn rejects_parameters_of_post_and_unknown_ones_of_get() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let post = Ask::post("/api/v1/datasets/cities/query?limit=3", "{}").header("X-Api-Key", &key);
@@ -167,7 +167,7 @@ fn post_takes_no_parameters_and_get_only_those_that_exist() {
 }
 
 #[test]
-fn a_body_of_another_type_is_not_read() {
+fn rejects_other_media_types() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let ask = Ask::post("/api/v1/datasets/cities/query", "limit=3").header("X-Api-Key", &key);
@@ -187,7 +187,7 @@ fn a_body_of_another_type_is_not_read() {
 }
 
 #[test]
-fn a_body_above_the_limit_or_without_a_length_is_refused() {
+fn rejects_oversized_body_and_missing_length() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let body = format!(r#"{{"limit": 1{}}}"#, " ".repeat(1024 * 1024));
@@ -209,7 +209,7 @@ fn explanation(answer: &Answer, pointer: &str) -> String {
 }
 
 #[test]
-fn half_of_a_surrogate_pair_is_named_as_what_it_is() {
+fn names_unpaired_surrogates() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     for (body, pointer) in [
@@ -228,7 +228,7 @@ fn half_of_a_surrogate_pair_is_named_as_what_it_is() {
 }
 
 #[test]
-fn a_moment_finer_than_nanoseconds_is_told_how_many_digits_are_read() {
+fn explains_precision_beyond_nanoseconds() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let body = r#"{"filters": {"seen": {"gte": "2024-01-31T08:00:00.1234567890Z"}}}"#;

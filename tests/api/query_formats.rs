@@ -10,7 +10,7 @@ fn ask(site: &Site, accept: &str, body: &str) -> Answer {
 }
 
 #[test]
-fn csv_carries_in_headers_what_json_says_in_fields() {
+fn returns_page_fields_as_csv_headers() {
     let site = Site::with_cities();
     let answer = ask(&site, "text/csv", r#"{"columns": ["id", "name", "height"], "limit": 3}"#);
     assert_eq!(answer.text(), "id,name,height\r\n1,Roma,0.5\r\n2,Milano,NaN\r\n3,Napoli,\r\n");
@@ -26,7 +26,7 @@ fn csv_carries_in_headers_what_json_says_in_fields() {
 }
 
 #[test]
-fn ndjson_is_one_object_a_line() {
+fn writes_ndjson_object_per_line() {
     let site = Site::with_cities();
     let answer = ask(&site, "application/x-ndjson", r#"{"columns": ["id", "name"], "limit": 6}"#);
     assert_eq!(answer.header("Content-Type"), Some("application/x-ndjson"));
@@ -38,7 +38,7 @@ fn ndjson_is_one_object_a_line() {
 }
 
 #[test]
-fn the_cursor_of_a_header_leads_on() {
+fn continues_walk_by_cursor_header() {
     let site = Site::with_cities();
     let first = ask(&site, "text/csv", r#"{"columns": ["id"], "limit": 4}"#);
     let cursor = first.header("X-Next-Cursor").unwrap();
@@ -49,7 +49,7 @@ fn the_cursor_of_a_header_leads_on() {
 }
 
 #[test]
-fn the_accept_header_decides_by_quality() {
+fn selects_format_by_quality() {
     let site = Site::with_cities();
     for (accept, expected) in [
         ("*/*", "application/json"),
@@ -63,7 +63,7 @@ fn the_accept_header_decides_by_quality() {
 }
 
 #[test]
-fn a_type_that_is_not_offered_is_not_acceptable_and_costs_nothing() {
+fn rejects_types_not_offered_without_charge() {
     let site = Site::with_cities();
     let answer = ask(&site, "application/xml", "{}");
     assert_eq!(answer.refusal(), (406, "NOT_ACCEPTABLE".into(), "NOT_ACCEPTABLE".into()));
@@ -72,14 +72,14 @@ fn a_type_that_is_not_offered_is_not_acceptable_and_costs_nothing() {
 }
 
 #[test]
-fn a_fault_is_json_whatever_was_accepted() {
+fn reports_errors_as_json_whatever_is_accepted() {
     let site = Site::with_cities();
     let answer = ask(&site, "text/csv", r#"{"limit": 0}"#);
     assert_eq!(answer.refusal().1, "BAD_REQUEST");
 }
 
 #[test]
-fn ndjson_says_in_a_header_that_numbers_became_null() {
+fn warns_of_ndjson_nulls_in_header() {
     let site = Site::with_cities();
     let sentence = "\"1 value is NaN or infinite, which JSON cannot express; it is null\"";
     let answer = ask(&site, "application/x-ndjson", r#"{"columns": ["height"], "limit": 2}"#);

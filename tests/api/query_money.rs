@@ -5,7 +5,7 @@ use mercato::ledger::AccountHandle;
 use crate::harness::{Ask, Site};
 
 #[test]
-fn a_query_without_a_valid_key_is_unauthorized() {
+fn requires_valid_key() {
     let site = Site::with_cities();
     let target = "/api/v1/datasets/cities/query";
     let without = site.send(&Ask::post(target, "{}"));
@@ -20,7 +20,7 @@ fn a_query_without_a_valid_key_is_unauthorized() {
 }
 
 #[test]
-fn a_mistyped_key_is_told_so_whether_or_not_it_resembles_one_that_exists() {
+fn reports_mistyped_key_without_revealing_known_ones() {
     let site = Site::with_cities();
     let mistyped = |mut key: String| {
         let last = key.pop().unwrap();
@@ -40,7 +40,7 @@ fn a_mistyped_key_is_told_so_whether_or_not_it_resembles_one_that_exists() {
 }
 
 #[test]
-fn rejects_a_header_that_says_two_things() {
+fn rejects_duplicate_headers() {
     let site = Site::with_cities();
     let (one, other) = (site.paying_key(10), site.paying_key(10));
     let query = || Ask::post("/api/v1/datasets/cities/query", r#"{"limit": 1}"#);
@@ -79,13 +79,13 @@ fn rejects_a_header_that_says_two_things() {
 }
 
 #[test]
-fn a_public_path_needs_no_key_and_ignores_a_wrong_one() {
+fn ignores_wrong_key_on_public_path() {
     let site = Site::with_cities();
     assert_eq!(site.send(&Ask::get("/api/v1/datasets").header("X-Api-Key", "mk_wrong")).status, 200);
 }
 
 #[test]
-fn a_revoked_key_stops_at_once() {
+fn rejects_revoked_key_at_once() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     assert_eq!(site.query("cities", &key, r#"{"limit": 1}"#).status, 200);
@@ -97,7 +97,7 @@ fn a_revoked_key_stops_at_once() {
 }
 
 #[test]
-fn rows_cost_credits_and_no_rows_cost_none() {
+fn charges_credit_per_row() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let credits = |body: &str| site.query("cities", &key, body).json()["meta"]["credits"].clone();
@@ -106,7 +106,7 @@ fn rows_cost_credits_and_no_rows_cost_none() {
 }
 
 #[test]
-fn a_query_is_paid_whole_or_not_at_all() {
+fn charges_query_fully_or_not_at_all() {
     let site = Site::with_cities();
     let key = site.paying_key(5);
     let answer = site.query("cities", &key, "{}");
@@ -127,7 +127,7 @@ fn a_query_is_paid_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_free_account_has_a_hundred_queries_a_month() {
+fn grants_hundred_free_queries_per_month() {
     let site = Site::with_cities();
     let key = site.free_key();
     for number in 0..100 {
@@ -140,7 +140,7 @@ fn a_free_account_has_a_hundred_queries_a_month() {
 }
 
 #[test]
-fn the_same_idempotency_key_is_charged_once() {
+fn charges_same_idempotency_key_once() {
     let site = Site::with_cities();
     let key = site.paying_key(20);
     let ask = |body: &str| {
@@ -163,7 +163,7 @@ fn the_same_idempotency_key_is_charged_once() {
 }
 
 #[test]
-fn a_query_with_faults_costs_nothing() {
+fn charges_nothing_for_invalid_query() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     assert_eq!(site.query("cities", &key, r#"{"limit": 0}"#).status, 400);
@@ -172,7 +172,7 @@ fn a_query_with_faults_costs_nothing() {
 }
 
 #[test]
-fn the_request_after_the_last_allowed_one_is_told_when_to_come_back() {
+fn limits_request_rate_and_tells_retry_time() {
     let site = Site::empty(&["--requests-per-minute", "5", "--requests-per-day", "100"]);
     for number in 0..5 {
         let answer = site.get("/api/v1/datasets");

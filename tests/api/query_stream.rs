@@ -50,7 +50,7 @@ fn credits(site: &Site) -> u64 {
 }
 
 #[test]
-fn every_data_line_is_a_row_and_the_end_is_a_comment() {
+fn streams_rows_as_data_and_end_as_comment() {
     let site = site_with_rows(2500);
     let key = site.paying_key(10_000);
     let answer = site.send(&ask(&key, r#"{"limit": 100000, "columns": ["id"]}"#));
@@ -72,7 +72,7 @@ fn every_data_line_is_a_row_and_the_end_is_a_comment() {
 }
 
 #[test]
-fn a_stream_is_resumed_by_the_last_event_or_by_a_cursor() {
+fn resumes_stream_by_last_event_or_cursor() {
     let site = site_with_rows(50);
     let key = site.paying_key(1000);
     let first = events(&site.send(&ask(&key, r#"{"limit": 20, "sortBy": "name", "columns": ["id"]}"#)));
@@ -93,7 +93,7 @@ fn a_stream_is_resumed_by_the_last_event_or_by_a_cursor() {
 }
 
 #[test]
-fn a_summary_tells_the_end_as_an_event_too() {
+fn repeats_end_as_event_in_summary() {
     let site = site_with_rows(3);
     let key = site.paying_key(10);
     let ask = Ask::post(&format!("{TARGET}?summary=1"), "{}").header("X-Api-Key", &key);
@@ -105,7 +105,7 @@ fn a_summary_tells_the_end_as_an_event_too() {
 
 /// A client that remembers the last id makes an event without data of every blank line after a comment.
 #[test]
-fn a_comment_makes_no_event() {
+fn ends_comment_without_blank_line() {
     let site = site_with_rows(3);
     let key = site.paying_key(10);
     let text = site.send(&Ask::post(TARGET, "{}").header("X-Api-Key", &key)).text();
@@ -113,7 +113,7 @@ fn a_comment_makes_no_event() {
 }
 
 #[test]
-fn ndjson_is_bare_rows() {
+fn streams_bare_rows_as_ndjson() {
     let site = site_with_rows(700);
     let key = site.paying_key(1000);
     let answer = site.send(&ask(&key, r#"{"limit": 1000}"#).header("Accept", "application/x-ndjson"));
@@ -124,7 +124,7 @@ fn ndjson_is_bare_rows() {
 }
 
 #[test]
-fn csv_is_a_header_row_and_the_rows_of_the_filter() {
+fn streams_header_and_filtered_rows_as_csv() {
     let site = site_with_rows(2_500);
     let key = site.paying_key(10_000);
     let body = r#"{"limit": 100000, "columns": ["name", "id"], "filters": {"id": {"gt": 500}}}"#;
@@ -139,7 +139,7 @@ fn csv_is_a_header_row_and_the_rows_of_the_filter() {
 }
 
 #[test]
-fn every_form_ends_with_trailers_that_say_where_to_go_on_and_what_was_charged() {
+fn ends_every_format_with_cursor_and_charge_trailers() {
     let site = site_with_rows(50);
     let key = site.paying_key(1_000);
     for accept in ["text/csv", "application/x-ndjson", "text/event-stream"] {
@@ -156,7 +156,7 @@ fn every_form_ends_with_trailers_that_say_where_to_go_on_and_what_was_charged() 
 }
 
 #[test]
-fn a_summary_is_the_last_line_for_clients_that_see_no_trailers() {
+fn writes_summary_as_last_line() {
     let site = site_with_rows(5);
     let key = site.paying_key(100);
     let last_line = |accept: &str, body: &str| {
@@ -174,7 +174,7 @@ fn a_summary_is_the_last_line_for_clients_that_see_no_trailers() {
 }
 
 #[test]
-fn a_stream_without_rows_ends_at_once_and_costs_nothing() {
+fn ends_empty_stream_at_once_without_charge() {
     let site = site_with_rows(3);
     let key = site.paying_key(10);
     let events = events(&site.send(&ask(&key, r#"{"filters": {"id": 99}}"#)));
@@ -183,7 +183,7 @@ fn a_stream_without_rows_ends_at_once_and_costs_nothing() {
 }
 
 #[test]
-fn what_can_be_refused_is_refused_before_the_first_byte() {
+fn refuses_stream_before_first_byte() {
     let site = site_with_rows(50);
     let key = site.paying_key(10);
     assert_eq!(site.send(&Ask::post(TARGET, "{}")).status, 401);
@@ -200,7 +200,7 @@ fn what_can_be_refused_is_refused_before_the_first_byte() {
 }
 
 #[test]
-fn the_first_rows_arrive_while_the_rest_is_still_to_come_and_a_client_that_leaves_pays_what_it_got() {
+fn sends_first_rows_early_and_refunds_rest_to_leaving_client() {
     let site = site_with_rows(200_000);
     let key = site.paying_key(1_000_000);
     let body = r#"{"limit": 200000}"#;
@@ -226,7 +226,7 @@ fn the_first_rows_arrive_while_the_rest_is_still_to_come_and_a_client_that_leave
 }
 
 #[test]
-fn an_old_client_gets_rows_without_chunks() {
+fn streams_to_http_1_0_without_chunks() {
     let site = site_with_rows(3);
     let key = site.paying_key(10);
     let mut stream = TcpStream::connect(site.address()).unwrap();

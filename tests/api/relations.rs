@@ -71,7 +71,7 @@ fn edges(data: &Value) -> Vec<[&str; 3]> {
 }
 
 #[test]
-fn a_dataset_without_relations_shows_the_list_of_its_manifest() {
+fn falls_back_to_list_of_manifest() {
     let site = site();
     let data = related(&site, "a/related");
     assert_eq!((&data["slug"], &data["source"]), (&"a".into(), &"fallback".into()));
@@ -83,7 +83,7 @@ fn a_dataset_without_relations_shows_the_list_of_its_manifest() {
 }
 
 #[test]
-fn relations_come_before_the_list_and_the_strongest_first() {
+fn ranks_relations_by_weight_before_manifest_list() {
     let site = site();
     add(&site, "a", "b", "same-source", 0.5);
     add(&site, "a", "d", "foreign-key", 0.9);
@@ -109,7 +109,7 @@ fn relations_come_before_the_list_and_the_strongest_first() {
 }
 
 #[test]
-fn the_graph_has_every_dataset_and_no_dangling_edge() {
+fn draws_every_dataset_without_dangling_edges() {
     let site = site();
     assert_eq!(edges(&graph(&site)), [["a", "b", "related"], ["a", "c", "related"]], "from the manifests");
     add(&site, "b", "d", "foreign-key", 1.0);
@@ -128,7 +128,7 @@ fn the_graph_has_every_dataset_and_no_dangling_edge() {
 }
 
 #[test]
-fn the_graph_is_kept_for_an_hour_and_drawn_anew_at_once_when_something_changes() {
+fn caches_graph_for_hour_and_redraws_on_change() {
     let site = site();
     let target = "/api/v1/datasets/relations/graph";
     let first = site.get(target);
@@ -151,7 +151,7 @@ fn the_graph_is_kept_for_an_hour_and_drawn_anew_at_once_when_something_changes()
 }
 
 #[test]
-fn an_order_about_relations_is_checked() {
+fn validates_relation_commands() {
     let site = site();
     let refused = |ordered: Value| {
         let answer = order(&site, &ordered);
@@ -183,7 +183,7 @@ fn an_order_about_relations_is_checked() {
 }
 
 #[test]
-fn relations_survive_a_restart() {
+fn keeps_relations_after_restart() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().to_owned();
     for run in 0..2 {

@@ -54,7 +54,7 @@ fn check_first(site: &Site, query: &str, slug: &str) {
 }
 
 #[test]
-fn datasets_are_found_by_words_meaning_language_and_with_errors() {
+fn finds_datasets_by_words_meaning_language_and_typos() {
     let site = site();
     check_first(&site, "q=hospital", "hospital-beds");
     check_first(&site, "q=clinics", "hospital-beds");
@@ -69,7 +69,7 @@ fn datasets_are_found_by_words_meaning_language_and_with_errors() {
 }
 
 #[test]
-fn an_exact_slug_or_title_is_always_first() {
+fn ranks_exact_slug_or_title_first() {
     let site = site();
     for (query, slug) in [
         ("q=bus-stops", "bus-stops"),
@@ -84,7 +84,7 @@ fn an_exact_slug_or_title_is_always_first() {
 }
 
 #[test]
-fn an_answer_has_the_fields_of_the_contract() {
+fn returns_search_fields_of_contract() {
     let site = site();
     let json = site.get("/api/v1/datasets/search?q=%20beds%20in%20a%20ward%20").json();
     let data = &json["data"];
@@ -119,7 +119,7 @@ fn an_answer_has_the_fields_of_the_contract() {
 }
 
 #[test]
-fn scores_lie_between_0_and_1_and_fall_with_the_rank() {
+fn keeps_scores_between_0_and_1_falling_with_rank() {
     let site = site();
     let results = results(&site, "q=prices+or+stops+or+hospitals&limit=50");
     assert!(results.len() >= 3, "{results:?}");
@@ -135,7 +135,7 @@ fn scores_lie_between_0_and_1_and_fall_with_the_rank() {
 }
 
 #[test]
-fn a_language_picks_titles_and_the_question_shows_its_own() {
+fn selects_titles_by_parameter_and_detects_question_language() {
     let site = site();
     let answer = |query: &str| site.get(&format!("/api/v1/datasets/search?{query}")).json()["data"].clone();
     let italian = answer("q=autobus&lang=it");
@@ -190,7 +190,7 @@ const REFUSED: &[(&str, &[(&str, &str)])] = &[
 ];
 
 #[test]
-fn parameters_out_of_range_are_refused_all_at_once() {
+fn reports_all_parameters_out_of_range() {
     let site = Site::with_cities();
     for (query, expected) in REFUSED {
         let answer = site.get(&format!("/api/v1/datasets/search?{query}"));
@@ -206,7 +206,7 @@ fn parameters_out_of_range_are_refused_all_at_once() {
 }
 
 #[test]
-fn parameters_inside_their_ranges_are_accepted_however_they_are_encoded() {
+fn accepts_parameters_in_range_however_encoded() {
     let site = Site::with_cities();
     let long_ascii = "a".repeat(200);
     let long_accented = "%C3%A0".repeat(200);
@@ -242,7 +242,7 @@ fn parameters_inside_their_ranges_are_accepted_however_they_are_encoded() {
 }
 
 #[test]
-fn a_limit_cuts_the_results_and_not_the_total() {
+fn limits_results_and_not_total() {
     let site = site();
     let all = site.get("/api/v1/datasets/search?q=prices+stops+hospitals").json();
     let one = site.get("/api/v1/datasets/search?q=prices+stops+hospitals&limit=1").json();
@@ -252,7 +252,7 @@ fn a_limit_cuts_the_results_and_not_the_total() {
 }
 
 #[test]
-fn pages_follow_each_other_and_ranks_go_on_counting() {
+fn pages_through_results_with_continuous_ranks() {
     let site = site();
     let question = "prices%20stops%20hospitals";
     let all = results(&site, &format!("q={question}"));
@@ -275,7 +275,7 @@ fn pages_follow_each_other_and_ranks_go_on_counting() {
 }
 
 #[test]
-fn tags_narrow_the_results_and_all_must_hold() {
+fn filters_results_by_all_tags() {
     let site = site();
     let data = |query: &str| site.get(&format!("/api/v1/datasets/search?{query}")).json()["data"].clone();
     let question = "q=prices+stops+hospitals";
@@ -287,7 +287,7 @@ fn tags_narrow_the_results_and_all_must_hold() {
 }
 
 #[test]
-fn a_snippet_is_in_the_language_of_the_answer() {
+fn selects_snippet_by_language() {
     let site = Site::empty(&[]);
     let text = "slug = \"beds\"\n[title]\nen = \"Hospital beds\"\nit = \"Posti letto\"\n[description]\nen = \"Beds of all hospitals.\"\nit = \"Letti di tutti gli ospedali.\"\n";
     site.publish("beds", text, "1.0.0", &city_columns(2));
@@ -299,7 +299,7 @@ fn a_snippet_is_in_the_language_of_the_answer() {
 }
 
 #[test]
-fn a_common_word_of_the_methodology_finds_nothing() {
+fn ignores_common_words_of_methodology() {
     let site = Site::empty(&[]);
     let titles = ["Hospital beds", "Bus stops", "House prices", "School meals", "Climate"];
     for (slug, title) in ["a", "b", "c", "d", "climate"].iter().zip(titles) {
@@ -318,7 +318,7 @@ fn a_common_word_of_the_methodology_finds_nothing() {
 }
 
 #[test]
-fn answers_carry_validators_and_head_has_no_body() {
+fn sends_validators_and_head_without_body() {
     let site = site();
     let target = "/api/v1/datasets/search?q=bus";
     let answer = site.get(target);
@@ -334,7 +334,7 @@ fn answers_carry_validators_and_head_has_no_body() {
 }
 
 #[test]
-fn what_is_published_is_found_at_once_and_what_is_taken_down_is_gone() {
+fn finds_published_and_forgets_unpublished_datasets() {
     let site = site();
     let columns: Vec<Column> = city_columns(2);
     for round in 0..3 {

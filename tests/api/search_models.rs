@@ -39,7 +39,7 @@ fn ranking(site: &Site) -> Option<String> {
 }
 
 #[test]
-fn each_model_takes_its_place_in_the_ranking() {
+fn adds_each_model_to_ranking() {
     let (embedding, cross) = (model("tiny-xlmr-embedding"), model("tiny-bert-cross"));
     let with_vectors = Site::empty(&["--requests-per-minute", "0", "--embedding-model", &embedding]);
     publish(&with_vectors, "rome");
@@ -60,7 +60,7 @@ fn each_model_takes_its_place_in_the_ranking() {
 }
 
 #[test]
-fn vectors_outlive_a_restart_and_follow_the_catalog() {
+fn keeps_vectors_after_restart_and_follows_catalog() {
     let embedding = model("tiny-bert-embedding");
     let flags = ["--requests-per-minute", "0", "--embedding-model", embedding.as_str()];
     let folder = tempfile::tempdir().unwrap();

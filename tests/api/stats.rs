@@ -40,7 +40,7 @@ fn sorted(rows: &[Value], name: &str) -> Vec<f64> {
 }
 
 #[test]
-fn statistics_are_those_of_the_rows() {
+fn computes_statistics_of_rows() {
     let site = site();
     let (data, _) = statistics(&site);
     assert_eq!((&data["version"], &data["rowCount"]), (&json!("1.1.0"), &json!(ROWS)));
@@ -73,7 +73,7 @@ fn statistics_are_those_of_the_rows() {
 }
 
 #[test]
-fn nulls_and_nans_are_counted_apart() {
+fn counts_nulls_and_nans_apart() {
     let (data, _) = statistics(&site());
     let height = column(&data, "height");
     assert_eq!(
@@ -88,7 +88,7 @@ fn nulls_and_nans_are_counted_apart() {
 }
 
 #[test]
-fn values_are_printed_as_rows_print_them() {
+fn encodes_values_like_rows() {
     let (data, text) = statistics(&site());
     assert!(text.contains(r#""name":"area","type":"number""#) && text.contains(r#""max":901.00"#), "{text}");
     let seen = column(&data, "seen");
@@ -105,7 +105,7 @@ fn values_are_printed_as_rows_print_them() {
 }
 
 #[test]
-fn texts_have_extremes_lengths_and_most_frequent_values() {
+fn describes_texts_by_extremes_lengths_and_top_values() {
     let (data, _) = statistics(&site());
     let name = column(&data, "name");
     assert_eq!(
@@ -125,7 +125,7 @@ fn texts_have_extremes_lengths_and_most_frequent_values() {
 }
 
 #[test]
-fn long_texts_and_infinities_are_shown_in_short() {
+fn shortens_long_texts_and_excludes_infinities() {
     let site = Site::empty(&[]);
     let long = "é".repeat(5_000);
     let columns = [
@@ -154,7 +154,7 @@ fn long_texts_and_infinities_are_shown_in_short() {
 }
 
 #[test]
-fn a_file_without_statistics_tells_what_it_knows() {
+fn reports_known_facts_without_statistics() {
     let site = Site::empty(&[]);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("dataset.toml"), MANIFEST).unwrap();
@@ -176,7 +176,7 @@ fn a_file_without_statistics_tells_what_it_knows() {
 }
 
 #[test]
-fn statistics_take_no_parameter_and_answer_head() {
+fn rejects_parameters_and_answers_head() {
     let site = Site::with_cities();
     let refused = site.get("/api/v1/datasets/cities/stats?columns=id");
     assert_eq!(refused.status, 400);

@@ -89,7 +89,7 @@ fn credits_left(answer: &Answer) -> u64 {
 }
 
 #[test]
-fn a_damaged_value_block_is_refused_before_its_first_row_and_costs_nothing() {
+fn refuses_damaged_block_before_first_row_without_charge() {
     let folder = prepared(&["1.0.0"]);
     damage(&rivers_file(folder.path(), "1.0.0"));
     let site = Site::over(folder, &FREE_FLAGS);
@@ -112,7 +112,7 @@ fn a_damaged_value_block_is_refused_before_its_first_row_and_costs_nothing() {
 }
 
 #[test]
-fn what_publish_verified_is_served_at_once_and_a_restart_reads_nothing_again() {
+fn verifies_files_once_across_publication_and_restarts() {
     let folder = prepared(&["1.0.0", "1.1.0"]);
     let mut site = Site::at(folder.path(), &FREE_FLAGS);
     let key = site.paying_key(100);
@@ -149,7 +149,7 @@ fn forged(memory: &Path) -> String {
 }
 
 #[test]
-fn a_copied_data_directory_is_verified_whole() {
+fn verifies_copied_data_directory_completely() {
     let folder = prepared(&["1.0.0", "1.1.0"]);
     let copy = tempfile::tempdir().unwrap();
     copy_folder(folder.path(), copy.path());
@@ -160,7 +160,7 @@ fn a_copied_data_directory_is_verified_whole() {
 }
 
 #[test]
-fn while_a_file_is_verified_its_data_answer_503_and_everything_else_goes_on() {
+fn answers_503_only_for_data_under_verification() {
     let versions = ["1.0.0", "1.1.0", "1.2.0"];
     let folder = prepared(&versions);
     for version in versions {
@@ -200,7 +200,7 @@ fn while_a_file_is_verified_its_data_answer_503_and_everything_else_goes_on() {
 }
 
 #[test]
-fn a_version_copied_under_a_running_server_is_served_once_it_is_verified() {
+fn serves_copied_version_after_verification() {
     let other = prepared(&["1.0.0", "1.1.0"]);
     let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
     let key = site.paying_key(1_000);
@@ -218,7 +218,7 @@ fn a_version_copied_under_a_running_server_is_served_once_it_is_verified() {
 }
 
 #[test]
-fn a_file_replaced_in_place_is_verified_before_its_first_row() {
+fn verifies_replaced_file_before_first_row() {
     let site = Site::over(prepared(&["1.0.0"]), &SLOW_FLAGS);
     let key = site.paying_key(1_000);
     assert_eq!(site.query("rivers", &key, BODY).status, 200);
@@ -234,7 +234,7 @@ fn a_file_replaced_in_place_is_verified_before_its_first_row() {
 }
 
 #[test]
-fn a_newest_version_that_cannot_be_read_falls_back_to_the_newest_sound_one() {
+fn falls_back_to_newest_sound_version() {
     for how in ["cut short", "a byte of a value"] {
         let folder = prepared(&["1.0.0", "1.1.0", "1.2.0"]);
         let newest = rivers_file(folder.path(), "1.2.0");
@@ -271,7 +271,7 @@ fn a_newest_version_that_cannot_be_read_falls_back_to_the_newest_sound_one() {
 }
 
 #[test]
-fn damage_found_by_the_pass_falls_back_and_a_change_of_a_text_does_not_bring_it_back() {
+fn keeps_fallback_from_damage_after_text_change() {
     let site = Site::over(prepared(&["1.0.0", "1.1.0"]), &FREE_FLAGS);
     let key = site.paying_key(100);
     damage(&store_path(&site.data(), "rivers", "1.1.0"));
@@ -288,7 +288,7 @@ fn damage_found_by_the_pass_falls_back_and_a_change_of_a_text_does_not_bring_it_
 }
 
 #[test]
-fn after_a_rollback_no_higher_version_stands_in() {
+fn ignores_higher_versions_after_rollback() {
     let folder = prepared(&["1.0.0", "1.1.0", "1.2.0"]);
     let data = DataDirectory::new(folder.path());
     let slug = mercato::catalog::Slug::parse("rivers").unwrap();
@@ -331,7 +331,7 @@ fn times(site: &Site) -> Vec<String> {
 }
 
 #[test]
-fn a_plain_copy_of_the_datasets_changes_no_time() {
+fn keeps_times_in_plain_copy() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDirectory::new(folder.path());
     let texts = [("methodology.md", "# How\n"), ("changelog.md", "## 1.0.0\nFirst.\n")];
@@ -350,7 +350,7 @@ fn a_plain_copy_of_the_datasets_changes_no_time() {
 }
 
 #[test]
-fn a_text_edited_by_hand_counts_from_its_file_time() {
+fn dates_edited_text_by_file_time() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
     let slug = mercato::catalog::Slug::parse("rivers").unwrap();
@@ -365,7 +365,7 @@ fn a_text_edited_by_hand_counts_from_its_file_time() {
 }
 
 #[test]
-fn without_a_record_the_times_of_the_files_count_and_a_damaged_one_is_named() {
+fn uses_file_times_without_record_and_names_damaged_one() {
     let folder = prepared(&["1.0.0"]);
     let data = DataDirectory::new(folder.path());
     let record = data.dataset(&mercato::catalog::Slug::parse("rivers").unwrap()).file("publications.json");

@@ -27,7 +27,7 @@ fn first_fault(answer: &Answer) -> Value {
 }
 
 #[test]
-fn a_listed_version_is_read_by_name_and_the_current_one_without() {
+fn reads_listed_version_by_name_and_current_by_default() {
     let site = site();
     let key = site.paying_key(100_000);
     let listed = site.get("/api/v1/datasets/cities").json();
@@ -74,7 +74,7 @@ fn a_listed_version_is_read_by_name_and_the_current_one_without() {
 }
 
 #[test]
-fn a_download_of_an_older_version_bears_its_name_tag_and_price() {
+fn downloads_older_version_with_its_name_tag_and_price() {
     let site = site();
     let key = site.paying_key(100);
     let current = with_key(&site, &key, "download?format=csv");
@@ -105,7 +105,7 @@ fn a_download_of_an_older_version_bears_its_name_tag_and_price() {
 
 /// What was paid for one version opens no other.
 #[test]
-fn a_part_that_was_paid_for_is_of_its_version() {
+fn charges_parts_per_version() {
     let site = site();
     let key = site.paying_key(1_000);
     let part = |version: &str| {
@@ -121,7 +121,7 @@ fn a_part_that_was_paid_for_is_of_its_version() {
 }
 
 #[test]
-fn a_version_that_cannot_be_read_is_refused_with_those_that_can() {
+fn rejects_unreadable_version_and_lists_readable_ones() {
     let site = site();
     let key = site.paying_key(1_000);
     let allowed = json!(["1.1.0", "1.0.0"]);
@@ -152,7 +152,7 @@ fn a_version_that_cannot_be_read_is_refused_with_those_that_can() {
 }
 
 #[test]
-fn a_cursor_goes_on_with_its_version_and_contradicts_another() {
+fn binds_cursor_to_its_version() {
     let site = site();
     let key = site.paying_key(1_000);
     let first = site.query("cities", &key, r#"{"version": "1.0.0", "limit": 4}"#).json();

@@ -15,7 +15,7 @@ fn details(answer: &Answer) -> Value {
 }
 
 #[test]
-fn a_number_out_of_range_is_told_the_same_everywhere() {
+fn words_range_errors_alike_everywhere() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let get = |target: &str| message(&site.send(&Ask::get(target).header("X-Api-Key", &key)));
@@ -46,7 +46,7 @@ fn a_number_out_of_range_is_told_the_same_everywhere() {
 }
 
 #[test]
-fn a_word_or_name_that_is_not_known_is_told_the_same_everywhere() {
+fn words_unknown_names_alike_everywhere() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let get = |target: &str| message(&site.send(&Ask::get(target).header("X-Api-Key", &key)));
@@ -63,7 +63,7 @@ fn a_word_or_name_that_is_not_known_is_told_the_same_everywhere() {
 }
 
 #[test]
-fn what_other_services_call_it_leads_to_our_name() {
+fn suggests_names_for_terms_of_other_services() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     for (body, suggestion) in [
@@ -92,7 +92,7 @@ fn what_other_services_call_it_leads_to_our_name() {
 }
 
 #[test]
-fn numbers_agree_with_their_nouns() {
+fn inflects_nouns_by_number() {
     let site = Site::with_cities();
     let key = site.paying_key(1);
     let page = site.query("cities", &key, r#"{"limit": 2}"#);
@@ -109,7 +109,7 @@ fn numbers_agree_with_their_nouns() {
 }
 
 #[test]
-fn the_faults_of_filters_are_told_together() {
+fn reports_all_filter_errors_together() {
     let site = Site::with_cities();
     let key = site.paying_key(10);
     let faults = |filters: Value| {
@@ -148,7 +148,7 @@ fn the_faults_of_filters_are_told_together() {
 }
 
 #[test]
-fn a_wrong_last_event_id_is_pointed_at() {
+fn points_at_invalid_last_event_id() {
     let site = Site::with_cities();
     let key = site.paying_key(100);
     let page = site.query("cities", &key, r#"{"limit": 1, "sortBy": "name"}"#).json();
@@ -165,7 +165,7 @@ fn a_wrong_last_event_id_is_pointed_at() {
 }
 
 #[test]
-fn a_stream_says_what_is_set_aside_and_what_is_left() {
+fn states_reserved_and_remaining_credits_of_stream() {
     let site = Site::with_cities();
     site.publish("cities", MANIFEST, "1.1.0", &city_columns(50));
     let key = site.paying_key(1_000);

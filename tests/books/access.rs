@@ -13,7 +13,7 @@ fn address(last: u8) -> IpAddr {
 }
 
 #[test]
-fn the_minute_slides_and_the_refusal_says_when_it_is_over() {
+fn slides_minute_and_tells_retry_time() {
     let (desk, clock) = (Desk::new(), TestClock::at(noon()));
     let access = AccessControl::open(Arc::new(desk.open()), RateLimits::default(), clock.now()).unwrap();
     let subject = Subject::Address(address(1));
@@ -37,7 +37,7 @@ fn the_minute_slides_and_the_refusal_says_when_it_is_over() {
 }
 
 #[test]
-fn the_day_ends_at_midnight_utc_and_survives_a_restart() {
+fn ends_day_at_midnight_and_survives_restart() {
     let (desk, clock) = (Desk::new(), TestClock::at(noon()));
     let limits = RateLimits { per_minute: 0, per_day: 50 };
     let ledger = Arc::new(desk.open());
@@ -68,7 +68,7 @@ fn the_day_ends_at_midnight_utc_and_survives_a_restart() {
 }
 
 #[test]
-fn keys_and_addresses_are_counted_apart_and_a_lifted_limit_is_absent() {
+fn counts_keys_and_addresses_apart_and_omits_lifted_limit() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -86,7 +86,7 @@ fn keys_and_addresses_are_counted_apart_and_a_lifted_limit_is_absent() {
 }
 
 #[test]
-fn the_keeper_writes_down_what_was_counted() {
+fn writes_counters_when_flusher_ends() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let access = Arc::new(AccessControl::open(Arc::clone(&ledger), RateLimits::default(), now).unwrap());

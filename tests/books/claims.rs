@@ -33,7 +33,7 @@ fn refusal<T>(result: Result<T, ChargeError>) -> ChargeError {
 }
 
 #[test]
-fn a_stream_that_is_asked_for_again_pays_what_it_did_not_pay_before() {
+fn charges_repeated_stream_only_for_unpaid_rows() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -60,7 +60,7 @@ proptest! {
 
     /// The twin keeps the longest answer and whether one was whole.
     #[test]
-    fn all_answers_under_one_key_cost_as_much_as_the_longest(
+    fn charges_key_as_much_as_its_longest_response(
         steps in prop::collection::vec((0..=100_u64, 0..3_u8), 1..12),
     ) {
         let desk = Desk::new();
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_paid_under_a_key_survives_restarts_and_kills_and_ends_after_a_day() {
+fn keeps_payment_of_key_for_day_across_kills() {
     let desk = Desk::new();
     let mut ledger = desk.open();
     let account = customer(&ledger, 1_000).id();
@@ -117,7 +117,7 @@ fn what_was_paid_under_a_key_survives_restarts_and_kills_and_ends_after_a_day() 
 }
 
 #[test]
-fn a_key_stands_for_one_request_and_is_answered_once_at_a_time() {
+fn binds_key_to_single_request_at_once() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -143,7 +143,7 @@ fn a_key_stands_for_one_request_and_is_answered_once_at_a_time() {
 }
 
 #[test]
-fn a_replay_is_no_query_of_the_free_plan() {
+fn counts_no_free_query_for_replay() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 0);
@@ -164,7 +164,7 @@ fn a_replay_is_no_query_of_the_free_plan() {
 }
 
 #[test]
-fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_anew() {
+fn charges_file_and_parts_once_per_key() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);
@@ -191,7 +191,7 @@ fn a_file_and_its_parts_are_paid_once_under_a_key_and_a_whole_file_without_it_an
 }
 
 #[test]
-fn a_part_that_is_refunded_pays_under_its_key_no_more() {
+fn forgets_payment_of_refunded_part() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -203,7 +203,7 @@ fn a_part_that_is_refunded_pays_under_its_key_no_more() {
 }
 
 #[test]
-fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
+fn keeps_payment_time_on_free_replay() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);
@@ -231,7 +231,7 @@ fn an_answer_that_is_given_again_for_nothing_does_not_prolong_what_was_paid() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_by_our_own_fault_costs_nothing_and_changes_nothing_under_its_key() {
+fn waives_charge_of_response_that_server_breaks_off() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);
@@ -275,7 +275,7 @@ fn fastest_lookup(ledger: &Ledger, account: &AccountHandle) -> Duration {
 }
 
 #[test]
-fn answers_that_others_wait_for_make_no_key_slower() {
+fn finds_key_fast_beside_reservations_of_others() {
     let desk = Desk::new();
     let ledger = desk.open();
     let (account, other) = (customer(&ledger, 10), customer(&ledger, 100_000));

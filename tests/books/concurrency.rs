@@ -9,7 +9,7 @@ use crate::desk::{Desk, charge, claimed, customer, noon, page, stream};
 const CLIENTS: u64 = 32;
 
 #[test]
-fn a_balance_of_n_credits_sells_exactly_n() {
+fn sells_exactly_balance_to_concurrent_clients() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 5_000);
@@ -37,7 +37,7 @@ fn a_balance_of_n_credits_sells_exactly_n() {
 }
 
 #[test]
-fn pages_and_streams_of_many_clients_share_one_balance() {
+fn shares_balance_among_pages_and_streams() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 3_000);
@@ -64,7 +64,7 @@ fn pages_and_streams_of_many_clients_share_one_balance() {
 }
 
 #[test]
-fn a_request_that_is_sent_many_times_at_once_is_paid_once() {
+fn charges_concurrent_duplicates_once() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);

@@ -27,7 +27,7 @@ const DOWNLOADERS: u64 = 2;
 const CREDITS: u64 = 1_000_000_000;
 
 #[test]
-fn nothing_acknowledged_is_lost_or_doubled_when_the_process_is_killed() {
+fn keeps_acknowledged_operations_once_across_kills() {
     let rounds: u64 = std::env::var("MERCATO_KILLS").map_or(20, |rounds| rounds.parse().unwrap());
     let desk = Desk::new();
     let ledger = desk.open();
@@ -60,7 +60,7 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_process_is_killed() {
 /// The time runs from its start, or from the first thing that it told.
 fn run_and_kill(desk: &Desk, round: u64, from_the_start: bool, after: Duration) -> HashMap<String, u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["crash::child_that_sells_until_it_is_killed", "--exact", "--nocapture"])
+        .args(["crash::sells_as_child_until_killed", "--exact", "--nocapture"])
         .env(CHILD_FOLDER, desk.path())
         .env(CHILD_ROUND, round.to_string())
         .stdout(Stdio::piped())
@@ -126,7 +126,7 @@ fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<
 }
 
 #[test]
-fn child_that_sells_until_it_is_killed() {
+fn sells_as_child_until_killed() {
     let Ok(folder) = std::env::var(CHILD_FOLDER) else { return };
     let round: u64 = std::env::var(CHILD_ROUND).unwrap().parse().unwrap();
     let durability =

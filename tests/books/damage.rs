@@ -38,7 +38,7 @@ fn checkpoint_file(desk: &Desk) -> PathBuf {
 }
 
 #[test]
-fn a_log_that_lost_its_end_is_refused() {
+fn refuses_truncated_log() {
     let length = fs::metadata(segment(&used_books())).unwrap().len();
     for part in 0..16 {
         let desk = used_books();
@@ -52,14 +52,14 @@ fn a_log_that_lost_its_end_is_refused() {
 }
 
 #[test]
-fn a_missing_log_is_refused() {
+fn refuses_missing_log() {
     let desk = used_books();
     fs::remove_file(segment(&desk)).unwrap();
     assert!(right_balance_or_refusal(&desk));
 }
 
 #[test]
-fn a_changed_byte_of_the_log_is_refused() {
+fn refuses_changed_byte_of_log() {
     let bytes = fs::read(segment(&used_books())).unwrap();
     for place in 0..24 {
         let desk = used_books();
@@ -71,7 +71,7 @@ fn a_changed_byte_of_the_log_is_refused() {
 }
 
 #[test]
-fn a_checkpoint_that_lost_its_end_is_made_again_from_the_log() {
+fn rebuilds_truncated_checkpoint_from_log() {
     let length = fs::metadata(checkpoint_file(&used_books())).unwrap().len();
     for part in 0..8 {
         let desk = used_books();
@@ -85,7 +85,7 @@ fn a_checkpoint_that_lost_its_end_is_made_again_from_the_log() {
 }
 
 #[test]
-fn a_changed_byte_of_the_checkpoint_does_no_harm() {
+fn tolerates_changed_bytes_of_checkpoint() {
     for place in 0..24_usize {
         let desk = used_books();
         let path = checkpoint_file(&desk);
@@ -102,7 +102,7 @@ fn a_changed_byte_of_the_checkpoint_does_no_harm() {
 }
 
 #[test]
-fn books_in_the_form_of_an_earlier_version_are_refused_with_a_clear_sentence() {
+fn refuses_books_of_earlier_version_with_clear_message() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path()).unwrap();
     fs::write(desk.path().join("db"), b"sled").unwrap();
@@ -129,7 +129,7 @@ fn right_balance_or_refusal(desk: &Desk) -> bool {
 }
 
 #[test]
-fn what_a_crash_during_opening_leaves_behind_is_cured() {
+fn recovers_from_crash_during_opening() {
     let desk = used_books();
     drop(desk.open());
     let folder = desk.path().join("checkpoint");
@@ -143,7 +143,7 @@ fn what_a_crash_during_opening_leaves_behind_is_cured() {
 }
 
 #[test]
-fn a_second_program_is_refused_while_the_books_are_open() {
+fn refuses_second_program_while_books_are_open() {
     let desk = Desk::new();
     let ledger = desk.open();
     let refused = desk.try_open().err().unwrap();
@@ -153,7 +153,7 @@ fn a_second_program_is_refused_while_the_books_are_open() {
 }
 
 #[test]
-fn an_older_copy_of_the_log_is_refused() {
+fn refuses_older_copy_of_log() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -168,7 +168,7 @@ fn an_older_copy_of_the_log_is_refused() {
 }
 
 #[test]
-fn an_older_checkpoint_is_brought_up_to_the_end_of_the_log() {
+fn replays_log_onto_older_checkpoint() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -184,7 +184,7 @@ fn an_older_checkpoint_is_brought_up_to_the_end_of_the_log() {
 }
 
 #[test]
-fn an_inspection_finds_books_that_balance() {
+fn inspects_balanced_books() {
     let report = inspect(&used_books().path()).unwrap();
     assert!(report.is_balanced(), "{report:?}");
     assert_eq!((report.entries, report.accounts, report.credits), (CHARGES + 1, 1, 10_000 - CHARGES));
@@ -204,7 +204,7 @@ fn copy_folder(from: &Path, to: &Path) {
 
 /// Between fork and exec a child has every file of its parent open, the locked ones too.
 #[test]
-fn children_that_are_started_meanwhile_do_not_keep_the_books_locked() {
+fn opens_books_despite_concurrent_child_processes() {
     let desk = Desk::new();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {

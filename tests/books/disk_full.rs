@@ -15,7 +15,7 @@ const SMALL: usize = 6 << 20;
 const ROOMY: usize = 42 << 20;
 
 #[test]
-fn a_full_disk_stops_charging_until_there_is_room_again() {
+fn stops_charging_on_full_disk_until_space_returns() {
     let disk = match SmallDisk::mount(&(SMALL + ROOMY).to_string()) {
         Ok(disk) => disk,
         Err(reason) => return println!("skipped: a small file system cannot be mounted here: {reason}"),

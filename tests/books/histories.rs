@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_books_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
+    fn agrees_with_plain_model(steps in prop::collection::vec(step(), 1..120)) {
         let mut world = World::new();
         for step in &steps {
             world.take(step);
@@ -57,7 +57,7 @@ proptest! {
 }
 
 #[test]
-fn a_hundred_free_queries_in_the_model_and_in_the_books() {
+fn ends_free_queries_like_model() {
     let mut world = World::new();
     for _ in 0..101 {
         world.take(&Step::Charge { account: 1, rows: 1, claim: None });

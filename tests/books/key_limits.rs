@@ -55,7 +55,7 @@ fn check_refused<T>(outcome: Result<T, ChargeError>, required: u64, standing: Ca
 }
 
 #[test]
-fn a_cap_counts_what_open_streams_hold_until_they_give_it_back() {
+fn counts_held_credits_against_cap_until_settled() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -83,7 +83,7 @@ fn a_cap_counts_what_open_streams_hold_until_they_give_it_back() {
 }
 
 #[test]
-fn a_day_begins_anew_at_midnight_and_a_month_with_the_month() {
+fn resets_caps_at_midnight_and_end_of_month() {
     let desk = Desk::new();
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -107,7 +107,7 @@ fn a_day_begins_anew_at_midnight_and_a_month_with_the_month() {
 }
 
 #[test]
-fn what_a_key_has_spent_survives_a_restart() {
+fn keeps_spending_of_key_after_restart() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let id = customer(&ledger, 1_000).id();
@@ -131,7 +131,7 @@ fn what_a_key_has_spent_survives_a_restart() {
 }
 
 #[test]
-fn a_cap_that_comes_later_counts_what_was_spent_before_it() {
+fn counts_earlier_spending_against_new_cap() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -145,7 +145,7 @@ fn a_cap_that_comes_later_counts_what_was_spent_before_it() {
 }
 
 #[test]
-fn one_limit_changes_and_the_others_stay() {
+fn changes_one_limit_and_keeps_others() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -174,7 +174,7 @@ fn one_limit_changes_and_the_others_stay() {
 }
 
 #[test]
-fn a_key_ends_at_the_moment_that_its_limits_name() {
+fn expires_key_at_end_of_its_limits() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -190,7 +190,7 @@ fn a_key_ends_at_the_moment_that_its_limits_name() {
 }
 
 #[test]
-fn usage_tells_keys_apart_or_adds_them_up() {
+fn reports_usage_by_key_or_in_total() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -225,7 +225,7 @@ fn usage_tells_keys_apart_or_adds_them_up() {
 }
 
 #[test]
-fn a_report_of_many_lines_has_all_of_them() {
+fn reports_every_line_of_long_usage() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100_000);
@@ -373,7 +373,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn caps_count_what_a_plain_list_of_sales_adds_up_to(steps in prop::collection::vec(step(), 1..80)) {
+    fn counts_caps_like_plain_list_of_sales(steps in prop::collection::vec(step(), 1..80)) {
         let mut twin = Twin::new();
         for step in &steps {
             twin.take(step);

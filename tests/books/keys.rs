@@ -12,7 +12,7 @@ fn access_control(ledger: &Arc<Ledger>) -> AccessControl {
 }
 
 #[test]
-fn a_key_is_recognised_and_anything_else_is_refused_by_name() {
+fn recognises_key_and_names_reason_of_refusal() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -31,7 +31,7 @@ fn a_key_is_recognised_and_anything_else_is_refused_by_name() {
 }
 
 #[test]
-fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
+fn refuses_revoked_key_at_once_and_after_restart() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -52,7 +52,7 @@ fn a_revoked_key_is_refused_at_once_and_after_a_restart() {
 }
 
 #[test]
-fn a_rotated_key_lives_on_until_its_grace_is_over() {
+fn accepts_rotated_key_until_grace_ends() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -71,7 +71,7 @@ fn a_rotated_key_lives_on_until_its_grace_is_over() {
 }
 
 #[test]
-fn rejects_the_rotation_of_a_key_that_lives_no_more() {
+fn rejects_rotation_of_expired_or_revoked_key() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -90,7 +90,7 @@ fn rejects_the_rotation_of_a_key_that_lives_no_more() {
 }
 
 #[test]
-fn the_last_use_is_kept_lazily() {
+fn persists_last_use_on_flush() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let account = customer(&ledger, 0);
@@ -106,7 +106,7 @@ fn the_last_use_is_kept_lazily() {
 }
 
 #[test]
-fn a_plain_key_never_reaches_the_disk() {
+fn keeps_plain_keys_off_disk() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -140,7 +140,7 @@ fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
 }
 
 #[test]
-fn the_keys_of_an_account_are_listed_oldest_first_also_after_a_restart() {
+fn lists_keys_oldest_first_across_restart() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 0);

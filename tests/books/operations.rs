@@ -10,7 +10,7 @@ use crate::desk::{Desk, charge, claimed, customer, download, noon, page, stream}
 const HOUR: i64 = 3_600;
 
 #[test]
-fn a_page_costs_a_credit_a_row_and_zero_rows_cost_nothing() {
+fn charges_credit_per_row_and_nothing_for_zero_rows() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -24,7 +24,7 @@ fn a_page_costs_a_credit_a_row_and_zero_rows_cost_nothing() {
 }
 
 #[test]
-fn a_purchase_records_its_price_and_makes_the_account_prepaid() {
+fn records_price_of_purchase_and_makes_account_prepaid() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 0);
@@ -46,7 +46,7 @@ fn invoice(id: &str) -> PaymentId {
 }
 
 #[test]
-fn a_payment_is_entered_once_for_one_account() {
+fn enters_payment_once_for_one_account() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (account, other) = (customer(&ledger, 0), customer(&ledger, 0));
@@ -67,7 +67,7 @@ fn a_payment_is_entered_once_for_one_account() {
 }
 
 #[test]
-fn the_free_plan_ends_after_a_hundred_queries_and_begins_anew_with_the_month() {
+fn ends_free_plan_after_hundred_queries_until_next_month() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 0);
@@ -92,7 +92,7 @@ fn the_free_plan_ends_after_a_hundred_queries_and_begins_anew_with_the_month() {
 }
 
 #[test]
-fn a_free_account_streams_ten_thousand_rows_at_most_and_downloads_nothing() {
+fn limits_streams_and_denies_downloads_of_free_account() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 0);
@@ -115,7 +115,7 @@ fn a_free_account_streams_ten_thousand_rows_at_most_and_downloads_nothing() {
 }
 
 #[test]
-fn a_stream_holds_back_what_it_can_cost_and_gives_the_rest_back() {
+fn reserves_maximum_of_stream_and_returns_rest() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -133,7 +133,7 @@ fn a_stream_holds_back_what_it_can_cost_and_gives_the_rest_back() {
 }
 
 #[test]
-fn a_stop_settles_open_reservations_to_what_was_delivered() {
+fn settles_open_reservations_after_stop() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 100);
@@ -148,7 +148,7 @@ fn a_stop_settles_open_reservations_to_what_was_delivered() {
 }
 
 #[test]
-fn the_same_idempotency_key_pays_once_and_another_body_is_refused() {
+fn charges_idempotency_key_once_and_rejects_other_body() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 10);
@@ -176,7 +176,7 @@ fn the_same_idempotency_key_pays_once_and_another_body_is_refused() {
 }
 
 #[test]
-fn an_answer_that_failed_costs_nothing_and_frees_its_idempotency_key() {
+fn refunds_failed_response_and_frees_its_idempotency_key() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 10);
@@ -214,7 +214,7 @@ fn part(ledger: &Ledger, account: &AccountHandle, at: Moment) -> Result<u64, Cha
 }
 
 #[test]
-fn a_file_is_paid_once_a_day_however_many_parts_are_read() {
+fn charges_file_once_per_day_for_any_parts() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 250);
@@ -231,7 +231,7 @@ fn a_file_is_paid_once_a_day_however_many_parts_are_read() {
 }
 
 #[test]
-fn a_download_that_breaks_off_costs_what_was_written_and_its_rest_is_paid_once() {
+fn charges_aborted_download_and_its_rest_once() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -250,7 +250,7 @@ fn a_download_that_breaks_off_costs_what_was_written_and_its_rest_is_paid_once()
 }
 
 #[test]
-fn parts_read_while_the_whole_is_on_its_way_make_it_paid_in_full() {
+fn charges_download_fully_after_concurrent_part() {
     for ends_by_crash in [false, true] {
         let (desk, now) = (Desk::new(), noon());
         let ledger = desk.open();
@@ -273,7 +273,7 @@ fn parts_read_while_the_whole_is_on_its_way_make_it_paid_in_full() {
 }
 
 #[test]
-fn an_estimate_says_what_rows_would_cost() {
+fn estimates_cost_of_rows() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let (paying, free) = (customer(&ledger, 10), customer(&ledger, 0));
@@ -294,7 +294,7 @@ fn an_estimate_says_what_rows_would_cost() {
 }
 
 #[test]
-fn usage_is_told_by_day_and_dataset() {
+fn reports_usage_by_day_and_dataset() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 1_000);
@@ -322,7 +322,7 @@ fn usage_is_told_by_day_and_dataset() {
 }
 
 #[test]
-fn a_backup_of_books_in_use_restores_to_the_same_books() {
+fn restores_backup_of_books_in_use() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = customer(&ledger, 10_000);

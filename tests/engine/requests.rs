@@ -131,7 +131,7 @@ fn check_first_faults(cases: &[(&str, Reason, &str)]) {
 }
 
 #[test]
-fn reports_all_errors_of_a_body() {
+fn reports_all_errors_of_body() {
     let found = errors(
         "{\"limit\":0,\"colour\":1,\"sortDirection\":\"x\",\"filters\":{\"a\":{\"b\":1},\"c\":{\"d\":2}}}",
     );
@@ -166,7 +166,7 @@ fn enforces_filter_limits() {
 }
 
 #[test]
-fn bounds_the_size_of_a_refusal() {
+fn bounds_size_of_refusal() {
     let filters = |members: &str| format!("{{\"filters\":{{{members}}}}}");
     let many = |member: &dyn Fn(usize) -> String| (0..9_000).map(member).collect::<Vec<_>>().join(",");
     let list = |item: &str| format!("[{}]", [item; 100].join(","));
@@ -295,7 +295,7 @@ fn binds_cursor_to_query_and_file() {
 }
 
 #[test]
-fn get_parameters_take_the_same_fields() {
+fn takes_same_fields_from_get_parameters() {
     let pairs = |pairs: &[(&str, &str)]| {
         let pairs: Vec<(String, String)> =
             pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
@@ -324,7 +324,7 @@ fn get_parameters_take_the_same_fields() {
 }
 
 #[test]
-fn estimate_purpose_sets_the_limit() {
+fn limits_estimate_by_its_purpose() {
     let read = |body: &str| {
         let (request, errors) = QueryRequest::read_estimate(body.as_bytes(), 10_000, 1_000_000);
         let errors: Vec<_> = errors.into_iter().map(|error| (error.reason, error.pointer)).collect();

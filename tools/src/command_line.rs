@@ -32,10 +32,7 @@ Exit codes: 0 done, 1 failed (the reason is on standard error, in one line), 2 w
 
 /// The commands of the program.
 #[derive(Debug, Subcommand)]
-#[expect(
-    missing_docs,
-    reason = "the arguments of each command say what it does, and `--help` takes it from there"
-)]
+#[expect(missing_docs, reason = "clap takes the help of each command from its arguments")]
 pub enum Command {
     Demo(demo::DemoArguments),
     Convert(convert::ConvertArguments),

@@ -1,6 +1,6 @@
-//! What the server says about itself: its address, its OpenAPI document, and the files of the console, each built once.
+//! Documents about the server: its address, the OpenAPI document and the files of the console, each built once.
 //!
-//! Knows no dataset.
+//! Does not depend on datasets.
 
 use std::sync::OnceLock;
 
@@ -46,13 +46,13 @@ impl Documents {
         files.iter().find(|(present, _)| *present == name).map(|(_, file)| file)
     }
 
-    /// A path of ours as answers show it: the whole address where the operator said what it is, else the path alone.
+    /// A path as responses show it: the whole address if a public URL is configured, else the path alone.
     pub(in crate::http) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 
-    /// Where a client goes on that asked for `/`, as `Location` says it. Without a public address it is relative, so that
-    /// it also holds behind a proxy that strips a path.
+    /// `Location` of a redirect from `/`. Without a public URL it is relative, so that it also works behind a proxy
+    /// that strips a path.
     pub(in crate::http) fn location_below_root(&self, name: &str) -> String {
         match &self.public_url {
             Some(url) => format!("{}/{name}", url.as_str()),

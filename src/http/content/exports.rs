@@ -1,6 +1,6 @@
-//! What is known of files that can be downloaded: their lengths, and the hashes of small ones.
+//! Lengths of downloadable files, and hashes of small ones.
 //!
-//! A store file of our converter keeps its lengths. For others they are counted once and remembered. Knows no route.
+//! Most store files keep their lengths. For others they are computed once and cached. Does not depend on routes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,13 @@ use base64::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::catalog::{FormatError, Table};
-use crate::limits::http::{COUNTED_AT_ONCE_ROWS_MAX, DIGEST_BYTES_MAX, EXPORTS_REMEMBERED_MAX};
+use crate::limits::http::DIGEST_BYTES_MAX;
 use crate::render::{Document, Format, RenderedLengths, Unit, count_lengths, stored_lengths};
+
+/// Most rows of a table whose export length is computed on request when the store file does not keep it.
+const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
+/// Files whose lengths and hashes are cached.
+const EXPORTS_REMEMBERED_MAX: usize = 256;
 
 /// Lengths and hashes by content of the table and format.
 #[derive(Default)]
@@ -49,7 +54,7 @@ impl Exports {
         remembered.lengths.as_ref().map(RenderedLengths::total_bytes)
     }
 
-    /// `Repr-Digest` of the download, for small ones.
+    /// `Repr-Digest` of a small download.
     pub fn digest(&self, document: &Document<'_>) -> Result<Option<String>, FormatError> {
         if document.bytes() > DIGEST_BYTES_MAX {
             return Ok(None);

@@ -1,6 +1,6 @@
-//! The graph of relations as it was drawn last, for each choice of language.
+//! A cache of the relation graph, by language.
 //!
-//! Drawn once for each state of catalog and relations; knows neither of them.
+//! Holds one rendering for each state of catalog and relations. Does not depend on either.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ pub struct Edition {
 
 /// A graph as bytes.
 pub struct Drawn {
-    /// The `data` of the answer.
+    /// The `data` of the response.
     pub data: Vec<u8>,
     /// When something in it last changed.
     pub changed_at: Moment,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_graph_is_drawn_once_for_each_edition_and_language() {
+    fn draws_graph_once_per_edition_and_language() {
         let cache = GraphCache::default();
         let mut drawings = Vec::new();
         let mut ask = |snapshot: u64, language: Option<Language>| {

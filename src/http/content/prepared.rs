@@ -1,6 +1,6 @@
-//! Answers that are the same for everyone: built once, encoded once, with their validators, and sent many times.
+//! Static responses: built and encoded once, with their validators, and sent many times.
 //!
-//! Knows no route and no content.
+//! Does not depend on routes or content.
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
-//! Where the outside reaches this server: as the operator says, else as the request says, which is not believed blindly.
+//! The public URL of the server: configured by the operator, or else from the `Host` of the request, after a check.
 //!
-//! Knows how addresses are spelled; resolves none of them.
+//! Parses addresses and resolves none.
 
 use std::net::Ipv6Addr;
 
@@ -21,7 +21,7 @@ pub struct PublicUrlError {
 }
 
 impl PublicUrl {
-    /// Reads what the operator typed. A slash at the end is dropped; query and fragment are refused.
+    /// Parses a configured URL. Drops a trailing slash; refuses query and fragment.
     pub fn parse(text: &str) -> Result<Self, PublicUrlError> {
         let refused = || PublicUrlError { found: text.chars().take(100).collect() };
         let trimmed = text.trim_end_matches('/');
@@ -35,7 +35,7 @@ impl PublicUrl {
         Ok(Self(trimmed.to_owned()))
     }
 
-    /// What a request's `Host` says, where it is a host and nothing else.
+    /// The URL of a `Host` header, if it is a valid host.
     pub fn of_host(host: &str) -> Option<Self> {
         is_host(host).then(|| Self(format!("http://{host}")))
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_taken_without_its_last_slash() {
+    fn parses_public_url_without_trailing_slash() {
         for (typed, expected) in [
             ("https://data.example.org", "https://data.example.org"),
             ("https://data.example.org/", "https://data.example.org"),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_believed_only_when_it_is_one() {
+    fn accepts_valid_hosts_only() {
         for host in
             ["localhost", "127.0.0.1:8080", "data.example.org", "[2001:db8::1]", "[::1]:443", "a_b.test"]
         {

@@ -1,9 +1,10 @@
 //! The buffer of a response, in one allocation: free room for the head, then the body.
 //!
-//! The head is known last (length, credits, duration) and stands first, so it is written backwards into the room
-//! before the body and the whole answer leaves in one write. Knows nothing of what the bytes mean.
+//! The head is known last (length, credits, duration) and stands first. It is written backwards into the room before
+//! the body, so the whole response leaves in one write. Does not depend on the meaning of the bytes.
 
-use crate::limits::http::HEAD_ROOM_BYTES;
+/// Free room in front of the body, for the head.
+const HEAD_ROOM_BYTES: usize = 2048;
 
 /// A growing body with room for a head in front.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_of_any_length_stands_right_before_the_body() {
+    fn places_head_directly_before_body() {
         check(b"HEAD", b"body");
         check(b"", b"body");
         check(&[b'h'; HEAD_ROOM_BYTES], b"body");
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_request_gets_no_body() {
+    fn omits_body_of_head_response() {
         let (bytes, start) = ResponseBuffer::from_body(b"body").assemble(b"HEAD", false);
         assert_eq!(&bytes[start..], b"HEAD");
     }

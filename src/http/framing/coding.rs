@@ -1,6 +1,6 @@
-//! Content codings: which one `Accept-Encoding` asks for, and encoders that work piece by piece.
+//! Content codings: selection by `Accept-Encoding`, and incremental encoders.
 //!
-//! Knows gzip and zstd; knows nothing of what is encoded.
+//! Does not depend on the content.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::negotiation::parse_quality;
-use crate::limits::http::{ACCEPT_RANGE_COUNT_MAX, GZIP_LEVEL, ZSTD_LEVEL, ZSTD_WINDOW_LOG};
+use crate::limits::http::ACCEPT_RANGE_COUNT_MAX;
+
+/// Level of gzip: the fastest that still finds repetitions.
+const GZIP_LEVEL: u32 = 1;
+/// Level of zstd.
+const ZSTD_LEVEL: i32 = 1;
+/// Window of zstd, as a power of two: 1 MiB.
+const ZSTD_WINDOW_LOG: u32 = 20;
 
 /// How a body is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +27,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The word in `Content-Encoding`, and at the end of an entity tag.
+    /// The name in `Content-Encoding` and at the end of an entity tag.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -29,7 +36,7 @@ impl Coding {
     }
 }
 
-/// What a client takes.
+/// The codings that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// The coding that it likes most, if it likes one at least as much as none.
@@ -138,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_coding_that_a_client_likes_most_is_chosen() {
+    fn chooses_preferred_coding() {
         check("", None, false);
         check("gzip", Some(Coding::Gzip), false);
         check("GZIP, deflate", Some(Coding::Gzip), false);
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_can_refuse_the_plain_form() {
+    fn detects_refusal_of_identity_coding() {
         check("gzip, identity;q=0", Some(Coding::Gzip), true);
         check("zstd, *;q=0", Some(Coding::Zstd), true);
         check("identity;q=0", None, true);
@@ -173,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_decode_to_what_was_given_and_what_is_to_leave_at_once_can_be_read_at_once() {
+    fn flushes_first_piece_and_round_trips_body() {
         let body: Vec<u8> = (0..200_000u32).flat_map(|number| (number / 7).to_le_bytes()).collect();
         for coding in [Coding::Gzip, Coding::Zstd] {
             let mut encoder = Encoder::new(coding).unwrap();

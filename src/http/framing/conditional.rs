@@ -1,6 +1,6 @@
-//! Entity tags and dates: does the client already hold what we would send, and is it what the client expects?
+//! Conditional requests: entity tags and dates that the client holds or expects.
 //!
-//! Knows RFC 9110, section 13; knows nothing of where a tag comes from.
+//! Implements RFC 9110, section 13. Does not depend on the source of a tag.
 
 use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
@@ -11,9 +11,11 @@ use super::coding::Coding;
 use crate::clock::Moment;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
-use crate::limits::http::ENTITY_TAG_COUNT_MAX;
 
-/// What a client could hold: a strong tag and the time of the last change.
+/// Entity tags examined in one conditional header.
+const ENTITY_TAG_COUNT_MAX: usize = 64;
+
+/// The validators of a response: a strong tag and the time of the last change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validators {
     /// The tag with its quotes.
@@ -43,7 +45,7 @@ impl Validators {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
     }
 
-    /// What the conditions of a request come to, in the order of RFC 9110, section 13.2.2.
+    /// The result of the conditions of a request, in the order of RFC 9110, section 13.2.2.
     pub fn judge(&self, conditions: &Conditions) -> Verdict {
         if !self.is_expected_by(conditions) {
             Verdict::Failed
@@ -54,8 +56,8 @@ impl Validators {
         }
     }
 
-    /// The coding whose answer is expected: the wanted one, else none. A client that read a tag off `HEAD` holds that of
-    /// the plain form, and may still take codings.
+    /// The coding of the expected tag. A client that got its tag from `HEAD` has that of the plain form and may still
+    /// accept codings.
     pub fn expected_coding(&self, wanted: Option<Coding>, conditions: &Conditions) -> Option<Coding> {
         wanted.filter(|coding| self.clone().encoded(Some(*coding)).is_expected_by(conditions))
     }
@@ -81,7 +83,7 @@ impl Validators {
     }
 }
 
-/// What a request says of the answer that its client holds or expects. A date that is none counts as absent.
+/// The conditional headers of a request. An invalid date counts as absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions {
     if_match: Option<String>,
@@ -103,18 +105,18 @@ impl Conditions {
     }
 }
 
-/// What conditions come to.
+/// The result of conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The answer is to be sent.
+    /// Send the response.
     Send,
     /// The client holds it: 304.
     Held,
-    /// It is not the one that the client expects: 412.
+    /// The content differs from the expected one: 412.
     Failed,
 }
 
-/// The refusal of an answer that is not the one that was expected; it says which one there is.
+/// The 412 of unexpected content, with the validators of the current content.
 pub fn not_expected(validators: &Validators) -> ApiError {
     ApiError::new(
         ErrorKind::PreconditionFailed,
@@ -125,7 +127,7 @@ pub fn not_expected(validators: &Validators) -> ApiError {
     .with_header("Last-Modified", validators.last_modified_text())
 }
 
-/// Refuses `If-Match` where answers have no tag, so that none can be the one that is expected. `*` matches any answer.
+/// Refuses `If-Match` where responses have no tag. `*` matches any response.
 pub fn refuse_tags(request: &Incoming) -> Result<(), ApiError> {
     match request.list("If-Match") {
         Some(list) if list.trim() != "*" => {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_or_a_date_that_still_holds_is_answered_with_304() {
+    fn recognises_held_tag_or_date() {
         let (tag, since) = ("If-None-Match", "If-Modified-Since");
         check(&[], Verdict::Send);
         for held in ["\"abc\"", "W/\"abc\"", "\"x\", \"abc\"", "*"] {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_or_a_date_that_does_not_hold_any_more_fails() {
+    fn fails_precondition_of_other_tag_or_date() {
         let (tag, since) = ("If-Match", "If-Unmodified-Since");
         for expected in ["\"abc\"", "\"x\", \"abc\"", "*"] {
             check(&[(tag, expected)], Verdict::Send);
@@ -209,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_looked_at_before_what_is_held() {
+    fn checks_preconditions_before_held_content() {
         check(&[("If-Match", "\"x\""), ("If-None-Match", "\"abc\"")], Verdict::Failed);
         check(&[("If-Match", "\"abc\""), ("If-None-Match", "\"abc\"")], Verdict::Held);
         check(&[("If-Unmodified-Since", BEFORE), ("If-Modified-Since", SAME)], Verdict::Failed);
     }
 
     #[test]
-    fn the_expected_tag_decides_between_coded_and_plain() {
+    fn chooses_coding_by_expected_tag() {
         let coding =
             |tag| validators().expected_coding(Some(Coding::Gzip), &conditions(&[("If-Match", tag)]));
         assert_eq!(coding("\"abc-gzip\""), Some(Coding::Gzip));
@@ -227,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn each_coding_has_a_tag_of_its_own() {
+    fn gives_each_coding_its_own_tag() {
         assert_eq!(validators().encoded(None), validators());
         assert_eq!(validators().encoded(Some(Coding::Gzip)).entity_tag, "\"abc-gzip\"");
         assert_eq!(validators().encoded(Some(Coding::Zstd)).entity_tag, "\"abc-zstd\"");
     }
 
     #[test]
-    fn other_content_has_another_tag() {
+    fn gives_different_content_different_tags() {
         let epoch = Moment::from_unix_millis(0);
         let one = Validators::of(b"one", epoch);
         assert_eq!(one, Validators::of(b"one", epoch));

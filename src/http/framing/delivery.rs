@@ -1,6 +1,6 @@
-//! Which rows of an answer have arrived: where rows end in what is printed, and how many end within what is acknowledged.
+//! Counts delivered rows: finds the ends of rows in the encoded text, and counts those within the acknowledged bytes.
 //!
-//! Counts bytes and rows. Knows no socket, and of a format only what ends a row.
+//! Does not depend on sockets. Of a format it needs only the end of a row.
 
 use std::collections::VecDeque;
 
@@ -88,10 +88,10 @@ impl RowEnds {
     }
 }
 
-/// Rows on their way to a client: where they end among the bytes of the answer, as far as they are not known to have arrived.
+/// Rows on their way to a client: their ends among the bytes of the response, until these have arrived.
 #[derive(Debug, Default)]
 pub(in crate::http) struct Delivery {
-    /// The end of some rows, and how many there are of the answer up to it.
+    /// The end of some rows, and the number of rows up to it.
     ahead: VecDeque<(u64, u64)>,
     /// Where the first row that the last entry stands for begins.
     last_start: u64,
@@ -100,8 +100,8 @@ pub(in crate::http) struct Delivery {
 }
 
 impl Delivery {
-    /// Notes that `rows` further rows are complete with the byte before `end`. Rows of few bytes share a note, so that what is
-    /// kept of an answer stays a small part of what the kernel holds of it.
+    /// Notes that `rows` further rows are complete with the byte before `end`. Short rows share a note, so that notes
+    /// take a small part of the memory that the kernel uses for the response.
     pub(in crate::http) fn note(&mut self, end: u64, rows: u64) {
         self.rows = self.rows.saturating_add(rows);
         let previous_end = self.ahead.back().map(|(end, _)| *end);
@@ -121,7 +121,7 @@ impl Delivery {
         self.rows
     }
 
-    /// Rows that the client has once so many bytes have arrived. Never fewer than before.
+    /// The rows delivered when so many bytes have arrived. Never decreases.
     pub(in crate::http) fn arrived(&mut self, bytes: u64) -> u64 {
         while let Some((end, rows)) = self.ahead.front().copied()
             && end <= bytes
@@ -192,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_end_where_they_were_printed_to_wherever_the_text_is_cut(
+        fn finds_row_ends_across_any_cuts(
             cells in prop::collection::vec(cell(), 0..20),
             cuts in prop::collection::vec(any::<usize>(), 0..12),
         ) {
@@ -204,7 +204,7 @@ mod tests {
 
         /// The twin counts all ends; short rows may be held back for less than the bytes of a note.
         #[test]
-        fn no_row_counts_before_its_end_has_arrived_and_none_is_lost(
+        fn counts_no_row_early_and_loses_none(
             lengths in prop::collection::vec(prop_oneof![1..9_u64, 50..200_u64], 1..200),
             steps in prop::collection::vec(any::<prop::sample::Index>(), 1..8),
         ) {
@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn rows_that_are_longer_than_a_note_are_counted_one_by_one(
+        fn counts_long_rows_exactly(
             lengths in prop::collection::vec(ROW_MARK_BYTES_MIN..500, 1..50),
             share in 0..=100_u64,
         ) {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_of_tiny_rows_is_bounded_by_their_bytes() {
+    fn bounds_marks_of_tiny_rows() {
         let mut delivery = Delivery::default();
         (1..=100_000).for_each(|row| delivery.note(row * 3, 1));
         assert!((delivery.ahead.len() as u64) < 300_000 / (ROW_MARK_BYTES_MIN - 3) + 2);

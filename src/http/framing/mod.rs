@@ -3,6 +3,7 @@
 pub(super) mod buffer;
 pub(super) mod coding;
 pub(super) mod conditional;
+pub(super) mod connection;
 pub(super) mod delivery;
 pub(super) mod negotiation;
 pub(super) mod range;

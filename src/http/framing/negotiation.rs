@@ -1,12 +1,12 @@
-//! Which of the offered media types an `Accept` header wants.
+//! Selects one of the offered media types by `Accept`.
 //!
-//! Knows media types and q-values (RFC 9110, section 12.5.1), not what they are used for.
+//! Implements media types and q-values (RFC 9110, section 12.5.1).
 
 use crate::limits::http::ACCEPT_RANGE_COUNT_MAX;
 
-/// Picks the offer that the header wants most, or nothing when none is acceptable.
+/// Selects the preferred offer; `None` when none is acceptable.
 ///
-/// Each offer is a list of equal names, the first one being what is sent. Among offers of the same quality the more
+/// Each offer is a list of equivalent names; the first one is sent. Among offers of the same quality the more
 /// specific match wins, then the order of the header, then the order of the offers.
 pub fn choose(accept: &str, offers: &[&[&str]]) -> Option<usize> {
     let ranges: Vec<MediaRange<'_>> =
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accept_header_picks_the_format_that_it_prefers() {
+    fn picks_preferred_format() {
         check("", Some(0));
         check("*/*", Some(0));
         check("application/*", Some(0));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_offered_is_not_acceptable() {
+    fn rejects_types_not_offered() {
         check("text/html", None);
         check("application/json;q=0", None);
         check("image/*;q=0.9, text/html", None);

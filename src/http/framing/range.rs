@@ -1,12 +1,12 @@
-//! Byte ranges: which part of a representation does the client want?
+//! Byte ranges of a representation.
 //!
-//! Knows RFC 9110, section 14; knows nothing of where bytes come from.
+//! Implements RFC 9110, section 14. Does not depend on the source of the bytes.
 
 use std::ops::Range;
 
 use super::conditional::Validators;
 
-/// What is asked of a representation of known length.
+/// The requested part of a representation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
     /// All of it.
@@ -15,12 +15,12 @@ pub enum Asked {
     FromTheFirst,
     /// These bytes; never empty.
     Part(Range<u64>),
-    /// Bytes that it does not have, or what cannot be read.
+    /// Bytes beyond its end, or a malformed range.
     NotSatisfiable,
 }
 
-/// Reads a `Range` header. What is of another unit, and a list of several ranges, is passed over as if it were not
-/// there; a part of no bytes, a part behind the end and what is malformed is not satisfiable.
+/// Parses a `Range` header. Other units and lists of several ranges are ignored. Empty parts, parts behind the end
+/// and malformed ranges are not satisfiable.
 pub fn asked(range: Option<&str>, length: u64) -> Asked {
     let Some((unit, set)) = range.and_then(|text| text.split_once('=')) else { return Asked::Whole };
     if !unit.trim().eq_ignore_ascii_case("bytes") || set.contains(',') {
@@ -42,7 +42,7 @@ pub fn asked(range: Option<&str>, length: u64) -> Asked {
     }
 }
 
-/// Whether a range may be answered: there is no `If-Range`, or it names exactly what would be sent.
+/// Whether a range may be served: `If-Range` is absent or names the current content.
 pub fn still_holds(if_range: Option<&str>, validators: &Validators) -> bool {
     if_range.is_none_or(|condition| {
         let condition = condition.trim();
@@ -50,7 +50,7 @@ pub fn still_holds(if_range: Option<&str>, validators: &Validators) -> bool {
     })
 }
 
-/// Digits only; what is beyond 64 bits is behind every end.
+/// Digits only; a number beyond 64 bits is behind every end.
 fn number(text: &str) -> Option<u64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_clamped_to_the_end_and_a_suffix_counts_from_it() {
+    fn clamps_ranges_and_resolves_suffixes() {
         assert_eq!(asked(None, 100), Asked::Whole);
         check("bytes=0-", &Asked::FromTheFirst);
         check("bytes=0-99", &Asked::Part(0..100));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_byte_satisfies_is_refused() {
+    fn rejects_unsatisfiable_ranges() {
         for range in ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999-"] {
             check(range, &Asked::NotSatisfiable);
         }
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn other_units_and_several_ranges_are_passed_over() {
+    fn ignores_other_units_and_multiple_ranges() {
         for range in ["rows=0-9", "bytes", "bytes=0-1,5-6", "nonsense"] {
             check(range, &Asked::Whole);
         }
     }
 
     #[test]
-    fn a_condition_must_name_exactly_what_would_be_sent() {
+    fn requires_exact_validator_for_range() {
         let last_modified = Moment::from_unix_millis(1_700_000_000_900);
         let validators = Validators { entity_tag: "\"abc\"".to_owned(), last_modified };
         assert!(still_holds(None, &validators));

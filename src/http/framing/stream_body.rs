@@ -1,60 +1,32 @@
-//! Bodies that are written piece by piece: framed, if need be encoded, and cut when they fail, so that no part looks whole.
+//! Streamed bodies: framed, optionally encoded, and cut on failure, so that no part looks whole.
 //!
-//! A body hands over bytes and says which of them are rows; how many of these the client has is counted here, by what its
-//! system acknowledges, or, where nobody knows that, by what was written. Knows no price.
+//! A body hands over bytes and marks rows. Delivered rows are counted here by acknowledged bytes, or by written ones
+//! if acknowledgements are unknown. Does not depend on prices.
 
 use std::io::{self, Write};
 
 use super::coding::Encoder;
+use super::connection::Connection;
 use super::delivery::{Delivery, RowEnds};
-use crate::limits::http::{COPIED_CHUNK_BYTES_MAX, SENT_PIECE_BYTES};
-use crate::net::ResponseWriter;
 use crate::render::Format;
 
-/// The piece of an encoded answer that counts as delivered when all of it has arrived.
+/// The piece of an encoded response that counts as delivered when all of it has arrived.
 const ENCODED_PIECE_BYTES: usize = 64 * 1024;
-/// Bytes of an answer that need not be acknowledged when it is settled at its end: the last ones may wait for the client's
-/// delayed acknowledgement, which would cost 40 ms.
+/// Bytes at the end of a response that need not be acknowledged before it is settled: a delayed acknowledgement would
+/// cost 40 ms.
 const UNACKNOWLEDGED_END_BYTES: u64 = 64 * 1024;
-
-/// The connection of a client, where a body goes.
-pub(in crate::http) trait Connection: Write {
-    /// Bytes of the answer that the client's system has acknowledged; nothing where that is not known.
-    fn acknowledged(&self) -> Option<u64> {
-        None
-    }
-
-    /// Waits until so many bytes of the answer are acknowledged; where nobody knows, nothing is waited for.
-    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
-        let _ = bytes;
-        Ok(())
-    }
-
-    /// Ends the connection, so that nothing that was written reaches the client any more.
-    fn disconnect(&mut self) {}
-}
-
-impl Connection for ResponseWriter {
-    fn acknowledged(&self) -> Option<u64> {
-        ResponseWriter::acknowledged(self)
-    }
-
-    fn await_acknowledged(&mut self, bytes: u64) -> io::Result<()> {
-        ResponseWriter::await_acknowledged(self, bytes)
-    }
-
-    fn disconnect(&mut self) {
-        ResponseWriter::disconnect(self);
-    }
-}
+/// Pieces up to this length are copied behind the length of their chunk, so that one write carries both.
+const COPIED_CHUNK_BYTES_MAX: usize = 16 * 1024;
+/// Encoded rows are sent in pieces of this size, and count as delivered with them.
+const SENT_PIECE_BYTES: usize = 512 * 1024;
 
 /// A body that writes itself.
 pub trait StreamBody: Send {
-    /// Writes everything and says how it ended. Only a complete body gets its last chunk.
+    /// Writes the body and returns how it ended. Only a complete body gets its last chunk.
     fn write_to(self: Box<Self>, sink: &mut ChunkSink<'_>) -> StreamEnd;
 }
 
-/// What the log learns from a stream that ran.
+/// The report of a stream, for the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamEnd {
     /// Rows that were handed to the connection.
@@ -65,12 +37,12 @@ pub struct StreamEnd {
     pub complete: bool,
 }
 
-/// What tells the client where a body ends.
+/// The framing of a body, which marks its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Framing {
     /// Each piece is a chunk.
     Chunks,
-    /// The head has said how many bytes come; so many are still to come.
+    /// `Content-Length`, with the number of missing bytes.
     Length(u64),
     /// The end of the connection is the end of the body, as in HTTP/1.0.
     UntilClose,
@@ -85,9 +57,9 @@ pub struct ChunkSink<'w> {
     frame: Vec<u8>,
     bytes: u64,
     trailers: Vec<(&'static str, String)>,
-    /// Bytes of the answer that were written, its head and the frames of its chunks among them.
+    /// Written bytes of the response, including its head and the frames of its chunks.
     position: u64,
-    /// Whether the client was given up: from then on only what was counted counts.
+    /// Whether the client was disconnected, so that the count of rows is final.
     given_up: bool,
     rows: Option<RowEnds>,
     delivery: Delivery,
@@ -115,7 +87,7 @@ impl<'w> ChunkSink<'w> {
         }
     }
 
-    /// The same behind a head of so many bytes.
+    /// The sink behind a head of so many bytes.
     #[must_use]
     pub(in crate::http) fn behind(self, head: usize) -> Self {
         Self { position: length_of(head), ..self }
@@ -129,8 +101,8 @@ impl<'w> ChunkSink<'w> {
         self.with_encoded(bytes, Self::write)
     }
 
-    /// Sends printed rows, from the first byte of their text on, so that the client can read all of them now. `sent` is told
-    /// after each piece how many rows the client has.
+    /// Sends encoded rows and flushes, so that the client can read all of them now. Calls `sent` after each piece
+    /// with the number of delivered rows.
     pub fn send_rows(&mut self, format: Format, text: &[u8], mut sent: impl FnMut(u64)) -> io::Result<()> {
         let piece_bytes = if self.encoder.is_some() { ENCODED_PIECE_BYTES } else { SENT_PIECE_BYTES };
         for piece in text.chunks(piece_bytes) {
@@ -139,7 +111,7 @@ impl<'w> ChunkSink<'w> {
                 let mut rows = 0_u64;
                 finder.find(piece, |_| rows = rows.saturating_add(1));
                 self.with_encoded(piece, |sink, encoded| {
-                    // What is encoded can only be read as a whole.
+                    // A client can read an encoded piece only as a whole.
                     let end = sink.place_of(encoded).saturating_add(length_of(encoded.len()));
                     if rows > 0 {
                         sink.delivery.note(end, rows);
@@ -163,21 +135,21 @@ impl<'w> ChunkSink<'w> {
         self.delivery.rows()
     }
 
-    /// Rows that the client has: those whose last byte its system has acknowledged, or, where that is not known, those
-    /// whose piece was written.
+    /// Delivered rows: those whose last byte is acknowledged, or whose piece is written if acknowledgements are
+    /// unknown.
     pub fn delivered(&mut self) -> u64 {
         let arrived = if self.given_up { Some(0) } else { self.writer.acknowledged() };
         self.delivery.arrived(arrived.unwrap_or(self.position))
     }
 
-    /// Waits until the client has acknowledged all that was written but a little, so that the rest can be settled as a whole.
-    /// Fails when it leaves or reads no more; where nobody knows, nothing is waited for.
+    /// Waits until the client has acknowledged nearly everything, so that the stream can be settled as complete.
+    /// Fails when the client leaves or stops reading. Returns at once if acknowledgements are unknown.
     pub fn await_delivery(&mut self) -> io::Result<()> {
         let enough = self.position.saturating_sub(UNACKNOWLEDGED_END_BYTES);
         self.writer.await_acknowledged(enough)
     }
 
-    /// Gives the client up, and says how many rows it has: what it has not acknowledged by now never reaches it.
+    /// Disconnects the client and returns the delivered rows. Bytes not acknowledged by now never reach it.
     pub fn give_up(&mut self) -> u64 {
         let delivered = self.delivered();
         if self.writer.acknowledged().is_some() {
@@ -201,7 +173,7 @@ impl<'w> ChunkSink<'w> {
         written
     }
 
-    /// Where the content of the next piece begins in the answer.
+    /// The position of the next piece's content in the response.
     fn place_of(&self, piece: &[u8]) -> u64 {
         match self.framing {
             Framing::Length(_) | Framing::UntilClose => self.position,
@@ -216,7 +188,7 @@ impl<'w> ChunkSink<'w> {
         let (length, start) = (length_of(bytes.len()), self.place_of(bytes));
         match &mut self.framing {
             Framing::Length(left) => {
-                // More than was said would be taken for the next answer.
+                // Surplus bytes would be taken for the next response.
                 *left = left.checked_sub(length).ok_or(io::ErrorKind::InvalidData)?;
                 self.writer.write_all(bytes)?;
             }
@@ -254,7 +226,7 @@ impl<'w> ChunkSink<'w> {
         self.trailers.push((name, value));
     }
 
-    /// Says that the body is whole.
+    /// Completes the body.
     pub(in crate::http) fn finish(mut self) -> io::Result<()> {
         if let Some(encoder) = self.encoder.take() {
             let mut rest = Vec::new();
@@ -296,15 +268,12 @@ pub(in crate::http) fn push_field(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 #[cfg(test)]
-impl Connection for Vec<u8> {}
-
-#[cfg(test)]
 mod tests {
     use super::*;
     use crate::http::framing::coding::Coding;
 
     #[test]
-    fn chunks_carry_their_length_and_the_end_is_explicit() {
+    fn frames_chunks_and_marks_end() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.send(b"data: {}\n\n").unwrap();
@@ -314,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn trailers_stand_behind_the_last_chunk_and_cannot_begin_another_field() {
+    fn sends_sanitized_trailers_after_last_chunk() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
         sink.send(b"x").unwrap();
@@ -332,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_piece_is_framed_like_a_small_one() {
+    fn frames_large_piece_like_small_one() {
         let body = vec![b'x'; COPIED_CHUNK_BYTES_MAX + 1];
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, None);
@@ -343,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_known_length_is_as_long_as_was_said() {
+    fn enforces_announced_body_length() {
         let mut wire = Vec::new();
         let mut sink = ChunkSink::new(&mut wire, Framing::Length(5), None);
         sink.send(b"12").unwrap();
@@ -356,9 +325,9 @@ mod tests {
         assert!(sink.finish().is_err(), "one too few");
     }
 
-    /// Without a connection that knows better, rows count once the piece that ends them is written, wherever the frames are.
+    /// Without acknowledgements, rows count when the piece with their end is written, wherever the frames are.
     #[test]
-    fn rows_count_where_they_end_in_every_framing() {
+    fn counts_rows_in_every_framing() {
         let text = "{\"a\":1}\n".repeat(300);
         let encoder = || Some(Encoder::new(Coding::Gzip).unwrap());
         let chunks = Framing::Chunks;
@@ -375,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_row_counts_head_and_frames() {
+    fn locates_row_behind_head_and_frames() {
         for (length, head) in [(1, 3), (15, 3), (16, 4), (255, 4), (256, 5), (0x80000, 7)] {
             assert_eq!(chunk_head_bytes(length), head, "{length}");
         }
@@ -395,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_can_be_decoded_before_the_end() {
+    fn flushes_encoded_rows_before_end() {
         let mut wire = Vec::new();
         let encoder = Encoder::new(Coding::Gzip).unwrap();
         let mut sink = ChunkSink::new(&mut wire, Framing::Chunks, Some(encoder));

@@ -1,6 +1,6 @@
 //! Responses as bytes: status line, the headers of every response, the tail of the envelope, one write.
 //!
-//! Knows the framing and the fixed headers; knows no route.
+//! Owns the framing and the fixed headers. Does not depend on routes.
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,12 +27,12 @@ pub const EXPOSED_HEADERS: &str = "X-Request-Id, RateLimit, RateLimit-Policy, Re
     X-Pagination-Mode, X-Total-Rows, X-Dataset-Version, X-Credits-Charged, X-Credits-Remaining, X-Credits-Reserved, \
     X-Credits-Warning, X-Warnings, Idempotent-Replayed";
 
-/// What was sent, for the log.
+/// Facts about a sent response, for the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sent {
     /// Bytes of the body, as they went out.
     pub body_bytes: usize,
-    /// What a stream reported at its end.
+    /// The report of a stream.
     pub stream: Option<StreamEnd>,
     /// Whether the client went away first.
     pub broken: bool,
@@ -75,7 +75,7 @@ pub(in crate::http) fn send(
     }
 }
 
-/// What an answer says about its connection, where that is not what the version of the client implies.
+/// The `Connection` header, where the HTTP version of the client does not imply it.
 fn connection_line(facts: RequestFacts) -> &'static [u8] {
     match (facts.closes, facts.is_http_1_1) {
         (true, _) => b"Connection: close\r\n",
@@ -84,7 +84,7 @@ fn connection_line(facts: RequestFacts) -> &'static [u8] {
     }
 }
 
-/// Sends a stream. A client of HTTP/1.0 knows no chunks: without a length, the end of the connection is the end.
+/// Sends a stream. HTTP/1.0 has no chunks: without a length, the end of the connection ends the body.
 fn send_stream(
     exchange: Exchange,
     mut head: Vec<u8>,
@@ -108,7 +108,7 @@ fn send_stream(
     }
     let mut writer = exchange.socket.into_writer(facts.closes);
     let sent = write_stream(&mut writer, &head, framing, coding, body)?;
-    // An answer that is not whole is cut when the writer is dropped.
+    // Dropping the writer cuts an incomplete response.
     let broken = sent.broken || writer.finish().is_err();
     Ok(Sent { broken, ..sent })
 }
@@ -164,7 +164,7 @@ fn write_stream(
     Ok(Sent { body_bytes, stream: Some(end), broken: !whole })
 }
 
-/// An answer to what never became a request.
+/// A response to bytes that never became a request.
 pub fn standalone(
     response: Response,
     admission: Option<&Admission>,
@@ -216,7 +216,7 @@ fn begin_head(
     for (name, value) in response.headers.iter().filter(|(name, _)| *name != "Vary") {
         push_field(head, name, value);
     }
-    // Whatever could be encoded depends on what the client takes, also where it went out as it is.
+    // An encodable body varies with `Accept-Encoding`, even when sent plain.
     let encodes =
         matches!(listener_kind, ListenerKind::Public { .. }) && !matches!(response.body, Body::Absent);
     let encodes = (encodes || response.has_header("ETag")).then_some("Accept-Encoding");
@@ -224,7 +224,7 @@ fn begin_head(
     push_list(head, "Vary", encodes.into_iter().chain(others));
 }
 
-/// One field whose value is a list; none where it is empty.
+/// A header with a list; nothing for an empty list.
 fn push_list<'v>(head: &mut Vec<u8>, name: &str, values: impl Iterator<Item = &'v str>) {
     let mut before = [name, ": "];
     let mut any = false;
@@ -257,7 +257,7 @@ fn push_rate_limit(head: &mut Vec<u8>, admission: &Admission) {
     }
 }
 
-/// The envelope of an answer that does not go out on its own: a stream tells with it what broke.
+/// The envelope of an error inside a stream.
 pub fn standalone_envelope(response: Response, request_id: &str, now: Moment) -> Vec<u8> {
     let Body::Envelope(mut buffer) = response.body else { return Vec::new() };
     write_meta(buffer.sink(), request_id, now, Duration::ZERO, &response.meta);

@@ -1,14 +1,14 @@
-//! What a caller may know about its own account: credits, plan, limits, keys, and what it read.
+//! The caller's account: credits, plan, limits, keys and usage.
 //!
-//! Free of credits, and answered from memory except for the usage. Knows no other account.
+//! Costs no credits, and is answered from memory except for the usage. Never shows another account.
 
 use serde::Serialize;
 
-use super::dataset_answer::no_parameters;
 use crate::access::{Admission, LimitStatus, Subject};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method, validation_error};
 use crate::http::response::Response;
 use crate::http::routing::parameters::Parameters;
@@ -153,7 +153,7 @@ fn key_id(query: &mut Parameters<'_>) -> Option<KeyId> {
     key
 }
 
-/// Refuses a key that the account does not have. One of another account is not told from one that does not exist.
+/// Refuses a key that the account does not have. Keys of other accounts look like unknown ones.
 fn check_own(app: &App, account: AccountId, key: KeyId) -> Result<(), ApiError> {
     if app.ledger.key_view(key).is_ok_and(|view| view.account == account) {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Whether the server lives and whether it can serve.
+//! Health and readiness.
 
 use serde::Serialize;
 
-use super::dataset_answer::no_parameters;
 use crate::catalog::Snapshot;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
@@ -49,7 +49,7 @@ struct Ready {
 struct DatasetCounts {
     serving: usize,
     quarantined: usize,
-    /// Slugs of what is quarantined.
+    /// Slugs of quarantined datasets.
     damaged: Vec<String>,
     /// How many serve an older version than they should.
     fallen_back: usize,
@@ -69,7 +69,7 @@ struct Verification {
     bytes_done: u64,
 }
 
-/// What only the operator is told: it names files.
+/// Details for the operator only, because they name files.
 #[derive(Serialize)]
 struct Faults {
     reasons: Vec<Fault>,
@@ -110,7 +110,7 @@ fn ready(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     readiness(app, |_| None)
 }
 
-/// The same, with what is wrong and where.
+/// Readiness with the reasons, for the operator.
 fn ready_for_operator(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     readiness(app, |snapshot| Some(Faults::of(snapshot)))

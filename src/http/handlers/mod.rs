@@ -1,38 +1,10 @@
-//! One file for each group of routes; each has a table `ROUTES`.
+//! The handlers: a table `ROUTES` for each group of routes, and the answers of these routes.
 
 pub(super) mod account;
-pub(super) mod admin;
 pub(super) mod catalog;
 pub(super) mod console;
-mod credits_warning;
-pub(super) mod croissant;
-mod dataset_answer;
-mod dataset_version;
 pub(super) mod discovery;
-pub(super) mod download;
-mod download_body;
-pub(super) mod estimate;
-pub(super) mod graph;
 pub(super) mod health;
-mod item;
-mod long_work;
-pub(super) mod metadata;
 pub(super) mod operator;
-mod page_answer;
-mod page_links;
-mod pending_charge;
-pub(super) mod percent;
-mod price;
 pub(super) mod query;
-mod query_input;
-pub(super) mod related;
-mod row_stream;
-mod row_unit;
-mod sample;
-mod schema;
-pub(super) mod search;
-pub(super) mod stats;
-pub(super) mod stream;
-mod stream_end;
-pub(super) mod tags;
-mod text_page;
+pub(super) mod streams;

@@ -1,13 +1,13 @@
 //! The text form of Prometheus: families of values, each with one head.
 //!
-//! Knows the form; knows no metric.
+//! Does not depend on the metrics.
 
 use std::fmt::Write;
 
 use crate::histogram::Counted;
 use crate::sample::Sample;
 
-/// What a family is.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http) enum Kind {
     Counter,

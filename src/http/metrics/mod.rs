@@ -1,6 +1,6 @@
-//! Metrics of responses, and where other parts add theirs.
+//! Metrics of responses, and sources of other parts.
 //!
-//! Knows routes and statuses as labels; never a key, an account or a dataset.
+//! Labels are routes and statuses; never keys, accounts or datasets.
 
 pub(super) mod exposition;
 
@@ -52,16 +52,16 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// What one answer adds.
+/// The facts of one response.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Observation {
     /// Pattern of the route; empty when no route was found.
     pub route: &'static str,
-    /// Status of the answer.
+    /// Status of the response.
     pub status: u16,
     /// From reception to the last byte.
     pub duration: Duration,
-    /// Rows in the answer.
+    /// Rows in the response.
     pub rows: u64,
     /// Credits charged for it.
     pub credits: u64,
@@ -70,7 +70,7 @@ pub struct Observation {
 }
 
 impl Metrics {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn observe(&self, observation: &Observation) {
         self.rows.fetch_add(observation.rows, Ordering::Relaxed);
         self.credits.fetch_add(observation.credits, Ordering::Relaxed);
@@ -102,12 +102,12 @@ impl Metrics {
         self.started.elapsed().as_secs()
     }
 
-    /// Lets another part add what it counts.
+    /// Adds a source of samples.
     pub fn add_source(&self, source: impl Fn() -> Vec<Sample> + Send + Sync + 'static) {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
     }
 
-    /// Writes down everything that is counted here and by the sources.
+    /// Writes all metrics of this module and of the sources.
     pub(in crate::http) fn write_to(&self, out: &mut Exposition) {
         let routes = self.routes.read().unwrap_or_else(PoisonError::into_inner);
         let name_of = |route: &&'static str| if route.is_empty() { "none" } else { *route };
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_counted_by_route_and_status() {
+    fn counts_responses_by_route_and_status() {
         let metrics = Metrics::default();
         let duration = Duration::from_micros(300);
         for status in [200, 200, 404] {

@@ -1,7 +1,7 @@
-//! What kind of work a request is, told from its target alone.
+//! The class of a request, from its target alone.
 //!
-//! So that work that runs long has workers of its own, strangers do not keep customers waiting, and health is answered
-//! while all others are busy.
+//! Long requests have workers of their own, requests without a key do not delay customers, and health is answered
+//! while all other workers are busy.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::target::Target;
 pub enum Work {
     /// A page that needs a key: found, printed and sent in one piece.
     Page,
-    /// What everybody may ask, and what is not known.
+    /// Public and unknown paths.
     Public,
     /// A stream or a download: sent while the client reads.
     Long,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_of_work_does_not_depend_on_how_the_target_is_written() {
+    fn classifies_targets_however_encoded() {
         for (target, expected) in [
             ("/api/v1/datasets/x/query", Work::Page),
             ("/api/v1/datasets/x/query/stream?summary=1", Work::Long),

@@ -1,4 +1,4 @@
-//! From a request target to the route that answers it: parsed target, table of routes, classes of work.
+//! Routing: parsed targets, the table of routes, and classes of requests.
 
 pub(super) mod classes;
 pub mod parameters;

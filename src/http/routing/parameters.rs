@@ -1,11 +1,11 @@
-//! Strict query parameters: every name must be asked for, every value must fit, all faults come at once.
+//! Strict query parameters: unknown names and invalid values are errors, and all errors are reported at once.
 //!
-//! Knows how parameters are read, not which ones exist.
+//! Handlers name the parameters of their paths.
 
 use crate::http::errors::{ApiError, ValidationErrorBody};
 use crate::words::{NAME_UNKNOWN, any_of, found_text, placed, quoted, whole_number};
 
-/// Reads named parameters out of the pairs of a target and collects what is wrong with them.
+/// Reads named parameters from the pairs of a target and collects errors.
 #[derive(Debug)]
 pub struct Parameters<'a> {
     pairs: &'a [(String, String)],
@@ -72,7 +72,7 @@ impl<'a> Parameters<'a> {
         chosen
     }
 
-    /// Says what to do instead of giving a parameter that this path does not take, and another one does.
+    /// Adds a remedy for a parameter that only another path takes.
     pub fn elsewhere(&mut self, name: &'static str, hint: String) {
         self.elsewhere.push((name, hint));
     }
@@ -112,7 +112,7 @@ fn unknown_parameter(name: &str, known: &[&'static str]) -> ValidationErrorBody 
     fault
 }
 
-/// The nearest of `names` to what was typed, when one is near enough to be meant.
+/// The nearest of `names`, if one is near enough to be a typing error.
 pub fn nearest<'n>(typed: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     names
         .map(|name| (strsim::damerau_levenshtein(typed, name), name))
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_read_or_refused_all_at_once() {
+    fn reads_parameters_or_reports_all_errors() {
         check(&[], Ok((20, None)));
         check(&[("limit", "100"), ("lang", "it")], Ok((100, Some(2))));
         check(&[("limit", "0")], Err(&[("OUT_OF_RANGE", "limit")]));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
+    fn suggests_near_names_only() {
         assert_eq!(nearest("lmit", ["limit", "offset"].into_iter()), Some("limit".to_owned()));
         assert_eq!(nearest("zzzzz", ["limit", "offset"].into_iter()), None);
     }

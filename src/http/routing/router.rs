@@ -1,4 +1,4 @@
-//! Which handler answers a method and a path.
+//! Finds the handler of a method and a path.
 //!
 //! Routes are rows of a table; the first pattern that fits the path decides, so fixed words stand before parameters.
 
@@ -7,10 +7,10 @@ use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 
-/// What answers a route.
+/// The handler of a route.
 pub type Handler = fn(&App, &mut Incoming) -> Result<Response, ApiError>;
 
-/// Who may pass.
+/// The access check of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Anyone, and the request counts against no limit.
@@ -26,13 +26,13 @@ pub enum Guard {
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub struct Route {
-    /// `GET` answers `HEAD` too.
+    /// `GET`, which includes `HEAD`.
     pub method: Method,
     /// Segments; `{name}` takes one segment as a parameter.
     pub pattern: &'static str,
-    /// Who may pass.
+    /// The access check of a route.
     pub guard: Guard,
-    /// What answers.
+    /// The handler.
     pub handler: Handler,
 }
 
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_finds_its_row_and_head_goes_where_get_goes() {
+    fn finds_route_of_path_and_treats_head_as_get() {
         check(Method::Get, "/", Ok(("/", &[])));
         check(Method::Get, "//", Err(404));
         check(Method::Get, "/d/search", Ok(("/d/search", &[])));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allow_header_names_the_methods_of_the_path() {
+    fn lists_methods_of_path() {
         assert_eq!(router().methods(&path("/d/x/query")).as_deref(), Some("GET, HEAD, POST, OPTIONS"));
         assert_eq!(router().methods(&path("/nowhere")), None);
     }

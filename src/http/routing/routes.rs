@@ -5,19 +5,21 @@ use std::sync::Arc;
 use super::router::{Route, Router};
 use crate::access::RateLimits;
 use crate::http::app::App;
-use crate::http::handlers::{
-    account, admin, catalog, console, croissant, discovery, download, estimate, graph, health, metadata,
-    operator, query, related, search, stats, stream, tags,
-};
+use crate::http::handlers::catalog::{graph, list, metadata, related, search, stats, tags};
+use crate::http::handlers::discovery::{self, croissant};
+use crate::http::handlers::operator::{self, admin};
+use crate::http::handlers::query::{self, estimate};
+use crate::http::handlers::streams::{download, stream};
+use crate::http::handlers::{account, console, health};
 use crate::http::listener_kind::ListenerKind;
 use crate::http::service::Service;
 use crate::net::Slots;
 
-/// Tables of the public API; what stands here stands in the OpenAPI document too.
+/// Tables of the public API. The OpenAPI document describes the same routes.
 pub(in crate::http) const PUBLIC: &[&[Route]] = &[
     health::ROUTES,
     search::ROUTES,
-    catalog::ROUTES,
+    list::ROUTES,
     tags::ROUTES,
     graph::ROUTES,
     related::ROUTES,

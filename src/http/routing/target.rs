@@ -1,10 +1,13 @@
 //! The request target: path segments and query pairs, split first and percent-decoded afterwards.
 //!
-//! Knows no route and no parameter name.
+//! Does not depend on routes or names of parameters.
 
 use std::borrow::Cow;
 
-use crate::limits::http::{PARAMETER_COUNT_MAX, PATH_SEGMENT_COUNT_MAX, TARGET_SIZE_BYTES_MAX};
+use crate::limits::http::{PARAMETER_COUNT_MAX, TARGET_SIZE_BYTES_MAX};
+
+/// Most segments of a path; no route has more.
+const PATH_SEGMENT_COUNT_MAX: usize = 16;
 
 /// Why a target cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_split_before_it_is_decoded() {
+    fn splits_target_before_decoding() {
         check("/", &[], &[]);
         check("/a/b", &["a", "b"], &[]);
         check("/a/", &["a", ""], &[]);
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_cannot_be_read_says_why() {
+    fn tells_why_target_is_invalid() {
         for (raw, expected) in [
             ("*", TargetError::NotAPath),
             ("ftp://x/y", TargetError::NotAPath),

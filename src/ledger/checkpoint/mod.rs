@@ -1,9 +1,9 @@
 //! The checkpoint of the books: every record but the entries, as of one sequence number, in sled 0.34.7.
 //!
-//! A start reads the checkpoint and replays the log behind it, so the checkpoint may be as old as the log reaches back. sled
-//! is used in the narrow way in which it keeps its word: one writer, one tree, batches; no transaction, no `flush_async`,
-//! no `generate_id`, no merge operator. Its flush goes no further than the operating system, so its file is synced here.
-//! After an error sled answers with that error until it is opened again. Knows no record.
+//! A start reads the checkpoint and replays the log behind it, so the checkpoint may be as old as the oldest segment.
+//! Uses only the reliable part of sled: one writer, one tree, batches; no transaction, no `flush_async`, no
+//! `generate_id`, no merge operator. Its flush stops at the operating system, so its file is synced here. After an
+//! error, sled returns that error until it is reopened. Does not depend on the types of records.
 
 mod safe_open;
 
@@ -20,7 +20,7 @@ const SLICE_CHANGES: usize = 256;
 /// A key and its value.
 pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
-/// Up to where a checkpoint holds everything.
+/// The sequence number up to which a checkpoint holds everything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Mark {
     /// The newest record of the log that is in it; zero in a new one.
@@ -51,7 +51,7 @@ impl Checkpoint {
         key == MARK
     }
 
-    /// Up to where it holds everything.
+    /// The sequence number up to which it holds everything.
     pub(super) fn mark(&self) -> Result<Mark, StoreError> {
         let Some(value) = self.get(MARK)? else { return Ok(Mark::default()) };
         match value.as_chunks::<8>() {
@@ -69,7 +69,7 @@ impl Checkpoint {
         Ok(value.map(|value| value.to_vec()))
     }
 
-    /// The records whose key is at least `from` and begins with `prefix`, in the order of their keys.
+    /// The records with `prefix` from the key `from` on, in order.
     pub(super) fn scan<'c>(
         &'c self,
         prefix: &'c [u8],
@@ -84,7 +84,7 @@ impl Checkpoint {
         })
     }
 
-    /// Takes changes up, with the last of them the mark up to which it then holds everything, and syncs.
+    /// Writes changes, then the mark of the sequence number up to which it holds everything, and syncs.
     ///
     /// A power failure on the way leaves some of the changes and the former mark: the log, which must be synced up to the new
     /// mark before, holds them all, whole.
@@ -120,7 +120,7 @@ impl Checkpoint {
     }
 }
 
-/// Why the files of the books do not do what they were asked.
+/// Errors of the files of the books.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process has the books open.
@@ -146,17 +146,17 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         detail: String,
     },
-    /// The files do not hold what they should.
+    /// The files are damaged.
     #[error("{}: the store is damaged: {detail}; restore the newest backup with `mercato-tools restore`", path.display())]
     Damaged {
         /// The folder.
         path: PathBuf,
-        /// What was found.
+        /// The finding.
         detail: String,
     },
 }

@@ -1,9 +1,8 @@
-//! Opens a sled folder in spite of what a crash during an earlier opening may have left in it.
+//! Opens a sled folder even after a crash during an earlier opening.
 //!
-//! sled 0.34.7 writes a snapshot when it opens. Killed in the middle of that, it leaves `snap.N.generating`, which
-//! the next opening takes for a whole snapshot and calls corruption, for ever. A snapshot only shortens the reading
-//! of the log, so a partial one is deleted and a suspicious one is moved aside; the log itself decides. Knows sled
-//! and the file system, nothing of the records.
+//! sled 0.34.7 writes a snapshot when it opens. Killed meanwhile, it leaves `snap.N.generating`, which every later
+//! opening takes for a whole snapshot and reports as corruption. A snapshot only shortens reading sled's own log, so
+//! a partial one is deleted and a suspicious one is moved aside. Does not depend on records.
 
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +11,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::{StoreError, io};
-use crate::limits::ledger::STORE_CACHE_BYTES;
 
 const LOCK_TRIES: u32 = 40;
 const LOCK_PAUSE: Duration = Duration::from_millis(25);
@@ -20,6 +18,8 @@ const SLED_LOCK_MESSAGE: &str = "could not acquire lock";
 const UNFINISHED_SUFFIX: &str = ".generating";
 const SNAPSHOT_PREFIX: &str = "snap.";
 const MOVED_ASIDE_PREFIX: &str = "unreadable-snapshots-";
+/// Memory that the store may use for its page cache.
+const STORE_CACHE_BYTES: u64 = 32 * 1024 * 1024;
 
 /// Opens the database of the folder; the caller holds the lock.
 pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
@@ -39,8 +39,8 @@ pub(super) fn open(directory: &Path) -> Result<sled::Db, StoreError> {
     Ok(db)
 }
 
-/// sled's own lock may outlive the last handle for a moment: a thread of sled or a child that is just being started
-/// may hold it. No other program does, because the caller has our lock.
+/// sled's own lock may outlive the last handle for a moment: a thread of sled or a starting child process may hold
+/// it. No other program does, because the caller holds the lock of the books.
 fn open_patiently(directory: &Path) -> Result<sled::Db, StoreError> {
     for _ in 1..LOCK_TRIES {
         match open_once(directory) {
@@ -92,7 +92,7 @@ fn files_named(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec
     Ok(found)
 }
 
-/// What sled said, in our words.
+/// The error of sled as an error of the store.
 pub(super) fn store_error(path: &Path, action: &'static str, error: &sled::Error) -> StoreError {
     match error {
         sled::Error::Corruption { .. } | sled::Error::ReportableBug(_) | sled::Error::Unsupported(_) => {

@@ -1,4 +1,4 @@
-//! One file that holds the whole books of one moment, made while they are in use, and the way back.
+//! Backup of the books of one moment into one file, made while they are in use, and its restoration.
 //!
 //! ```text
 //! magic `MRCBKUP3` │ sequence u64 │ entries u64 │ block… │ SHA-256 of all before
@@ -6,8 +6,8 @@
 //! kinds: `R` records of the checkpoint (`changes.rs`) │ `S` number u64 and bytes of a segment of the log │ `E` the end
 //! ```
 //!
-//! Integers are big-endian. The checkpoint comes first, so the log reaches beyond it; what follows in the log is replayed when
-//! the books are opened. Request counters of the day are left out. Knows no network.
+//! Integers are big-endian. The checkpoint comes first, so the log reaches beyond it; the rest of the log is replayed
+//! when the books are opened. Request counters of the day are left out.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -25,15 +25,16 @@ use super::super::log::{LogReader, segment_name};
 use super::opening::{checkpoint_path, log_folder, log_path};
 use super::reading::inspect;
 use crate::clock::Moment;
-use crate::limits::ledger::BACKUP_RECORDS_PER_STEP;
 
 const MAGIC: &[u8; 8] = b"MRCBKUP3";
 const RECORDS: u8 = b'R';
 const SEGMENT: u8 = b'S';
 const END: u8 = b'E';
 const SUM_BYTES: usize = 32;
+/// Records written to a restored checkpoint at a time.
+const BACKUP_RECORDS_PER_STEP: usize = 4_096;
 
-/// Writes a backup into a folder, of a checkpoint that nobody changes while `G` is held, and of the log behind it.
+/// Writes a backup into a folder: the checkpoint, which does not change while `G` is held, and the log behind it.
 pub(super) fn write<G>(
     folder: &Path,
     now: Moment,
@@ -134,7 +135,7 @@ pub fn restore(file: &Path, folder: &Path) -> Result<BackupSummary, BackupError>
     Ok(BackupSummary { path: file.to_owned(), bytes, records, last_sequence })
 }
 
-/// Compares the sum at the end of a backup with what stands before it.
+/// Verifies the hash at the end of a backup.
 fn check_sum(path: &Path) -> Result<(), BackupError> {
     let file = File::open(path).map_err(at(path))?;
     let length = file.metadata().map_err(at(path))?.len();
@@ -151,10 +152,10 @@ fn check_sum(path: &Path) -> Result<(), BackupError> {
     if kept == computed.as_slice() {
         return Ok(());
     }
-    Err(damaged(path, "the checksum at the end does not fit what stands before it"))
+    Err(damaged(path, "the checksum at the end does not match the content"))
 }
 
-/// Makes checkpoint and log from a backup whose sum is right. Says how many records the checkpoint got.
+/// Restores checkpoint and log from a verified backup. Returns the number of records in the checkpoint.
 fn restore_files(file: &Path, folder: &Path) -> Result<u64, BackupError> {
     let mut input = BufReader::new(File::open(file).map_err(at(file))?);
     let cut = |error: io::Error| damaged(file, &error.to_string());
@@ -218,7 +219,7 @@ fn damaged(path: &Path, detail: &str) -> BackupError {
     BackupError::Damaged { path: path.to_owned(), detail: detail.to_owned() }
 }
 
-/// Adds everything that passes to a hash.
+/// Hashes all bytes that pass.
 struct Hashing<T> {
     inner: T,
     hash: Sha256,

@@ -17,7 +17,7 @@ impl Drop for Lock {
     }
 }
 
-/// Takes the lock of the folder, before anything in it is touched. Creates the folder.
+/// Locks the folder before anything in it is touched. Creates the folder.
 pub(in super::super) fn lock(directory: &Path) -> Result<Lock, StoreError> {
     fs::create_dir_all(directory).map_err(|error| io(directory, "creating the folder", &error))?;
     let path = directory.join(FILE);

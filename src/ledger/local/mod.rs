@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! operation    lock; decide and change the state; append to the log; unlock
-//! durable      with `power`: a sync of the log, shared by all operations that were appended before it; its thread runs what they left
-//! checkpoint   now and then: what changed since the last one, up to a sequence number that is synced
+//! durable      with `power`: a sync of the log, shared by all operations appended before it; its thread runs their continuations
+//! checkpoint   every few seconds: the changes since the last one, up to a synced sequence number
 //! ```
 //!
-//! After a failed write nothing is known: the log takes nothing more, charging is refused, and everything is read from the
-//! disk again, without what nobody was told of.
+//! After a failed write the content of the disk is unknown: the log is poisoned, charging is refused, and everything
+//! is read from the disk again, without unacknowledged records.
 
 mod backup;
 mod lock;
@@ -36,14 +36,19 @@ use super::log::{Commits, Folder, Log, LogError, OpenOptions, SyncObserver, Sync
 use super::pending::{Durability, Next, Pending};
 use super::state::{LiveStreams, State};
 use crate::clock::Moment;
-use crate::limits::ledger::{
-    BOOKS_WAIT_MILLIS_MAX, CHECKPOINT_RECORDS_MAX, RECOVERY_RETRY_MILLIS, UNWRITTEN_RECORDS_MAX,
-};
+use crate::limits::ledger::CHECKPOINT_RECORDS_MAX;
 use lock::Lock;
 use opening::{Opened, Opening, log_folder};
 
 pub use backup::restore;
 pub use reading::inspect;
+
+/// Records changed since the last checkpoint above which operations are refused as busy.
+const UNWRITTEN_RECORDS_MAX: usize = 1_048_576;
+/// The longest wait for other operations on the books.
+const BOOKS_WAIT_MILLIS_MAX: u64 = 10_000;
+/// Pause before failed books are reopened; it doubles with each attempt.
+const RECOVERY_RETRY_MILLIS: u64 = 250;
 
 /// Books on the disk of this machine.
 pub(super) struct LocalBooks {
@@ -73,7 +78,7 @@ struct Shared {
 /// Whether there are books to work on.
 enum Core {
     Up(Box<Open>),
-    /// The disk failed; this is what it takes to open them again.
+    /// The disk failed; holds the state needed to reopen the books.
     Down(Down),
     Closed,
 }
@@ -85,7 +90,7 @@ struct Open {
     payload: Vec<u8>,
 }
 
-/// What survives a failure.
+/// The state that survives a failure.
 struct Down {
     live: LiveStreams,
     options: OpenOptions,
@@ -116,7 +121,7 @@ impl Open {
         Open { state: opened.state, log: opened.log, waiter: Arc::new(waiter), payload: Vec::new() }
     }
 
-    /// Appends what the operation changed. Says whether it changed anything.
+    /// Appends the records of the operation. Returns whether there were any.
     fn write(&mut self) -> Result<bool, WriteError> {
         let Some(written) = self.state.take_written()? else { return Ok(false) };
         self.payload.clear();
@@ -126,7 +131,7 @@ impl Open {
         Ok(true)
     }
 
-    /// Settles what no live stream stands behind, and makes everything safe.
+    /// Settles reservations without a live stream, and syncs.
     fn begin(&mut self, live: &LiveStreams, now: Moment) -> Result<(), OpenError> {
         while self.state.settle_orphans(live, now)? {
             self.write()?;
@@ -138,7 +143,7 @@ impl Open {
 }
 
 impl Shared {
-    /// Carries an operation out, and appends what it changed to the log.
+    /// Carries an operation out and appends its records to the log.
     fn change<T>(
         &self,
         operation: impl FnOnce(&mut State) -> Result<T, ChargeError>,
@@ -182,7 +187,7 @@ impl Shared {
         Ok(Pending::new(outcome?, waiter, last))
     }
 
-    /// Asks the books something, or notes what may be lost: there is nothing to wait for.
+    /// Reads the books, or notes facts that may be lost, so there is nothing to wait for.
     fn ask<T>(&self, question: impl FnOnce(&mut State) -> Result<T, ChargeError>) -> Result<T, ChargeError> {
         self.change(question).map(Pending::into_outcome)
     }
@@ -196,14 +201,14 @@ impl Shared {
         self.is_ending.load(Ordering::SeqCst)
     }
 
-    /// Stops charging. Said once; what follows is silent until the books are back.
+    /// Stops charging. Logs the first failure only, until the books are back.
     fn fail(&self, core: &mut Core, error: &WriteError) {
         let Core::Up(open) = std::mem::replace(core, Core::Closed) else { return };
         let reason = error.to_string();
         tracing::error!(%reason, "the books cannot be written; charging stops until they can");
         let commits = &open.waiter.commits;
         commits.stop(&reason);
-        // What nobody was told of is cut when the books are opened again.
+        // Unacknowledged records are cut when the books are reopened.
         let acknowledged = match self.durability {
             ChargeDurability::Process => open.log.last_sequence(),
             ChargeDurability::Power => commits.synced(),
@@ -269,7 +274,7 @@ impl Waiter {
         self.judge(self.commits.sync(up_to))
     }
 
-    /// What a sync means for those who waited for it. The first one to hear of a failure stops charging.
+    /// Handles the outcome of a sync for its waiters. The first one to see a failure stops charging.
     fn judge(&self, synced: Result<(), LogError>) -> Result<(), ChargeError> {
         match synced {
             Ok(()) => Ok(()),
@@ -313,7 +318,7 @@ impl LocalBooks {
         Ok(books)
     }
 
-    /// Opens books whose syncs and checkpoints somebody else sees to.
+    /// Opens books without background threads; the caller syncs and writes checkpoints.
     fn unattended(
         path: &Path,
         folder: Arc<dyn Folder>,

@@ -1,4 +1,4 @@
-//! What the books tell about themselves. Entries are read from the log, which goes on being written meanwhile.
+//! Reports of the local books. Entries are read from the log while it grows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::{Core, Shared, lock};
 use crate::clock::Moment;
 use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
 
-/// What the entries of one moment must add up to.
+/// The balances that the entries of one moment must add up to.
 struct Snapshot {
     accounts: Vec<AccountRecord>,
     reservations: Vec<ReservationRecord>,
@@ -111,8 +111,8 @@ impl Snapshot {
     }
 }
 
-/// Adds up the books of a folder that no server has open, and reports what opening would refuse. Brings the checkpoint up to
-/// the end of the log, as every opening does, and settles nothing.
+/// Audits the books of a folder that no server has open, and reports contradictions that opening would refuse.
+/// Replays the log into the checkpoint, as every opening does, and settles nothing.
 pub fn inspect(path: &Path) -> Result<AuditReport, OpenError> {
     let _lock = lock::lock(path)?;
     let opening = Opening {

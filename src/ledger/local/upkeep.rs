@@ -1,8 +1,7 @@
-//! What the books do on their own: sync, note how far streams are, leave out what has expired, write checkpoints, and open
-//! everything again after a failure.
+//! Background work of the books: syncs, progress of streams, expiry, checkpoints, and reopening after a failure.
 //!
 //! ```text
-//! syncer         every 50 ms: sync what was appended       every 200 ms: progress of streams       down: open again
+//! syncer         every 50 ms: sync appended records        every 200 ms: progress of streams       down: reopen
 //! checkpointer   every 5 s, or when much has changed: a checkpoint
 //! ```
 
@@ -19,9 +18,12 @@ use super::super::health::Health;
 use super::super::log::{Commits, LogError};
 use super::opening::Opening;
 use super::{Core, Down, LocalBooks, Open, Shared, WriteError, wake};
-use crate::limits::ledger::{
-    CHECKPOINT_INTERVAL, PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS, RECOVERY_PAUSE_MAX,
-};
+use crate::limits::ledger::{PROCESS_SYNC_MILLIS_MAX, PROGRESS_NOTE_MILLIS};
+
+/// Interval of checkpoints while few records change.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest pause between two attempts to reopen failed books.
+const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 // The sync itself takes time, so it begins before the promise ends.
 const SYNC_DELAY: Duration = Duration::from_millis(PROCESS_SYNC_MILLIS_MAX / 2);
@@ -72,12 +74,11 @@ impl Shared {
             Core::Up(open) => Arc::clone(&open.waiter),
             Core::Down(_) | Core::Closed => return,
         };
-        // What goes wrong is noted on the way.
+        // Failures are noted inside.
         drop(waiter.sync_log(waiter.commits.appended()));
     }
 
-    /// Notes how far streams are, and settles those that nobody stands behind any more. Does nothing while the books are
-    /// down.
+    /// Notes the progress of streams and settles reservations without one. Does nothing while the books are down.
     fn note(&self, expires: bool) {
         let Some(commits) = self.commits() else { return };
         commits.lead();
@@ -111,7 +112,8 @@ impl Shared {
         }
     }
 
-    /// Writes what changed since the last checkpoint. A failure stops charging: soon nothing else could be written either.
+    /// Writes the changes since the last checkpoint. A failure stops charging, because other writes would soon fail
+    /// too.
     pub(super) fn write_checkpoint(&self) {
         let _checkpointing = self.checkpointing.lock();
         self.write_checkpoint_alone();
@@ -129,7 +131,7 @@ impl Shared {
             let mark = Mark { sequence: open.log.last_sequence(), entries: open.state.entries() };
             (changes, checkpoint, Arc::clone(&open.waiter), mark)
         };
-        // The log first: the checkpoint may come to hold a part of what only the log holds whole.
+        // The log first, because the checkpoint must not hold a part of an operation that the log may lose.
         if waiter.sync_log(mark.sequence).is_err() {
             return;
         }
@@ -174,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Reads everything from the disk, and shows that it can be written.
+    /// Reopens the books from the disk and proves that it is writable.
     fn open_again(&self, down: &Down) -> Result<Open, OpenError> {
         let opening = Opening {
             path: &self.path,
@@ -191,7 +193,7 @@ impl Shared {
         Ok(open)
     }
 
-    /// Notes the progress of streams for the last time and makes everything durable.
+    /// Notes the final progress of streams and syncs.
     fn close(&self) {
         self.note(false);
         self.write_checkpoint();
@@ -207,7 +209,7 @@ impl Shared {
 }
 
 impl LocalBooks {
-    /// Makes everything durable and lets go of the files.
+    /// Syncs and closes the files.
     pub(super) fn end(&self) {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         self.shared.is_ending.store(true, Ordering::SeqCst);

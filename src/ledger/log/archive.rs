@@ -18,7 +18,7 @@ const UNFINISHED_SUFFIX: &str = ".part";
 /// A segment that was moved, the number of its last record, and where it lies now.
 pub type Moved = (Segment, u64, PathBuf);
 
-/// Moves the segments whose records are all numbered `below` or less, the oldest first.
+/// Moves the segments whose last record is at most `below`, oldest first.
 pub fn archive(folder: &Path, to: &Path, below: u64) -> Result<Vec<Moved>, LogError> {
     let (folder, to) = folders(folder, to)?;
     let source: Arc<dyn Folder> = Arc::new(DiskFolder::at(folder));

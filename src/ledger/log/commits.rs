@@ -1,11 +1,11 @@
 //! Group commit: one sync of the log for every operation that waits for one.
 //!
-//! An operation that has to be safe leaves what happens next ([`Next`]) and goes on with other work. The first one that
-//! finds no sync under way leads: its sync covers every record that was appended before it began, and the leader then runs
-//! what the covered operations left. It leads again while operations wait that no sync has covered.
+//! An operation that must be safe leaves a continuation ([`Next`]) and goes on with other work. The first one that
+//! finds no running sync leads: its sync covers every record appended before it began, and the leader then runs the
+//! continuations of the covered operations. It leads again while uncovered operations wait.
 //!
-//! A failed sync is never repeated, because the system may have dropped the data and report success the next time. From
-//! the first failure on [`Commits::synced`] stays as it is.
+//! A failed sync is never repeated, because the system may have dropped the data and report success the next time.
+//! After the first failure [`Commits::synced`] does not change.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use super::files::LogFile;
 /// Longest wait for a sync.
 pub(super) const SYNC_WAIT: Duration = Duration::from_secs(10);
 
-/// What happens when a record is safe, or when it is known that it does not become safe. It may run on any thread that
-/// syncs, outside all locks of the log.
+/// A continuation: runs when a record is safe, or is known not to become safe, on any thread that syncs and outside
+/// all locks of the log.
 pub type Next = Box<dyn FnOnce(Result<(), LogError>) + Send>;
 
-/// What one sync did.
+/// The effect of one sync.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Synced {
     /// Records that it made safe.
@@ -65,7 +65,7 @@ struct Waiting {
 }
 
 impl Commits {
-    /// Of a log whose records are synced up to a number.
+    /// For a log whose records are synced up to a number.
     pub(super) fn new(file: Arc<dyn LogFile>, path: PathBuf, synced: u64) -> Commits {
         let waiting = Vec::new();
         let state = State { file, path, appended: synced, synced, is_syncing: false, waiting, failure: None };
@@ -130,8 +130,8 @@ impl Commits {
         self.lock().appended
     }
 
-    /// Runs what is settled, and syncs as long as operations wait and no other thread syncs. More than one thread has to call
-    /// this now and then: one of them may be in a sync that hangs.
+    /// Runs settled continuations, and syncs while operations wait and no other thread syncs. Several threads must
+    /// call this periodically, because one of them may hang in a sync.
     pub fn lead(&self) {
         let mut state = self.lock();
         loop {
@@ -221,7 +221,7 @@ impl State {
         }
     }
 
-    /// What is known of a record; nothing while a sync may still make it safe.
+    /// The outcome of a record; `None` while a sync may still make it safe.
     fn outcome(&self, up_to: u64) -> Option<Result<(), LogError>> {
         if up_to <= self.synced {
             return Some(Ok(()));
@@ -233,7 +233,8 @@ impl State {
         (up_to > appended).then_some(Err(LogError::NotAppended { asked: up_to, appended }))
     }
 
-    /// Those whose outcome is known, and those that have waited for `SYNC_WAIT`, which may still become safe.
+    /// Continuations with a known outcome, and those that have waited for `SYNC_WAIT`, whose records may still become
+    /// safe.
     fn take_settled(&mut self) -> Vec<(Result<(), LogError>, Waiting)> {
         let mut settled = Vec::new();
         for waiting in std::mem::take(&mut self.waiting) {

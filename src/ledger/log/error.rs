@@ -1,4 +1,4 @@
-//! Why the log refuses. Each text names the file and says what to do.
+//! Errors of the log. Each text names the file and a remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ pub enum LogError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         detail: String,
     },
-    /// Bytes that were safe are not what was written.
+    /// Synced bytes are damaged.
     #[error(
         "{}: expected {expected} at byte {offset}, found {found}; \
          restore the newest backup with `mercato-tools restore`",
@@ -27,9 +27,9 @@ pub enum LogError {
         path: PathBuf,
         /// Where in it.
         offset: u64,
-        /// What should be there.
+        /// The expected value.
         expected: String,
-        /// What is there.
+        /// The value found.
         found: String,
     },
     /// A segment between others is not there.
@@ -38,13 +38,13 @@ pub enum LogError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// A write or a sync failed before, and nobody knows what reached the disk.
+    /// A write or a sync failed before, so the content of the disk is unknown.
     #[error("the log takes nothing more until it is opened anew, because of an earlier failure: {cause}")]
     Poisoned {
         /// The first failure.
         cause: String,
     },
-    /// The disk has not answered for long. The record may still become safe.
+    /// The disk has been stuck for long. The record may still become safe.
     #[error("the disk has not answered for a long time; look at its state")]
     Stalled,
     /// The payload of a batch is too long. Nothing was written.
@@ -63,7 +63,7 @@ pub enum LogError {
         /// The most that one batch has.
         limit: u64,
     },
-    /// A sync of what was never appended.
+    /// A sync of a record that was never appended.
     #[error("record {asked} cannot be synced, because the log ends at {appended}")]
     NotAppended {
         /// The record that was asked for.

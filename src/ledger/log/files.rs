@@ -62,7 +62,7 @@ pub(super) fn copy_range(
     for_each_piece(source, from, bytes, |at, piece| target.write_all_at(piece, at - from))
 }
 
-/// Writes a range with what it holds.
+/// Rewrites a range with its own content.
 pub(super) fn write_again(file: &dyn LogFile, from: u64, to: u64) -> io::Result<()> {
     for_each_piece(file, from, to.saturating_sub(from), |at, piece| file.write_all_at(piece, at))
 }

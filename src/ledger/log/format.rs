@@ -1,7 +1,6 @@
-//! How a header and a frame are written as bytes.
+//! Encodes headers and frames.
 //!
-//! A frame is read in two steps: its head, which must be plausible before a byte of the payload is read, and the
-//! checksum over all of it. Knows no file.
+//! A frame is read in two steps: first a plausible head, then the checksum over all of it. Does not depend on files.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -82,7 +81,7 @@ pub(super) struct FrameHead {
 }
 
 impl FrameHead {
-    /// Nothing unless the bytes begin with what can be the head of a frame.
+    /// `None` unless the bytes begin with a plausible head.
     pub(super) fn decode(bytes: &[u8]) -> Option<FrameHead> {
         let (length, mut rest) = bytes.split_first_chunk()?;
         let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
@@ -154,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_reads_back_and_every_changed_bit_is_refused() {
+    fn round_trips_header_and_rejects_changed_bits() {
         let bytes = HEADER.encode();
         assert_eq!(bytes.len(), HEADER_BYTES);
         assert_eq!(Header::decode(&bytes), Some(HEADER));
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_reads_back_in_its_own_segment_only() {
+    fn decodes_frame_in_its_own_segment_only() {
         let bytes = frame(b"payload");
         let head = FrameHead::decode(&bytes).unwrap();
         assert_eq!((head.first, head.last, head.synced, head.frame_bytes()), (10, 12, 9, bytes.len()));
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn every_changed_bit_of_a_frame_is_refused() {
+    fn rejects_every_changed_bit_of_frame() {
         let bytes = [frame(b"payload"), frame(b"what follows it")].concat();
         for bit in 0..(FRAME_HEAD_BYTES + 7) * 8 {
             let mut changed = bytes.clone();
@@ -189,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn zeros_are_no_frame_and_no_header() {
+    fn rejects_zeros_as_frame_and_header() {
         assert_eq!(FrameHead::decode(&[0; 100]), None);
         assert_eq!(Header::decode(&[0; 100]), None);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_decoded_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn decodes_arbitrary_bytes_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             prop_assert_eq!(Header::decode(&bytes), None);
             let head = FrameHead::decode(&bytes);
             prop_assert_eq!(head.and_then(|head| head.payload(1, &bytes)), None);

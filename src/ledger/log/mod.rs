@@ -7,19 +7,20 @@
 //! frame:   length (u32) │ checksum │ first │ last │ synced │ payload (length bytes)
 //! ```
 //!
-//! Integers are big-endian, eight bytes where nothing else is said. `first` and `last` number the records of a batch,
-//! which has no more of them than its frame has bytes. The numbers count up without a gap; only a new segment may begin
-//! at a higher one. The checksum covers the length and all that follows it, and is seeded with the segment's number, so
-//! that a frame counts in its own segment only. The chain folds all checksums since segment 1; each header records the
-//! chain and the length of what lies before it, so that segments which were moved away can still be verified.
+//! Integers are big-endian and have eight bytes unless stated otherwise. `first` and `last` number the records of a
+//! batch, which has at most as many records as its frame has bytes. The numbers rise without a gap; only a new
+//! segment may begin at a higher one. The checksum covers the length and everything after it, and is seeded with the
+//! segment's number, so that a frame is valid in its own segment only. The chain folds all checksums since segment 1.
+//! Each header records the chain and the length of the segment before, so that archived segments can still be
+//! verified.
 //!
-//! `synced` says how far the log was safe from a loss of power when the frame was appended. It tells a torn tail from
-//! damage (`verdict.rs`): an unreadable frame is damage when a frame behind it calls it synced. A frame whose end no
-//! later frame calls synced cannot be told from one that was never synced; who acknowledges records must remember
-//! the newest one elsewhere.
+//! `synced` is the last record that was safe from a power loss when the frame was appended. It distinguishes a torn
+//! tail from damage (`verdict.rs`): an unreadable frame is damage when a later frame calls it synced. A frame that no
+//! later frame calls synced looks like one that was never synced, so the caller must remember the newest acknowledged
+//! record elsewhere.
 //!
-//! One owner appends ([`Log`]), any number of threads make durable ([`Commits`]) and read ([`LogReader`]). The caller
-//! keeps other processes away from the folder. Knows bytes and numbers; knows no account and no credit.
+//! One owner appends ([`Log`]); any number of threads sync ([`Commits`]) and read ([`LogReader`]). The caller locks
+//! the folder against other processes. Does not depend on accounts or credits.
 
 mod archive;
 mod commits;
@@ -52,5 +53,5 @@ pub const SEGMENT_BYTES: u64 = 32 * 1024 * 1024;
 pub const ROOM_BYTES: u64 = 256 * 1024;
 /// Length of the payload of one batch.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What is read or copied in one step.
+/// Bytes read or copied in one step.
 const BUFFER_BYTES: usize = 256 * 1024;

@@ -1,6 +1,6 @@
-//! Opens a log: looks at everything first, and changes something only then.
+//! Opens a log: first examines everything, then repairs.
 //!
-//! | what is found                                                     | what is done                              |
+//! | finding                                                           | action                                    |
 //! |-------------------------------------------------------------------|-------------------------------------------|
 //! | no segment                                                        | segment 1 is created                      |
 //! | a segment missing between others, a header that does not fit      | refused                                   |
@@ -43,11 +43,11 @@ impl Default for OpenOptions {
     }
 }
 
-/// A log and what was cut from it.
+/// A log and the parts cut from it.
 pub struct Opened {
     /// The log.
     pub log: Log,
-    /// What was cut, the newest segment first.
+    /// The cut parts, newest segment first.
     pub cut: Vec<CutTail>,
 }
 
@@ -64,7 +64,7 @@ pub struct CutTail {
     pub bytes: u64,
 }
 
-/// The segments of a folder, and what is to be done.
+/// The segments of a folder, and the repairs to do.
 #[derive(Default)]
 struct Plan {
     /// Segments that go whole, the newest first.
@@ -75,8 +75,8 @@ struct Plan {
     last: Option<(Segment, Kept)>,
 }
 
-/// Opens the log of a folder, which may be empty. What a crash left behind the last whole batch is saved beside the segment
-/// and cut; a log that lost what was safe is refused as it is.
+/// Opens the log of a folder, which may be empty. A torn tail is saved beside its segment and cut. A log that lost
+/// synced records is refused and left unchanged.
 pub fn open_log(folder: Arc<dyn Folder>, options: &OpenOptions) -> Result<Opened, LogError> {
     let plan = look(&*folder, options.keep_until)?;
     let mut cut = Vec::new();
@@ -117,7 +117,7 @@ fn look(folder: &dyn Folder, keep_until: Option<u64>) -> Result<Plan, LogError> 
     Ok(plan)
 }
 
-/// Refuses a log that ends before what is to be kept.
+/// Refuses a log that ends before `keep_until`.
 fn refuse_loss(folder: &dyn Folder, keep: u64, plan: &Plan) -> Result<(), LogError> {
     match &plan.last {
         Some((segment, kept)) if kept.next <= keep => {
@@ -156,7 +156,7 @@ fn cut_whole_segments(
     Ok(())
 }
 
-/// Cuts what does not stay of the last segment, and makes the rest safe.
+/// Cuts the end of the last segment and syncs the rest.
 fn settle(
     folder: &dyn Folder,
     mut segment: Segment,
@@ -200,7 +200,7 @@ fn sync_names(folder: &dyn Folder) -> Result<(), LogError> {
     folder.sync().map_err(|error| io(&folder.describe(""), "syncing the folder", &error))
 }
 
-/// Copies the end of a segment beside it. What an interrupted opening saved already is not saved again.
+/// Copies the end of a segment beside it, unless an interrupted opening did so before.
 fn save_aside(
     folder: &dyn Folder,
     segment: &SegmentFile,
@@ -236,7 +236,7 @@ fn save_aside(
             Err(error) => Err(error),
         };
         let saved = saved.and_then(|copy| copy.map(|copy| copy.sync()).transpose());
-        if saved.map_err(|error| io(&path, "saving what is cut", &error))?.is_some() {
+        if saved.map_err(|error| io(&path, "saving the cut part", &error))?.is_some() {
             sync_names(folder)?;
             return Ok(CutTail { path, segment: number, offset, bytes });
         }

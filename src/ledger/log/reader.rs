@@ -1,4 +1,4 @@
-//! Reads batches in order, over the segments of one folder or of several.
+//! Reads batches in order from the segments of one or several folders.
 //!
 //! Everything that is read is verified: checksums, numbers, and at the beginning of a segment the chain and the length
 //! of the one before it.
@@ -16,7 +16,7 @@ use super::verdict::{inspect, refuse_damage};
 
 type Located = (Arc<dyn Folder>, Segment);
 
-/// What a log held at one moment. It stays readable while the log goes on.
+/// A view of the log at one moment. It stays readable while the log grows.
 #[derive(Clone)]
 pub struct LogReader {
     segments: Arc<[Located]>,
@@ -40,7 +40,7 @@ impl LogReader {
     }
 
     /// The segments of several folders as one log. A segment that is in two folders is read from the earlier one.
-    /// What follows the last whole batch is left out, as at an opening.
+    /// Ignores bytes behind the last whole batch, as an opening does.
     pub fn over(folders: &[Arc<dyn Folder>]) -> Result<LogReader, LogError> {
         let mut found: BTreeMap<u64, &Arc<dyn Folder>> = BTreeMap::new();
         for folder in folders {
@@ -65,7 +65,7 @@ impl LogReader {
         Ok(LogReader::new(located.into_iter(), last))
     }
 
-    /// The batches from the one that contains `from` on, or from the first after it. After an error there is no more.
+    /// The batches from the one that contains `from`, or from the first after it. Ends after an error.
     pub fn batches(&self, from: u64) -> Batches {
         let after = self.segments.partition_point(|(_, segment)| segment.first <= from);
         let index = if from > self.last { self.segments.len() } else { after.saturating_sub(1) };
@@ -206,7 +206,7 @@ impl Behind {
     }
 }
 
-/// Reads a closed segment whole, and compares it with what the next one says of it. Returns its last number.
+/// Verifies a closed segment against the header of the next one. Returns its last record number.
 pub(super) fn verify_closed(
     folder: &Arc<dyn Folder>,
     segment: Segment,

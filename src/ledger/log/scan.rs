@@ -6,7 +6,7 @@ use super::files::read_full_at;
 use super::format::{FRAME_HEAD_BYTES, FrameHead, HEADER_BYTES};
 use super::segment::SegmentFile;
 
-/// What lies at the place that was reached.
+/// The content at the current position.
 pub(super) enum Found<'b> {
     /// A frame as it was written.
     Frame(FrameHead, &'b [u8]),
@@ -72,7 +72,7 @@ impl Frames {
         self.buffer.get(self.taken..).unwrap_or_default()
     }
 
-    /// Brings so many bytes into the buffer, or fewer at the end.
+    /// Fills the buffer with so many bytes, or fewer at the end.
     fn fill(&mut self, count: usize) -> Result<(), LogError> {
         let present = self.rest().len();
         if present >= count {

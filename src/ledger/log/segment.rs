@@ -1,4 +1,4 @@
-//! The segments of a folder: their names, and what their headers say.
+//! The segments of a folder: their names and headers.
 
 use std::io;
 use std::path::PathBuf;
@@ -112,10 +112,11 @@ impl SegmentFile {
     }
 }
 
-/// What the headers say, and the number of a last segment that was only just being created.
+/// The headers, and the number of an unfinished last segment.
 pub(super) type Segments = (Vec<(Segment, Header)>, Option<u64>);
 
-/// Reads the headers of segments that are given in order, each with its folder. Refuses a gap and what does not follow.
+/// Reads the headers of segments in order, each with its folder. Refuses gaps and headers that do not continue the
+/// chain.
 pub(super) fn read_segments<'f>(
     found: impl Iterator<Item = (u64, &'f dyn Folder)>,
 ) -> Result<Segments, LogError> {
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_names_of_segments_are_taken() {
+    fn parses_segment_names_only() {
         assert_eq!(parse_name(&file_name(1)), Some(1));
         assert_eq!(parse_name(&file_name(u64::MAX)), Some(u64::MAX));
         for name in

@@ -1,7 +1,7 @@
 //! A disk in memory that tears writes, loses power and fails on command.
 //!
-//! It keeps what the running system sees apart from what is safe, and the changes between both in their order. So it
-//! can say what a loss of power may leave behind. Everything is deterministic. For tests only.
+//! It keeps the visible content, the safe content and the ordered changes between both. So it can enumerate the
+//! states that a power loss may leave. Deterministic, for tests only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,12 +13,12 @@ use std::time::Duration;
 use super::files::{Folder, LogFile};
 use super::format::FRAME_HEAD_BYTES;
 
-/// How much of an operation is done before its caller is told that it failed.
+/// The part of a failing operation that is carried out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// Nothing. A sync also forgets what it should have written, which then counts as written.
+    /// Nothing. A sync also drops its data, which then counts as written.
     Nothing,
-    /// The first half of the bytes or changes; what cannot be halved is done.
+    /// The first half of the bytes or changes; an indivisible operation is done.
     Half,
     /// Everything.
     All,
@@ -78,7 +78,7 @@ impl SimulatedDisk {
         named(&state.names, |inode| &state.files[inode].seen)
     }
 
-    /// What is safe at the least: nothing of what was not synced reached the disk.
+    /// The safe content: no unsynced change has reached the disk.
     pub fn safe_files(&self) -> Files {
         let state = self.state();
         state
@@ -172,7 +172,7 @@ fn done(fault: Option<Fault>, all: usize) -> usize {
     }
 }
 
-/// What the caller is told.
+/// The error of a failing operation.
 fn told(fault: Option<Fault>) -> io::Result<()> {
     fault.map_or(Ok(()), |_| Err(failure()))
 }
@@ -191,7 +191,7 @@ impl Change {
 }
 
 impl State {
-    /// Counts an operation, and says whether it fails.
+    /// Counts an operation and returns whether it fails.
     fn begin(&mut self) -> Option<Fault> {
         self.operations += 1;
         self.fault.take_if(|(at, _)| *at < self.operations).map(|(_, fault)| fault)

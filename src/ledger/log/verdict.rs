@@ -1,4 +1,4 @@
-//! Says what the end of a segment is: whole, torn, or damaged.
+//! Classifies the end of a segment: clean, torn or corrupt.
 //!
 //! | at the first byte that is no frame                              | verdict                                     |
 //! |-----------------------------------------------------------------|---------------------------------------------|
@@ -18,25 +18,25 @@ use super::format::{FrameHead, HEADER_BYTES, Header, fold};
 use super::scan::{Found, Frames};
 use super::segment::SegmentFile;
 
-/// What the end of a segment is.
+/// The class of the end of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Frames up to the end, or up to the zeros that make room for more.
     Clean,
-    /// Bytes that nobody was told of follow the frames.
+    /// Unacknowledged bytes follow the frames.
     TornTail,
-    /// What was safe is damaged.
+    /// Synced bytes are damaged.
     Corrupt {
         /// Where.
         at: u64,
-        /// What should be there.
+        /// The expected value.
         expected: String,
-        /// What is there.
+        /// The value found.
         found: String,
     },
 }
 
-/// What stays of a segment.
+/// The kept part of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kept {
     /// The end of its last frame.
@@ -114,8 +114,8 @@ fn judge_tail(segment: &SegmentFile, number: u64, kept: &Kept) -> Result<Verdict
     for (offset, _) in tail.iter().enumerate().skip(1) {
         let bytes = tail.get(offset..).unwrap_or_default();
         let Some(head) = FrameHead::decode(bytes) else { continue };
-        // The frames before it have room for so many records; a number that they cannot reach needs no checksum,
-        // which could be one over megabytes at every byte.
+        // The bytes before it limit the number of records. A head beyond that limit needs no checksum, which could
+        // cover megabytes at every byte.
         let is_near = head.first.saturating_sub(kept.next) <= offset as u64;
         if is_near && head.synced >= kept.next && head.payload(number, bytes).is_some() {
             let at = kept.end.saturating_add(offset as u64);

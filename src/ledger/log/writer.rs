@@ -57,7 +57,7 @@ impl Log {
         Arc::clone(&self.commits)
     }
 
-    /// What is in the log now.
+    /// A view of the log at this moment.
     pub fn reader(&self) -> Result<LogReader, LogError> {
         // Segments may have been moved away meanwhile.
         let first = list_numbers(&*self.folder)?.first().copied().unwrap_or(self.last.number);
@@ -110,10 +110,10 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything safe and cuts the zeros behind the last frame.
+    /// Syncs the log and cuts the zeros behind the last frame.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.commits.sync_alone(self.last_sequence())?;
-        // Nothing is left to sync, so nobody else syncs this file now.
+        // Nothing is left to sync, so no other thread syncs this file now.
         let closed = self.file.set_len(self.last.bytes).and_then(|()| self.file.sync());
         closed.map_err(|error| self.failed("closing the segment", &error))?;
         self.room = self.last.bytes;
@@ -126,7 +126,7 @@ impl Log {
         self.commits.poison(io(&path, action, error))
     }
 
-    /// Closes the last segment and begins the next one, whose records are numbered from `first` on.
+    /// Closes the last segment and begins the next one with record `first`.
     pub(super) fn begin_segment(&mut self, first: u64) -> Result<(), LogError> {
         self.close()?;
         let number = self.last.number.saturating_add(1);

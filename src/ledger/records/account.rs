@@ -1,6 +1,6 @@
-//! What an account has and may still do: its balance, its plan and its free queries of the month.
+//! The record of an account: balance, plan and free queries of the month.
 //!
-//! Plain arithmetic over a record. Knows no store, no thread and no key.
+//! Pure arithmetic over the record.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 /// How an account pays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Plan {
-    /// Never bought credits: so many queries a calendar month are free.
+    /// Has never bought credits, and gets free queries each calendar month.
     Free,
     /// Has bought credits: every row costs one.
     Prepaid,
 }
 
 impl Plan {
-    /// The name in answers.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
@@ -29,10 +29,10 @@ impl Plan {
     }
 }
 
-/// What an answer will be paid with.
+/// The payment of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Payment {
-    /// So many credits.
+    /// Credits.
     Credits(u64),
     /// One free query of this month.
     FreeQuery(UtcMonth),
@@ -48,12 +48,12 @@ impl Payment {
     }
 }
 
-/// What a caller is about to do, for the question whether the account can afford any of it.
+/// A purpose, to check whether the account can afford any of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spending {
     /// A page of rows.
     Query,
-    /// A stream of at most so many rows.
+    /// A stream with its row limit.
     Stream {
         /// The `limit` of the stream.
         limit: u64,
@@ -65,7 +65,7 @@ pub enum Spending {
 /// The numbers on which every decision about paying rests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Balance {
-    /// Credits that can be spent; what is reserved is not among them.
+    /// Available credits, without reserved ones.
     pub credits: u64,
     /// Whether credits were ever bought.
     pub has_bought: bool,
@@ -92,9 +92,9 @@ impl Balance {
         FREE_QUERIES_PER_MONTH.saturating_sub(used)
     }
 
-    /// What a query or stream of so many rows is paid with, or why it cannot be.
+    /// The payment of a query or stream of so many rows.
     ///
-    /// A free account uses its free queries first. Credits that it was granted pay for what they do not cover.
+    /// A free account uses its free queries first, and granted credits for everything beyond them.
     pub fn pay_query(&self, rows: u64, now: Moment) -> Result<Payment, ChargeError> {
         if self.has_bought {
             return self.pay_credits(rows);
@@ -118,7 +118,7 @@ impl Balance {
         })
     }
 
-    /// What is paid only with credits: all of them are there, or nothing is taken.
+    /// The payment of a purpose that free queries do not cover.
     pub const fn pay_credits(&self, rows: u64) -> Result<Payment, ChargeError> {
         if rows > self.credits {
             return Err(ChargeError::InsufficientCredits { required: rows, available: self.credits });
@@ -126,7 +126,7 @@ impl Balance {
         Ok(Payment::Credits(rows))
     }
 
-    /// What the least of it is paid with; refused when nothing of it can be paid, so that work for it would be in vain.
+    /// Refuses a purpose of which the account can afford nothing, before any work is done.
     pub fn afford_anything(&self, spending: Spending, now: Moment) -> Result<Payment, ChargeError> {
         match spending {
             Spending::Download => self.pay_credits(1),
@@ -163,7 +163,7 @@ pub struct AccountRecord {
     pub name: String,
     /// When it was created.
     pub created_at: Moment,
-    /// What it can spend.
+    /// The balance.
     pub balance: Balance,
     /// Its newest entry, or zero: ties the record to the entries.
     pub last_sequence: u64,
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prepaid_account_pays_a_credit_a_row_or_nothing() {
+    fn charges_prepaid_account_per_row_or_refuses() {
         assert_eq!(balance(10, true, 0).pay_query(10, noon()), Ok(Payment::Credits(10)));
         assert_eq!(balance(10, true, 0).pay_query(0, noon()), Ok(Payment::Credits(0)));
         let refused = Err(ChargeError::InsufficientCredits { required: 11, available: 10 });
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_free_account_has_a_hundred_queries_a_month() {
+    fn grants_hundred_free_queries_per_month() {
         let march = noon().plus_seconds(86_400);
         assert!(matches!(balance(0, false, 99).pay_query(10_000, noon()), Ok(Payment::FreeQuery(_))));
         assert!(matches!(balance(0, false, 100).pay_query(1, march), Ok(Payment::FreeQuery(_))));
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn granted_credits_pay_for_what_free_queries_do_not_cover() {
+    fn pays_with_granted_credits_beyond_free_plan() {
         assert!(matches!(balance(50, false, 0).pay_query(5, noon()), Ok(Payment::FreeQuery(_))));
         assert_eq!(balance(50, false, 100).pay_query(5, noon()), Ok(Payment::Credits(5)));
         assert_eq!(balance(20_000, false, 0).pay_query(15_000, noon()), Ok(Payment::Credits(15_000)));
     }
 
     #[test]
-    fn a_clock_that_steps_back_opens_no_old_month() {
+    fn keeps_month_when_clock_steps_back() {
         let mut used = balance(0, false, 100);
         let january = noon().plus_seconds(-40 * 86_400);
         assert_eq!(used.free_remaining(january), 0);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_reads_back_as_it_was_written() {
+    fn round_trips_account() {
         let mut account = AccountRecord::new(AccountId::from_number(3), "Città di Roma".to_owned(), noon());
         account.balance = balance(77, true, 5);
         account.last_sequence = 12;

@@ -142,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_key_is_recognised_and_no_single_typing_error_is(
+        fn accepts_every_key_and_rejects_single_typos(
             random in any::<[u8; KEY_RANDOM_BYTES]>(),
             place in 0..KEY_CHARACTERS,
             other in 0..62_u32,
@@ -159,7 +159,7 @@ mod tests {
         }
 
         #[test]
-        fn swapped_neighbours_are_refused(random in any::<[u8; KEY_RANDOM_BYTES]>(), place in 3..KEY_CHARACTERS - 1) {
+        fn rejects_swapped_neighbours(random in any::<[u8; KEY_RANDOM_BYTES]>(), place in 3..KEY_CHARACTERS - 1) {
             let mut typed: Vec<char> = PlainKey::from_random(random).reveal().chars().collect();
             prop_assume!(typed[place] != typed[place + 1]);
             typed.swap(place, place + 1);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn different_random_bytes_spell_different_keys() {
+    fn derives_different_keys_from_different_random_bytes() {
         let mut random = [0; KEY_RANDOM_BYTES];
         let zero = PlainKey::from_random(random);
         random[KEY_RANDOM_BYTES - 1] = 1;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_that_is_no_key_is_refused_without_a_hash() {
+    fn rejects_malformed_keys() {
         for wrong in ["", "mk_", "x", "Bearer mk_abc", &"mk_é".repeat(13), &"a".repeat(KEY_CHARACTERS)] {
             assert_eq!(KeyHash::of_presented(wrong).err(), Some(NotAKey::Form), "{wrong}");
         }

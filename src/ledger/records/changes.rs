@@ -1,11 +1,12 @@
-//! Records by key with their new values: what one operation writes, or several together.
+//! Changes: records by key with their new values, written by one or several operations.
 //!
-//! Postcard encodes a change as the key and the new value, or none for a key that goes. Keys rise. Values are whole, so
-//! applying changes twice does no harm. Knows no record.
+//! Postcard encodes a change as the key and the new value, or none for a removed key. Keys ascend. Values are
+//! complete, so changes may be applied twice. Does not depend on the types of records.
 
 use std::collections::BTreeMap;
 
-use crate::limits::ledger::RECORD_BYTES_MAX;
+/// Longest record that is read back from the store or from a backup.
+const RECORD_BYTES_MAX: usize = 64 * 1024;
 
 /// Records by key: the new value of each, or nothing for a key that goes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Changes {
         }
     }
 
-    /// What the changes say about a key: nothing, that it goes, or its new value.
+    /// The change of a key: none, its removal or its new value.
     pub(in crate::ledger) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.by_key.get(key).map(Option::as_deref)
     }
@@ -53,7 +54,7 @@ impl Changes {
         self.by_key.is_empty()
     }
 
-    /// Takes over the changes of other ones, which are later.
+    /// Merges later changes.
     pub(in crate::ledger) fn absorb(&mut self, later: Changes) {
         self.by_key.extend(later.by_key);
     }
@@ -74,7 +75,7 @@ impl Changes {
 /// A key and its new value, or nothing for a key that goes.
 pub(in crate::ledger) type Change<'p> = (&'p [u8], Option<&'p [u8]>);
 
-/// Changes in the order in which they were encoded; nothing in the place of one that is cut.
+/// Decodes changes in order; `None` in place of a truncated one.
 pub(in crate::ledger) fn split(mut rest: &[u8]) -> impl Iterator<Item = Option<Change<'_>>> {
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_read_back_and_cut_ones_are_refused() {
+    fn round_trips_changes_and_rejects_truncated_ones() {
         let mut changes = Changes::default();
         changes.put(b"b".to_vec(), Vec::new());
         changes.put(b"a".to_vec(), vec![7; 300]);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_set_is_the_one_that_is_put() {
+    fn sets_value_like_put() {
         let (mut set, mut put) = (Changes::default(), Changes::default());
         for value in [Some(b"long".as_slice()), Some(b"s"), None, Some(b"again"), None] {
             set.set(b"k", value);

@@ -1,28 +1,28 @@
-//! What is remembered of an `Idempotency-Key`: the request that it stands for and, of a long answer, how much of it is paid.
+//! The record of an `Idempotency-Key`: its request and, for a long response, the paid rows.
 //!
 //! ```text
 //! a page                     whole, once it is charged
 //! a stream, a download       the rows that were paid; whole, once it ended properly
 //! ```
 //!
-//! Knows its bytes, and no store.
+//! Does not depend on the store.
 
 use serde::{Deserialize, Serialize};
 
 use super::codec::Record;
 use crate::clock::Moment;
 
-/// Paid rows of an answer of which nothing is left to pay.
+/// Paid rows of a response that is paid in full.
 pub(in crate::ledger) const WHOLE: u64 = u64::MAX;
 
-/// What is remembered under a key.
+/// The record of an idempotency key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::ledger) struct Remembered {
     /// When it is forgotten.
     pub(in crate::ledger) until: Moment,
-    /// The request, or, of a download, what is unpaid of it.
+    /// The request, or the unpaid rows of a download.
     pub(in crate::ledger) hash: [u8; 16],
-    /// Of a long answer: the rows from its beginning that are paid, or [`WHOLE`].
+    /// Paid rows from the beginning of a long response, or [`WHOLE`].
     pub(in crate::ledger) paid_rows: Option<u64>,
 }
 

@@ -1,14 +1,15 @@
-//! How records are written as bytes: a byte for the version, then the fields as postcard writes them.
+//! The encoding of records: a byte for the version, then the fields by postcard.
 //!
-//! Postcard writes a number in as many bytes as it needs and a text behind its length. Knows no record and no store.
+//! Postcard writes numbers with variable length and texts behind their length. Does not depend on the types of
+//! records.
 
 use serde::{Deserialize, Serialize};
 
 /// A value that the books keep as bytes.
 pub(in crate::ledger) trait Record: Serialize + Sized {
-    /// What an error calls it.
+    /// The name in errors.
     const NAME: &'static str;
-    /// The version that is written and read. A record whose fields change gets the next one.
+    /// The version that is written and read. A change of the fields needs the next version.
     const VERSION: u8 = 1;
 
     /// The bytes of the record.
@@ -67,12 +68,12 @@ pub enum DecodeError {
         /// The version of the record.
         found: u8,
     },
-    /// The fields are cut or hold what they cannot mean.
+    /// The fields are truncated or invalid.
     #[error("{record}: {source}")]
     Fields {
         /// The kind of record.
         record: &'static str,
-        /// What is wrong.
+        /// The error of postcard.
         source: postcard::Error,
     },
     /// More follows than the fields.
@@ -113,14 +114,14 @@ mod tests {
     const SAMPLE: Sample<'_> = Sample { number: u64::MAX, change: -3, text: "è vero", hash: Some([1, 2]) };
 
     #[test]
-    fn a_record_reads_back_as_it_was_written() {
+    fn round_trips_record() {
         assert_eq!(Sample::decode(&SAMPLE.encode()), Ok(SAMPLE));
         let small = Sample { number: 9, change: 0, text: "", hash: None };
         assert_eq!(small.encode(), [3, 9, 0, 0, 0]);
     }
 
     #[test]
-    fn every_shorter_and_every_longer_record_and_every_other_version_is_refused() {
+    fn refuses_truncated_extended_and_unknown_versions() {
         let mut bytes = SAMPLE.encode();
         for length in 0..bytes.len() {
             assert!(Sample::decode(&bytes[..length]).is_err(), "{length}");

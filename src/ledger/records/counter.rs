@@ -1,6 +1,6 @@
-//! How many requests a key or an address made on a day, as it is kept for the next start.
+//! Request counters of a key or an address for a day, kept for the next start.
 //!
-//! The access control counts and knows the limits.
+//! The access control counts and applies the limits.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::codec::Record;
 use super::id::KeyId;
 use crate::clock::UtcDay;
 
-/// Whose requests are counted.
+/// The subject of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum CounterSubject {
     /// A key.
@@ -20,7 +20,7 @@ pub enum CounterSubject {
 /// The requests of a subject on a day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CounterNote {
-    /// Whose.
+    /// The subject.
     pub subject: CounterSubject,
     /// The UTC day.
     pub day: UtcDay,

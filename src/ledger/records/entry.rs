@@ -1,6 +1,6 @@
-//! One line of the books: what changed a balance, when, for which request, and the balance after it.
+//! An entry of the books: a change of a balance with its reason, time and request, and the balance after it.
 //!
-//! Entries are written once and never changed. The balance of an account is the sum of its entries. Knows no store.
+//! Entries are written once and never changed. The balance of an account is the sum of its entries.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::clock::Moment;
 /// Why a balance changed. New kinds go to the end: an entry holds the place of its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum EntryKind {
-    /// Credits were bought: `cents` says for how much.
+    /// Credits were bought for `cents`.
     Purchase,
     /// Rows were sold.
     Charge,
-    /// Credits were set aside for an answer whose size is not known yet.
+    /// Credits were reserved for a response of unknown size.
     Reserve,
     /// A reservation ended: the part that was not used came back. `related` names the entry that reserved.
     Settle,
@@ -45,7 +45,7 @@ pub struct Entry<Text = String> {
     /// Its number in the log. Numbers rise; those between two entries belong to records that change no balance.
     #[serde(skip)]
     pub sequence: u64,
-    /// Whose balance changed.
+    /// The account.
     pub account: AccountId,
     /// With which key, if with one.
     pub key: Option<KeyId>,
@@ -59,7 +59,7 @@ pub struct Entry<Text = String> {
     pub at: Moment,
     /// Rows that were sold (charge, settle), or zero.
     pub rows: u64,
-    /// What a purchase cost, in cents of a euro, VAT excluded, or zero.
+    /// The price of a purchase in cents of a euro, VAT excluded; else zero.
     pub cents: u64,
     /// The entry that this one settles or takes back, or zero.
     pub related: u64,

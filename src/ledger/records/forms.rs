@@ -41,7 +41,7 @@ macro_rules! check {
 }
 
 #[test]
-fn keeps_the_bytes_of_every_record() {
+fn keeps_bytes_of_every_record() {
     let (account, key) = (AccountId::from_number(4), KeyId::from_number(6));
     let entry = Entry::<String> {
         sequence: 9,

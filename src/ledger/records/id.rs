@@ -1,6 +1,6 @@
-//! The numbers by which accounts, keys, reservations and entries are known.
+//! Ids of accounts, keys and reservations.
 //!
-//! Knows nothing of what they number.
+//! Their printed form has a prefix, such as `acc_17`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_reads_back_what_it_prints() {
+    fn parses_printed_id() {
         assert_eq!("acc_17".parse(), Ok(AccountId::from_number(17)));
         assert_eq!("17".parse(), Ok(AccountId::from_number(17)));
         assert_eq!(KeyId::from_number(5).to_string(), "key_5");

@@ -1,6 +1,6 @@
-//! What a key may spend and read: caps on credits, the datasets that it is for, and its end.
+//! Limits of a key: caps on credits, readable datasets and expiry.
 //!
-//! Knows no store.
+//! Plain values.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Moment;
 
-/// What a key may spend and read. Nothing set means no limit.
+/// The limits of a key. An absent limit does not restrict.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct KeyLimits {
     /// Credits a UTC day.
@@ -21,7 +21,7 @@ pub struct KeyLimits {
     pub datasets: Arc<[String]>,
 }
 
-/// What becomes of one limit.
+/// The change of one limit.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Change<T> {
     /// It stays as it is.
@@ -51,7 +51,7 @@ impl<T> Change<T> {
     }
 }
 
-/// What becomes of the limits of a key.
+/// Changes of the limits of a key.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LimitsChange {
     /// Of credits a UTC day.
@@ -74,7 +74,7 @@ pub enum CapPeriod {
 }
 
 impl CapPeriod {
-    /// The name in answers.
+    /// The name in responses.
     pub const fn as_str(self) -> &'static str {
         match self {
             CapPeriod::Day => "day",

@@ -1,6 +1,6 @@
-//! A key as the books keep it: its hash and what is known about it, never the key itself.
+//! The record of a key: its hash and its properties, never the key itself.
 //!
-//! Knows its bytes and when it is valid; knows no store.
+//! Includes the rule for its validity.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +15,13 @@ use crate::clock::Moment;
 pub struct KeyRecord {
     /// Its id.
     pub id: KeyId,
-    /// Whose it is.
+    /// The owner's account.
     pub account: AccountId,
     /// Its hash.
     pub hash: KeyHash,
     /// Its first characters.
     pub prefix: String,
-    /// What its owner calls it.
+    /// The owner's label.
     pub label: String,
     /// When it was created.
     pub created_at: Moment,
@@ -31,7 +31,7 @@ pub struct KeyRecord {
     pub expires_at: Option<Moment>,
     /// When it was revoked.
     pub revoked_at: Option<Moment>,
-    /// What it may spend and read.
+    /// Its limits.
     pub limits: KeyLimits,
 }
 

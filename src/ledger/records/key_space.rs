@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_a_kind_sort_by_their_number_and_read_back() {
+    fn sorts_keys_by_number_and_splits_them() {
         let account_id = AccountId::from_number(5);
         assert!(account(AccountId::from_number(255)) < account(AccountId::from_number(256)));
         let day = UtcDay::from_unix_days(20_000);

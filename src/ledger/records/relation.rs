@@ -1,7 +1,6 @@
 //! Relations between datasets, as the operator curates them: from one to another, of a type, with a weight.
 //!
-//! Kept beside the books because they must survive what the books survive. Knows names of datasets, not whether
-//! anything is published under them.
+//! Kept in the books because they need the same durability. A relation may name unpublished datasets.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,32 +12,32 @@ use crate::limits::ledger::{RELATION_DESCRIPTION_BYTES_MAX, RELATION_TYPE_BYTES_
 
 const DATASET_BYTES_MAX: usize = 64;
 
-/// What tells a relation from every other: between two datasets there is at most one of a type in each direction.
+/// The key of a relation: between two datasets there is at most one of each type in each direction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RelationKey {
     /// The dataset that it begins at.
     pub from: String,
     /// The dataset that it leads to.
     pub to: String,
-    /// What kind of relation it is, like `foreign-key`.
+    /// The type, such as `foreign-key`.
     pub relation_type: String,
 }
 
 /// A relation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Relation {
-    /// Between which datasets, and of which type.
+    /// Datasets and type.
     pub key: RelationKey,
     /// A sentence about it; may be empty.
     pub description: String,
-    /// How strong it is: 0 to 1,000,000; stronger ones come first.
+    /// The weight: 0 to 1,000,000. Stronger relations come first.
     pub weight: f64,
     /// When it was entered or last changed.
     pub at: Moment,
 }
 
 impl Relation {
-    /// Says which field breaks which rule.
+    /// Checks all rules; the error names field and rule.
     pub(in crate::ledger) fn check(&self) -> Result<(), (&'static str, String)> {
         let RelationKey { from, to, relation_type } = &self.key;
         check_name("from", from)?;
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_named() {
+    fn names_broken_rule() {
         let field = |relation: Relation| relation.check().unwrap_err().0;
         assert_eq!(relation("a", "b", 0.0).check(), Ok(()));
         let refused = DecodeError::Rule { record: "relation", field: "weight" };
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dataset_knows_the_relations_at_both_ends() {
+    fn finds_relations_at_both_ends() {
         let table = [relation("a", "b", 1.0), relation("c", "a", 1.0), relation("b", "c", 1.0)];
         let table = table.into_iter().map(|relation| (relation.key.clone(), relation)).collect();
         let relations = Relations::new(&table, 7, None);

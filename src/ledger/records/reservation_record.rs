@@ -1,4 +1,4 @@
-//! A reservation as it is kept while it is open. Knows no store.
+//! The record of an open reservation.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +10,14 @@ use crate::clock::Moment;
 /// The file that a download delivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::ledger) struct ReservedFile {
-    /// What a payment for it is remembered under.
+    /// The idempotency key and the file under which its payment is remembered.
     pub(in crate::ledger) hash: [u8; 16],
     /// Parts of it were handed out while the download ran, because its price is set aside: it is paid in full then,
     /// however the download ends.
     pub(in crate::ledger) is_promised: bool,
 }
 
-/// The idempotency key under which an answer is given.
+/// The idempotency key of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(in crate::ledger) struct ReservedClaim {
     /// The hash of the key.
@@ -35,7 +35,7 @@ pub(in crate::ledger) struct ReservationRecord {
     pub(in crate::ledger) account: AccountId,
     /// With which key it was opened.
     pub(in crate::ledger) key: Option<KeyId>,
-    /// What is set aside.
+    /// The reserved payment.
     pub(in crate::ledger) payment: Payment,
     /// The entry that set it aside; zero when nothing was taken from the balance.
     pub(in crate::ledger) sequence: u64,
@@ -44,13 +44,13 @@ pub(in crate::ledger) struct ReservationRecord {
     pub(in crate::ledger) at: Moment,
     pub(in crate::ledger) request_id: String,
     pub(in crate::ledger) dataset: String,
-    /// What is downloaded; nothing for a stream.
+    /// The downloaded file; `None` for a stream.
     pub(in crate::ledger) file: Option<ReservedFile>,
     pub(in crate::ledger) claim: Option<ReservedClaim>,
 }
 
 impl ReservationRecord {
-    /// Rows of the answer that were paid before.
+    /// Rows of the response that were paid before.
     pub(in crate::ledger) fn paid_before(&self) -> u64 {
         self.claim.map_or(0, |claim| claim.paid_before)
     }

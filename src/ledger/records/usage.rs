@@ -1,6 +1,6 @@
-//! What an account read, by day, key and dataset.
+//! The usage of an account, by day, key and dataset.
 //!
-//! Knows the bytes of a line, and no store.
+//! The record of one line.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::clock::UtcDay;
 /// Requests, rows and credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// Answers that were given.
+    /// Responses.
     pub requests: u64,
     /// Rows in them.
     pub rows: u64,
@@ -19,14 +19,14 @@ pub struct Usage {
     pub credits: u64,
 }
 
-/// What is asked of the usage of an account.
+/// A request for the usage of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UsageAsked {
-    /// Whose usage.
+    /// The account.
     pub account: AccountId,
     /// UTC days, today included; at most `USAGE_DAYS_MAX`.
     pub days: u32,
-    /// Only what was read with this key.
+    /// Only the usage of this key.
     pub key: Option<KeyId>,
     /// Whether each key has lines of its own.
     pub by_key: bool,
@@ -41,7 +41,7 @@ pub struct UsageLine {
     pub key: Option<KeyId>,
     /// The slug of the dataset.
     pub dataset: String,
-    /// Answers that were given.
+    /// Responses.
     pub requests: u64,
     /// Rows in them.
     pub rows: u64,

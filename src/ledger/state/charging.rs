@@ -1,6 +1,6 @@
-//! Selling rows of pages, and taking a charge back.
+//! Charges pages of rows, and refunds charges.
 //!
-//! Decides first and changes afterwards: an operation that is refused leaves no trace. Knows nothing of streams and files.
+//! Decides first and changes afterwards, so a refused operation leaves no trace.
 
 use super::super::account::Payment;
 use super::super::entry::{Entry, EntryKind};
@@ -32,7 +32,7 @@ impl State {
         Ok(receipt)
     }
 
-    /// Gives back what a receipt took, and forgets that it was paid.
+    /// Refunds a receipt and forgets its payment.
     pub(in super::super) fn refund(
         &mut self,
         receipt: &Receipt,
@@ -67,7 +67,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes the payment for so many rows, or nothing when it was made earlier, and counts the answer.
+    /// Takes the payment of so many rows, unless it was paid before, and counts the response.
     pub(super) fn sell(
         &mut self,
         request: &ChargeRequest,
@@ -102,7 +102,7 @@ impl State {
         self.receipt(undo, payment.is_none())
     }
 
-    /// The receipt for what was just done.
+    /// The receipt of the charge.
     pub(super) fn receipt(&mut self, undo: Undo, replayed: bool) -> Result<Receipt, ChargeError> {
         let caps = self.caps(undo.account, undo.key, undo.at)?;
         let balance = self.account(undo.account)?.record.balance;

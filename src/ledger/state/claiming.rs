@@ -1,9 +1,9 @@
-//! Idempotency keys and what else is remembered of payments, until it expires.
+//! Idempotency keys and other records of payments, until they expire.
 //!
-//! A key stands for one request of an account on one version. While that is answered, the open reservation has the key;
-//! afterwards a record does, which is written together with the charge or the settlement. Of a stream or a download the record
-//! says how many rows are paid, from the beginning of the answer. An answer that is given again pays what goes beyond them, so
-//! all answers under one key together cost as much as the longest of them. Knows no format and no byte.
+//! A key stands for one request of an account on one version. While a response runs, its open reservation holds the
+//! key; afterwards a record does, written together with the charge or the settlement. For a stream or a download the
+//! record has the paid rows from the beginning of the response. A repeated response pays the rows beyond them, so all
+//! responses under one key together cost as much as the longest of them.
 
 use super::super::account::Payment;
 use super::super::claim::{Remembered, WHOLE};
@@ -27,8 +27,8 @@ pub(in super::super) enum Claimed {
     Yes,
 }
 
-/// What an answer begins with: the claim that it reserves, what the rest of it is paid with, and whether it was paid before, in
-/// full or in part.
+/// The start of a response: its claim, the payment of its unpaid rest, and whether it was paid before, in full or in
+/// part.
 pub(super) struct Begun {
     pub(super) claim: Option<ReservedClaim>,
     pub(super) payment: Payment,
@@ -36,8 +36,8 @@ pub(super) struct Begun {
 }
 
 impl State {
-    /// Whether this idempotency key has paid for this request; refused when it stands for another one, or for one that is
-    /// being answered.
+    /// Whether this idempotency key has paid for this request. Refused if the key stands for another request, or for
+    /// one in progress.
     pub(in super::super) fn claimed(
         &mut self,
         account: AccountId,
@@ -64,8 +64,8 @@ impl State {
         }
     }
 
-    /// Begins an answer: at the `price` of a new one, or, under a key that was used for it, for what is not paid of it. An
-    /// answer that is given again is no further query of the free plan.
+    /// Begins a response: at the full `price`, or, under a key that was used for it, at the price of its unpaid rows.
+    /// A repeated response does not count as a free query.
     pub(super) fn begin_answer(
         &mut self,
         request: &ChargeRequest,
@@ -89,7 +89,7 @@ impl State {
         Ok(Begun { claim: Some(reserved), payment, is_replayed: paid.is_some() })
     }
 
-    /// Remembers what is paid of an answer that has ended, for a day from the last payment.
+    /// Remembers the paid rows of an ended response, for a day from the last payment.
     pub(super) fn keep_claim(
         &mut self,
         record: &ReservationRecord,
@@ -122,7 +122,7 @@ impl State {
         self.paid_among(request.account.id(), ClaimKind::File, claims, request.at).map(drop)
     }
 
-    /// Remembers that so many rows of a file were paid for a part of it. Gives what undoes that.
+    /// Remembers that so many rows of a file were paid with a part of it. Returns the record before, to undo that.
     pub(super) fn keep_part(
         &mut self,
         request: &ChargeRequest,
@@ -140,7 +140,7 @@ impl State {
         Ok(Some((key, previous)))
     }
 
-    /// The place of the request that is being answered under the key of these claims; refused when it is none of them.
+    /// The index of the claim that is in progress under this key. Refused if another request is in progress.
     fn reserved_among(
         &self,
         account: AccountId,
@@ -183,7 +183,7 @@ impl State {
         self.written.changes.put(key_space::expiry(remembered.until, key), Vec::new());
     }
 
-    /// Remembers again what was remembered under a key before.
+    /// Restores the former record of a key.
     pub(super) fn put_back(&mut self, key: &[u8], previous: &[u8]) -> Result<(), ChargeError> {
         let remembered = self.decoded(Remembered::decode(previous))?;
         self.keep(key, remembered);

@@ -1,6 +1,6 @@
-//! Selling files: whole ones, whose price is set aside and settled as that of streams, and parts of them.
+//! Charges files: whole ones, which are reserved and settled like streams, and parts of them.
 //!
-//! What was paid of a file is remembered for a day, so that nobody pays twice for a file that is read in pieces:
+//! Paid rows of a file are remembered for a day, so that a file read in parts is paid once:
 //!
 //! ```text
 //! a whole file      sets its price aside; settled by the rows that were written
@@ -11,7 +11,7 @@
 //! the whole runs
 //! ```
 //!
-//! Knows no format and no byte.
+//! Does not depend on formats.
 
 use super::super::codec::Record;
 use super::super::error::ChargeError;
@@ -56,7 +56,7 @@ impl State {
         Ok(receipt)
     }
 
-    /// Remembers what was just paid of a file, unless more of it is remembered already.
+    /// Remembers the paid rows of a file, unless more rows are remembered.
     pub(super) fn note_paid(
         &mut self,
         account: AccountId,
@@ -92,7 +92,7 @@ impl State {
     }
 }
 
-/// What stands in the place of a hash in the record of a payment: unpaid rows, big-endian, then zeros.
+/// The unpaid rows in place of the hash in the record of a payment: big-endian, then zeros.
 fn unpaid_mark(rows: u64) -> [u8; 16] {
     let mut mark = [0; 16];
     for (target, source) in mark.iter_mut().zip(rows.to_be_bytes()) {

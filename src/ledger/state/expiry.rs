@@ -1,7 +1,7 @@
-//! What has expired is left out of the checkpoint: idempotency claims, paid downloads and the request counters of past days.
+//! Removes expired records from the checkpoint: idempotency claims, paid downloads and request counters of past days.
 //!
-//! Nobody misses it, because readers of a record check its end; so nothing of this goes to the log. Entries never
-//! expire. Knows no clock: the latest moment that an operation brought along is the present.
+//! Readers check the expiry of a record, so removals need no log. Entries never expire. The current time is the
+//! latest time of any operation.
 
 use super::super::changes::Changes;
 use super::super::claim::Remembered;
@@ -13,7 +13,7 @@ use super::State;
 use crate::limits::ledger::EXPIRED_PER_ROUND_MAX;
 
 impl State {
-    /// Removes what has expired, at most `EXPIRED_PER_ROUND_MAX` records of each kind, with the next checkpoint.
+    /// Removes expired records, at most `EXPIRED_PER_ROUND_MAX` of each kind, with the next checkpoint.
     pub(in super::super) fn expire(&mut self) -> Result<(), ChargeError> {
         let mut gone = Changes::default();
         for (expiry, _) in self.scan(key_space::EXPIRY, key_space::EXPIRY, EXPIRED_PER_ROUND_MAX)? {

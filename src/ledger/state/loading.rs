@@ -1,7 +1,6 @@
-//! Takes the state up: out of the checkpoint, brought up to the end of the log.
+//! Loads the state from the checkpoint and replays the log behind it.
 //!
-//! Adds up the newest entries again, and refuses what contradicts itself: a wrong balance is worse than no answer. Knows no
-//! thread.
+//! Adds up the newest entries again and refuses contradictions: a wrong balance is worse than none.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
@@ -41,10 +40,10 @@ impl Record for Format {
     const VERSION: u8 = 3;
 }
 
-/// The streams of this process whose reservations are open, when the books are taken up again while it runs.
+/// Live streams with open reservations, when the running process reopens the books.
 pub(in super::super) type LiveStreams = HashMap<ReservationId, Arc<Progress>>;
 
-/// What the state is taken up from.
+/// The sources of the state.
 pub(in super::super) struct Loading<'l> {
     pub(in super::super) path: &'l Path,
     pub(in super::super) checkpoint: Checkpoint,
@@ -103,8 +102,8 @@ impl Loading<'_> {
         Ok(state)
     }
 
-    /// Gives the checkpoint what the log holds behind it, and adds up the newest entries. Returns the sums, and how many
-    /// entries there are.
+    /// Replays the log into the checkpoint and adds up the newest entries. Returns the sums and the number of
+    /// entries.
     fn replay(&self) -> Result<(Audit, u64), OpenError> {
         let Mark { sequence: held, mut entries } = self.checkpoint.mark()?;
         let last = self.next_sequence - 1;
@@ -154,7 +153,7 @@ impl Loading<'_> {
 }
 
 impl State {
-    /// Settles reservations that no live stream stands behind, at most `SETTLEMENTS_PER_BATCH_MAX`. Says whether there were
+    /// Settles reservations without a live stream, at most `SETTLEMENTS_PER_BATCH_MAX`. Returns whether there were
     /// any.
     pub(in super::super) fn settle_orphans(
         &mut self,
@@ -230,7 +229,7 @@ fn check_format(path: &Path, checkpoint: &Checkpoint) -> Result<(), OpenError> {
     Ok(checkpoint.write(&changes, Mark::default())?)
 }
 
-/// Every record whose key begins so.
+/// All records with this key prefix.
 fn all<'c, R: Record + DeserializeOwned>(
     path: &'c Path,
     checkpoint: &'c Checkpoint,

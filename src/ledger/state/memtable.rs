@@ -1,11 +1,11 @@
-//! What was written since the checkpoint: read before it, and handed to it from time to time.
+//! The memtable: records written since the checkpoint. Reads check it first; checkpoints take it over.
 //!
 //! ```text
 //! active    takes up every operation
 //! sealed    is being written into the checkpoint; while it is, `active` goes on
 //! ```
 //!
-//! Knows no record.
+//! Does not depend on the types of records.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ pub(super) struct Memtable {
 }
 
 impl Memtable {
-    /// What it says about a key: nothing, that it went, or its value.
+    /// The change of a key: none, its removal or its value.
     pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.active.get(key).or_else(|| self.sealed.as_ref()?.get(key))
     }
 
-    /// What it says about the keys that begin with `prefix`, from this one on: the sealed changes first.
+    /// The changes of keys with `prefix`, from this key on: sealed ones first.
     pub(super) fn range<'m>(
         &'m self,
         prefix: &'m [u8],
@@ -56,7 +56,7 @@ impl Memtable {
         Some(sealed)
     }
 
-    /// The checkpoint holds what was sealed.
+    /// Drops the sealed changes, which the checkpoint now holds.
     pub(super) fn release(&mut self) {
         self.sealed = None;
     }

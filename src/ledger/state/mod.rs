@@ -1,8 +1,8 @@
 //! The state of the books in memory, and the decisions of every operation on it.
 //!
-//! One thread at a time has it. An operation first decides, then changes the tables and notes the records to write;
-//! the caller appends them to the log. If that fails, the tables are worth nothing and are loaded anew. Knows no
-//! thread and no clock, and of the log how to read it.
+//! One thread at a time has it. An operation first decides, then changes the tables and collects the records to
+//! write; the caller appends them to the log. If that fails, the tables are discarded and loaded again. Does not
+//! depend on threads or clocks; it reads the log but never writes it.
 
 mod charging;
 mod claiming;
@@ -43,7 +43,7 @@ use spending::Spent;
 pub(super) use loading::{LiveStreams, Loading};
 pub(super) use payload::{Read, Written, read_batch};
 
-/// An account and what is set aside of it.
+/// An account and its reserved credits.
 pub(super) struct Account {
     pub(super) record: AccountRecord,
     pub(super) reserved: u64,
@@ -57,13 +57,13 @@ pub(super) struct OpenReservation {
     pub(super) progress: Arc<Progress>,
 }
 
-/// What is true now.
+/// The state of the books.
 pub(super) struct State {
     path: PathBuf,
     directory: Arc<Directory>,
     checkpoint: Arc<Checkpoint>,
     memtable: Memtable,
-    /// What the present operation writes.
+    /// The records of the current operation.
     written: Written,
     accounts: HashMap<AccountId, Account>,
     keys: HashMap<KeyId, KeyRecord>,
@@ -138,8 +138,8 @@ impl State {
         open.filter_map(|id| self.reservations.get(id)).map(|open| &open.record)
     }
 
-    /// What the operation changed, to be appended to the log; nothing when it changed nothing. An operation that met a
-    /// damaged record fails, alone where it has changed nothing.
+    /// The records of the operation, to be appended to the log; `None` if it changed nothing. An operation that met a
+    /// damaged record fails; if it has changed nothing, only this operation fails.
     pub(super) fn take_written(&mut self) -> Result<Option<Written>, StoreError> {
         let is_unchanged =
             self.written.is_empty() && self.changed_accounts.is_empty() && self.changed_keys.is_empty();
@@ -162,7 +162,7 @@ impl State {
         Ok(Some(std::mem::take(&mut self.written)).filter(|written| !written.is_empty()))
     }
 
-    /// What was written is in the log up to this sequence number: shows it to everybody.
+    /// Publishes all changes up to this sequence number, which are in the log.
     pub(super) fn appended(&mut self, written: Written, last: u64) {
         self.next_sequence = last + 1;
         self.memtable.absorb(written.changes);
@@ -187,12 +187,12 @@ impl State {
         }
     }
 
-    /// What the next checkpoint takes up, as of the newest operation; nothing while the one before is being written.
+    /// The changes for the next checkpoint, up to the newest operation; `None` while a checkpoint is being written.
     pub(super) fn seal(&mut self) -> Option<(Arc<Changes>, Arc<Checkpoint>)> {
         Some((self.memtable.seal()?, Arc::clone(&self.checkpoint)))
     }
 
-    /// The checkpoint holds what was sealed.
+    /// Drops the sealed changes, which the checkpoint now holds.
     pub(super) fn release(&mut self) {
         self.memtable.release();
     }
@@ -202,7 +202,7 @@ impl State {
         self.memtable.len()
     }
 
-    /// Adds a line, whose number and balance are found here. The caller has made sure that the balance allows it.
+    /// Adds an entry and sets its number and balance. The caller has checked the balance.
     fn append(&mut self, mut entry: Entry<&str>) -> Result<u64, ChargeError> {
         let id = entry.account;
         let account = self.accounts.get_mut(&id).ok_or(ChargeError::UnknownAccount { account: id })?;

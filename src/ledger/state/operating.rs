@@ -1,6 +1,6 @@
-//! Accounts and keys, as the operator changes them; and what the access control asks to be kept.
+//! Operations on accounts and keys, and records of the access control.
 //!
-//! Checks every text and number before anything changes. Knows no plain key.
+//! Checks every text and number before anything changes. Never sees a plain key.
 
 use std::collections::BTreeSet;
 
@@ -90,7 +90,7 @@ impl State {
         Ok(())
     }
 
-    /// A new key in the place of another, which stays valid for so many seconds more.
+    /// Replaces a key by a new one. The old key stays valid for the grace period.
     pub(in super::super) fn rotate_key(
         &mut self,
         id: KeyId,
@@ -122,7 +122,7 @@ impl State {
         Ok(created)
     }
 
-    /// Changes what a key may spend and read, and when it ends.
+    /// Changes the limits of a key.
     pub(in super::super) fn limit_key(
         &mut self,
         id: KeyId,

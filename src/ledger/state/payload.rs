@@ -4,7 +4,7 @@
 //! payload: number of entries │ entry… │ changes (`changes.rs`)
 //! ```
 //!
-//! An entry has the number of its place in the batch. Knows no operation.
+//! The position of an entry in the batch gives its number. Does not depend on operations.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::super::entry::Entry;
 use super::super::error::OpenError;
 use super::super::log::Batch;
 
-/// What one operation writes.
+/// The records written by one operation.
 #[derive(Default)]
 pub(in super::super) struct Written {
     entries: u64,
@@ -51,7 +51,7 @@ impl Written {
     }
 }
 
-/// What stands in a batch of the log.
+/// A decoded batch of the log.
 pub(in super::super) enum Read<'b, Text> {
     /// An entry.
     Entry(Entry<Text>),

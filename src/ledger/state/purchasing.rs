@@ -1,7 +1,6 @@
 //! Credits that accounts receive: purchases and grants of the operator.
 //!
-//! A purchase may carry the id under which a payment provider knows it; it is entered once, for ever. Knows no currency but
-//! the cent.
+//! A purchase with the payment id of a provider is entered once, for ever. Prices are in cents.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +17,7 @@ use crate::limits::ledger::{
     BALANCE_CREDITS_MAX, CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX, PROVIDER_BYTES_MAX,
 };
 
-/// What is kept of a purchase under the id of its payment.
+/// The record of a purchase under its payment id.
 #[derive(Serialize, Deserialize)]
 struct Entered {
     account: AccountId,

@@ -1,6 +1,6 @@
-//! Relations between datasets: entered, changed and removed like everything else that the books keep.
+//! Operations on relations between datasets.
 //!
-//! Knows no catalog: whether a dataset is published is asked where relations are shown.
+//! Does not depend on the catalog: handlers filter relations by published datasets.
 
 use super::super::codec::Record;
 use super::super::error::ChargeError;
@@ -13,7 +13,7 @@ use crate::clock::Moment;
 use crate::limits::ledger::{RELATIONS_MAX, RELATIONS_PER_DATASET_MAX};
 
 impl State {
-    /// Enters a relation, in the place of one with the same key. Says whether there was one.
+    /// Enters a relation, or replaces the one with the same key. Returns whether it replaced one.
     pub(in super::super) fn add_relation(&mut self, relation: Relation) -> Result<bool, ChargeError> {
         relation.check().map_err(|(field, rule)| invalid(field, rule))?;
         let is_known = self.relations.contains_key(&relation.key);

@@ -1,8 +1,7 @@
-//! Setting credits aside for answers whose size is not known yet, and settling them.
+//! Reserves credits for responses of unknown size, and settles them.
 //!
-//! The rule for what a crash leaves open: the rows that were last noted as delivered are sold, the rest comes back.
-//! Notes are at most `PROGRESS_NOTE_MILLIS` old, and the customer gains what was delivered after the last one.
-//! Knows no connection.
+//! After a crash, the rows last noted as delivered are charged and the rest is returned. Notes are at most
+//! `PROGRESS_NOTE_MILLIS` old, and rows delivered after the last one are free. Does not depend on connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -20,10 +19,13 @@ use super::charging::signed;
 use super::claiming::Begun;
 use super::loading::LiveStreams;
 use super::{Account, OpenReservation, State};
-use crate::limits::ledger::{OPEN_RESERVATIONS_MAX, PROGRESS_NOTES_PER_BATCH_MAX, SETTLEMENTS_PER_BATCH_MAX};
+use crate::limits::ledger::{OPEN_RESERVATIONS_MAX, SETTLEMENTS_PER_BATCH_MAX};
+
+/// Progress notes in one batch of the log.
+const PROGRESS_NOTES_PER_BATCH_MAX: usize = 16_384;
 
 impl State {
-    /// Sets aside what a stream can cost.
+    /// Reserves the highest price of a stream.
     pub(in super::super) fn reserve(&mut self, request: &ChargeRequest) -> Result<Reserved, ChargeError> {
         let price = self.account(request.account.id())?.record.balance.pay_query(request.rows, request.at);
         let begun = self.begin_answer(request, price)?;
@@ -151,13 +153,13 @@ impl State {
         }
     }
 
-    /// Settles what no stream stands behind any more, and notes how far the other streams have come.
+    /// Settles reservations without a live stream, and notes the progress of the others.
     pub(in super::super) fn note_progress(&mut self) -> Result<(), ChargeError> {
         let mut abandoned = Vec::new();
         for (id, open) in &mut self.reservations {
             let delivered = open.progress.delivered();
             if Arc::strong_count(&open.progress) == 1 {
-                // The last word of the stream came before it let go.
+                // The stream noted its final progress before it was dropped.
                 fence(Ordering::Acquire);
                 if abandoned.len() < SETTLEMENTS_PER_BATCH_MAX {
                     abandoned.push((*id, open.progress.outcome()));
@@ -175,7 +177,7 @@ impl State {
         Ok(())
     }
 
-    /// What was written up to this sequence number is safe: what it settled need not be settled again.
+    /// Everything up to this sequence number is safe, so its settlements are final.
     pub(in super::super) fn synced(&mut self, sequence: u64) {
         self.closed_reservations.retain(|(closed, _)| *closed > sequence);
     }

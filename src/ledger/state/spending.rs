@@ -1,7 +1,7 @@
-//! What accounts and their keys have read and spent: usage by day, key and dataset, and the caps of keys.
+//! Usage by day, key and dataset, and the caps of keys.
 //!
-//! Usage lives in the checkpoint and the log; memory has the sums of the present month for keys with a cap on credits, so that
-//! a charge does not add up a month. Knows no route.
+//! Usage lies in the checkpoint and the log. For keys with a cap on credits, memory holds the sums of the current
+//! month, so that a charge does not add up a month.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -24,12 +24,12 @@ pub(super) struct Spent {
 }
 
 impl State {
-    /// Counts an answer that was given.
+    /// Counts a response.
     pub(super) fn count_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
         self.change_usage(given, Usage::add, u64::saturating_add)
     }
 
-    /// Takes an answer back that was counted.
+    /// Takes back a counted response.
     pub(super) fn discount_usage(&mut self, given: &Undo) -> Result<(), ChargeError> {
         self.change_usage(given, Usage::subtract, u64::saturating_sub)
     }
@@ -57,7 +57,7 @@ impl State {
         }
     }
 
-    /// Refuses what would bring a key above one of its caps. What its open reservations hold counts as spent.
+    /// Refuses a price above a cap of the key. Credits of its open reservations count as spent.
     pub(super) fn check_caps(
         &mut self,
         account: AccountId,

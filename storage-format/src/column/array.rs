@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_have_the_given_length() {
+    fn reads_zeros_of_given_length() {
         let array = UintArray::zeros(5);
         assert_eq!((array.len(), array.width(), array.get(4), array.get(5)), (5, 0, Some(0), None));
         let mut copied = Vec::new();

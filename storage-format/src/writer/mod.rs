@@ -5,6 +5,7 @@ mod builder;
 mod dictionary;
 mod distinct_sketch;
 mod number_column;
+mod number_order;
 mod segment;
 mod small_table;
 mod sort;

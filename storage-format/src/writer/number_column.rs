@@ -3,7 +3,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::column::FENCE_RANKS;
 use crate::column_record::{ColumnMeta, SortIndex, Storage};
 use crate::encode::{
     push_date, push_decimal, push_finite, push_float_csv, push_integer, push_timestamp, push_wide,
@@ -15,8 +14,8 @@ use crate::packed_numbers::{CHUNK_RECORD_SIZE, CHUNK_ROWS, Chunk, delta_width};
 use crate::schema::ColumnKind;
 use crate::section::SectionKind;
 use crate::writer::dictionary::{self, DictionaryParts, EntryTexts};
-use crate::writer::segment::{SectionSet, UintWriter, ZoneBuilder};
-use crate::writer::sort::{KeyRange, OrderKey, visit_sorted};
+use crate::writer::number_order::write_order;
+use crate::writer::segment::{SectionSet, ZoneBuilder};
 use crate::writer::spool::Spool;
 use crate::writer::validity::Validity;
 
@@ -46,7 +45,10 @@ pub(crate) struct NumberStats {
 impl NumberSource<'_> {
     /// Calls `take` with the stored number of every row, `None` for null. Each width has its own loop, so that the
     /// closure is inlined.
-    fn read(&self, mut take: impl FnMut(Option<i128>) -> Result<(), FormatError>) -> Result<(), FormatError> {
+    pub(super) fn read(
+        &self,
+        mut take: impl FnMut(Option<i128>) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
         let mut row = 0u64;
         let all_valid = self.validity.null_count() == 0;
         self.spool.read(self.width, &mut |piece| {
@@ -69,7 +71,7 @@ impl NumberSource<'_> {
         })
     }
 
-    fn key(&self, stored: i128) -> u128 {
+    pub(super) fn key(&self, stored: i128) -> u128 {
         number_key(self.kind, self.width, stored)
     }
 }
@@ -368,102 +370,4 @@ fn pack_chunk(
         packed.extend_from_slice(delta.get(..usize::from(width)).unwrap_or_default());
     }
     values.push(&packed)
-}
-
-/// Writes the permutation (unless the file order is sorted) and the fences, and counts distinct values.
-fn write_order(
-    set: &mut SectionSet<'_>,
-    meta: &mut ColumnMeta,
-    source: &NumberSource<'_>,
-    sort_memory: u64,
-) -> Result<(), FormatError> {
-    let rows = source.validity.rows();
-    let mut order = OrderWriter::new(set, source, rows);
-    if source.stats.in_file_order {
-        meta.sort_index = SortIndex::FileOrder;
-        source.read(|value| value.map_or(Ok(()), |value| order.run(source.key(value), 1)))?;
-    } else {
-        meta.sort_index = SortIndex::Permutation;
-        if source.width == 16 {
-            sort_rows::<u128>(source, sort_memory, &mut order)?;
-        } else {
-            sort_rows::<u64>(source, sort_memory, &mut order)?;
-        }
-        source.validity.for_each_null(&mut |row| order.rows.push(row))?;
-    }
-    meta.distinct = Some(order.distinct);
-    let fence_width = u16::try_from(source.width).unwrap_or(8);
-    set.add_bytes(
-        SectionKind::Fences,
-        fence_width,
-        order.fences.len() as u64 / source.width as u64,
-        &order.fences,
-    )?;
-    if meta.sort_index == SortIndex::Permutation {
-        let (spool, width, items) = order.rows.finish()?;
-        set.add(SectionKind::Permutation, width, items, spool);
-    }
-    Ok(())
-}
-
-struct OrderWriter {
-    rows: UintWriter,
-    fences: Vec<u8>,
-    key_width: usize,
-    rank: u64,
-    last: Option<u128>,
-    distinct: u64,
-}
-
-impl OrderWriter {
-    fn new(set: &SectionSet<'_>, source: &NumberSource<'_>, rows: u64) -> OrderWriter {
-        let largest = u32::try_from(rows.saturating_sub(1)).unwrap_or(u32::MAX);
-        let rows = UintWriter::new(set.spool(), largest);
-        OrderWriter { rows, fences: Vec::new(), key_width: source.width, rank: 0, last: None, distinct: 0 }
-    }
-
-    /// Adds a run of `count` ranks with one key.
-    fn run(&mut self, key: u128, count: usize) -> Result<(), FormatError> {
-        self.distinct += u64::from(self.last != Some(key));
-        self.last = Some(key);
-        let end = self.rank + count as u64;
-        let mut fence = self.rank.next_multiple_of(u64::from(FENCE_RANKS));
-        while fence < end {
-            self.fences.extend_from_slice(key.to_le_bytes().get(..self.key_width).unwrap_or_default());
-            fence += u64::from(FENCE_RANKS);
-        }
-        self.rank = end;
-        Ok(())
-    }
-}
-
-fn sort_rows<K: OrderKey + TryFrom<u128> + Into<u128>>(
-    source: &NumberSource<'_>,
-    sort_memory: u64,
-    order: &mut OrderWriter,
-) -> Result<(), FormatError> {
-    let narrow = |key: u128| K::try_from(key).map_err(|_| ());
-    let (Ok(low), Ok(high)) =
-        (narrow(source.stats.smallest), narrow(source.stats.largest.max(source.stats.smallest)))
-    else {
-        return Ok(());
-    };
-    let pair_bytes = if source.width == 16 { 32 } else { 16 };
-    let weight = (source.validity.rows() - source.validity.null_count()) * pair_bytes;
-    let scan = |take: &mut dyn FnMut(u32, K, u64)| {
-        let mut row = 0u32;
-        source.read(|value| {
-            if let Some(value) = value
-                && let Ok(key) = narrow(source.key(value))
-            {
-                take(row, key, pair_bytes);
-            }
-            row += 1;
-            Ok(())
-        })
-    };
-    visit_sorted(&scan, KeyRange { low, high, weight }, sort_memory, &mut |key, rows| {
-        order.run(key.into(), rows.len())?;
-        order.rows.push_all(rows)
-    })
 }

@@ -92,7 +92,7 @@ fn act(asked: &Asked) -> bool {
 
 /// Hazard 14: an answer that broke off ends the connection before its own end.
 #[test]
-fn a_part_never_looks_like_the_whole() {
+fn breaks_connection_of_incomplete_response() {
     let fake = Fake::start(2, NetLimits::default(), act);
     for _ in 0..5 {
         let short = fake.get("/short").rest();
@@ -106,7 +106,7 @@ fn a_part_never_looks_like_the_whole() {
 }
 
 #[test]
-fn an_old_client_is_reset_where_only_the_end_tells_a_part_from_the_whole() {
+fn resets_http_1_0_client_on_incomplete_response() {
     let fake = Fake::start(1, NetLimits::default(), act);
     let mut raw = Raw::connect(fake.address);
     raw.send("GET /cut HTTP/1.0\r\n\r\n");
@@ -119,7 +119,7 @@ fn an_old_client_is_reset_where_only_the_end_tells_a_part_from_the_whole() {
 }
 
 #[test]
-fn a_connection_goes_on_after_every_kind_of_answer() {
+fn keeps_connection_after_every_kind_of_response() {
     let fake = Fake::start(1, NetLimits::default(), act);
     let mut raw = Raw::connect(fake.address);
     for _ in 0..3 {
@@ -148,7 +148,7 @@ fn a_connection_goes_on_after_every_kind_of_answer() {
 
 /// Bodies lie beside the private connection, so none holds up another.
 #[test]
-fn bodies_of_every_size_arrive_whole() {
+fn delivers_bodies_of_every_size() {
     let fake = Fake::start(16, NetLimits::default(), act);
     thread::scope(|scope| {
         for client in 0..12 {
@@ -169,7 +169,7 @@ fn bodies_of_every_size_arrive_whole() {
 }
 
 #[test]
-fn a_large_page_that_is_read_slowly_holds_no_worker() {
+fn frees_worker_of_slowly_read_page() {
     let fake = Fake::start(1, NetLimits::default(), act);
     let mut slow = fake.get("/large");
     slow.stream().peek(&mut [0]).unwrap();
@@ -180,7 +180,7 @@ fn a_large_page_that_is_read_slowly_holds_no_worker() {
 }
 
 #[test]
-fn a_client_that_leaves_or_does_not_read_ends_the_work() {
+fn stops_work_for_departed_or_stalled_client() {
     let limits = NetLimits { write_time: Duration::from_millis(300), ..NetLimits::default() };
     let fake = Fake::start(1, limits, act);
     let leaving = fake.get("/endless");
@@ -195,7 +195,7 @@ fn a_client_that_leaves_or_does_not_read_ends_the_work() {
 }
 
 #[test]
-fn a_client_that_leaves_before_its_page_costs_no_worker() {
+fn survives_clients_that_leave_before_page() {
     let limits = NetLimits { queue_wait: Duration::from_secs(30), ..NetLimits::default() };
     let fake = Fake::start(1, limits, act);
     for _ in 0..20 {
@@ -208,7 +208,7 @@ fn a_client_that_leaves_before_its_page_costs_no_worker() {
 
 /// An answer that comes when the client was told that there is none must not be taken for the answer to its next request.
 #[test]
-fn an_answer_that_comes_too_late_reaches_nobody() {
+fn discards_late_response() {
     let key = LATE.key();
     let limits = NetLimits { answer_wait: Duration::from_millis(200), ..NetLimits::default() };
     let fake = Fake::start(2, limits, act);
@@ -233,7 +233,7 @@ fn wait_in_line(asked: &Asked) -> bool {
 
 /// Hazard 27: what waits for a worker is bounded in number; who is refused may try again on the same connection.
 #[test]
-fn what_finds_no_worker_waits_in_a_bounded_queue() {
+fn queues_requests_up_to_bound() {
     let key = LINE.key();
     let limits = NetLimits { queue_wait: Duration::from_secs(20), queue_length: 2, ..NetLimits::default() };
     let fake = Fake::start(1, limits, wait_in_line);
@@ -252,7 +252,7 @@ fn what_finds_no_worker_waits_in_a_bounded_queue() {
 }
 
 #[test]
-fn what_waits_too_long_for_a_worker_is_refused_and_goes_on() {
+fn refuses_request_after_queue_wait() {
     let key = LINE.key();
     let limits = NetLimits { queue_wait: Duration::from_millis(100), ..NetLimits::default() };
     let fake = Fake::start(1, limits, wait_in_line);
@@ -278,7 +278,7 @@ fn note_the_order(asked: &Asked) -> bool {
 
 /// However many connections a client has, another one waits for one of its requests at most.
 #[test]
-fn clients_take_turns_at_the_workers() {
+fn alternates_workers_between_clients() {
     let key = FAIR.key();
     let fake = Fake::start(1, NetLimits::default(), note_the_order);
     let mut held = fake.get("/hold?client=9");
@@ -298,7 +298,7 @@ fn clients_take_turns_at_the_workers() {
 
 /// A request that no worker has taken up goes out again over another private connection.
 #[test]
-fn a_private_connection_that_breaks_costs_no_answer() {
+fn resends_requests_over_new_private_connection() {
     let fake = Fake::start(4, NetLimits { answer_wait: Duration::from_secs(2), ..NetLimits::default() }, act);
     let mut kept = fake.get("/slow/1");
     thread::sleep(Duration::from_millis(50));
@@ -314,7 +314,7 @@ fn a_private_connection_that_breaks_costs_no_answer() {
 }
 
 #[test]
-fn what_was_asked_before_the_end_is_still_answered() {
+fn answers_received_requests_before_end() {
     let fake = Fake::start(1, NetLimits::default(), act);
     let mut raw = fake.get("/name/1");
     assert_eq!(raw.answer().text(), "/name/1");
@@ -328,7 +328,7 @@ fn what_was_asked_before_the_end_is_still_answered() {
 }
 
 #[test]
-fn idle_clients_are_let_go_in_time_and_at_the_end() {
+fn closes_idle_clients_in_time_and_at_end() {
     let limits = NetLimits { idle_time: Duration::from_secs(1), ..NetLimits::default() };
     let fake = Fake::start(1, limits, act);
     let mut raw = fake.get("/good");
@@ -345,7 +345,7 @@ fn idle_clients_are_let_go_in_time_and_at_the_end() {
 
 /// All ways of answering at once, few workers, many clients: every answer names its request.
 #[test]
-fn every_client_gets_its_own_answers() {
+fn returns_own_responses_to_every_client() {
     let fake = Fake::start(3, NetLimits::default(), act);
     let talk = |client: u64| {
         let mut next = chance((client + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));

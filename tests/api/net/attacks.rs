@@ -13,7 +13,7 @@ const HEALTH: &str = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// Hazard 3: a burst of keep-alive connections, of which each is served.
 #[test]
-fn a_thousand_connections_at_once_are_all_served() {
+fn serves_thousand_connections_at_once() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     let mut open: Vec<Raw> = (0..1000).map(|_| Raw::connect(site.address())).collect();
     for _ in 0..2 {
@@ -28,7 +28,7 @@ fn a_thousand_connections_at_once_are_all_served() {
 
 /// Hazards 2 and 16, and every other way to leave: nothing is left behind.
 #[test]
-fn what_comes_and_goes_leaves_nothing_behind() {
+fn leaks_nothing_after_any_departure() {
     let program = Program::start_with(&["--head-seconds", "1"]);
     let settle = || {
         let mut raw = Raw::connect(program.address);
@@ -68,7 +68,7 @@ fn what_comes_and_goes_leaves_nothing_behind() {
 
 /// Hazard 4: when descriptors run out, the server waits, and serves again.
 #[test]
-fn a_server_without_descriptors_serves_again_when_it_has_some() {
+fn recovers_from_descriptor_exhaustion() {
     let program = Program::start_limited("ulimit -n 160", &[]);
     let open: Vec<Raw> = (0..400).map(|_| Raw::connect(program.address)).collect();
     for raw in &open {
@@ -85,7 +85,7 @@ fn a_server_without_descriptors_serves_again_when_it_has_some() {
 
 /// Hazard 10: a head without end takes no memory worth the name.
 #[test]
-fn a_hundred_megabytes_of_head_are_not_taken_in() {
+fn bounds_memory_of_endless_heads() {
     let program = Program::start_with(&[]);
     let before = program.resident_kibibytes();
     for line in ["A", "A: b\r\nA"] {
@@ -106,7 +106,7 @@ fn a_hundred_megabytes_of_head_are_not_taken_in() {
 
 /// Hazard 11: requests that nobody reads the answers of are not read either.
 #[test]
-fn a_flood_of_pipelined_requests_is_held_back_by_its_own_answers() {
+fn throttles_pipelined_flood_by_unread_responses() {
     let program = Program::start_with(&[]);
     let before = program.resident_kibibytes();
     let raw = Raw::connect(program.address);
@@ -128,7 +128,7 @@ fn a_flood_of_pipelined_requests_is_held_back_by_its_own_answers() {
 
 /// Hazard 12: what waits behind a stream on its own connection holds up nobody else.
 #[test]
-fn requests_behind_a_stream_wait_on_their_own_connection() {
+fn confines_requests_behind_stream_to_their_connection() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(100_000));
     let key = site.paying_key(10_000_000);
@@ -153,7 +153,7 @@ fn requests_behind_a_stream_wait_on_their_own_connection() {
 
 /// Bytes without sense, seeded, so that a finding repeats.
 #[test]
-fn random_bytes_are_refused_and_the_server_lives() {
+fn rejects_random_bytes_and_survives() {
     let site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0", "--head-seconds", "1"]);
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
@@ -195,7 +195,7 @@ fn random_bytes_are_refused_and_the_server_lives() {
 
 /// Hazards 19 and 20: at the end, who waits is let go, and who is being answered gets the answer.
 #[test]
-fn the_end_lets_idle_connections_go_and_finishes_streams() {
+fn closes_idle_connections_and_finishes_streams_at_end() {
     let mut site = Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0"]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(100_000));
     let key = site.paying_key(10_000_000);

@@ -26,7 +26,7 @@ fn check(address: SocketAddr, request: &str, status: u16, goes_on: bool) {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
+fn answers_pipelined_requests_in_order() {
     let site = site();
     let mut raw = Raw::connect(site.address());
     let targets: Vec<String> = (0..1000).map(|number| format!("/nowhere/{number}?x={number}")).collect();
@@ -49,7 +49,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn connections_stay_open_as_the_version_and_the_client_say() {
+fn keeps_connections_as_version_and_client_ask() {
     let site = site();
     let with = |version: &str, line: &str| format!("GET /healthz HTTP/{version}\r\nHost: x\r\n{line}\r\n");
     check(site.address(), &with("1.1", ""), 200, true);
@@ -64,7 +64,7 @@ fn connections_stay_open_as_the_version_and_the_client_say() {
 }
 
 #[test]
-fn a_refusal_by_a_handler_leaves_the_connection_open() {
+fn keeps_connection_after_refusal_by_handler() {
     let site = site();
     for (request, status) in [
         ("GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", 404),
@@ -82,7 +82,7 @@ fn a_refusal_by_a_handler_leaves_the_connection_open() {
 }
 
 #[test]
-fn head_is_get_without_the_body() {
+fn answers_head_like_get_without_body() {
     let site = site();
     let mut raw = Raw::connect(site.address());
     for target in ["/healthz", "/api/v1/datasets", "/nowhere"] {
@@ -97,7 +97,7 @@ fn head_is_get_without_the_body() {
 }
 
 #[test]
-fn every_form_of_target_is_understood() {
+fn handles_every_form_of_target() {
     let site = site();
     for (target, status) in [
         ("/healthz", 200),
@@ -117,7 +117,7 @@ fn every_form_of_target_is_understood() {
 }
 
 #[test]
-fn host_is_there_once() {
+fn requires_exactly_one_host() {
     let site = site();
     check(site.address(), "GET /healthz HTTP/1.1\r\n\r\n", 400, false);
     check(site.address(), "GET /healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400, false);
@@ -128,7 +128,7 @@ fn host_is_there_once() {
 
 /// What a query without a key answers says that its body was read to its end.
 #[test]
-fn bodies_come_in_chunks_or_with_a_length() {
+fn accepts_bodies_by_chunks_or_length() {
     let site = Site::with_cities();
     let key = site.paying_key(1000);
     let head = format!("POST /api/v1/datasets/cities/query HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n");
@@ -148,7 +148,7 @@ fn bodies_come_in_chunks_or_with_a_length() {
 }
 
 #[test]
-fn a_client_that_waits_for_a_word_before_the_body_gets_one() {
+fn sends_continue_to_client_that_expects_it() {
     let site = Site::with_cities();
     let key = site.paying_key(1000);
     let head = |length: usize, expect: &str| {
@@ -170,7 +170,7 @@ fn a_client_that_waits_for_a_word_before_the_body_gets_one() {
 }
 
 #[test]
-fn a_head_may_come_in_any_pieces_and_after_empty_lines() {
+fn accepts_head_in_pieces_after_empty_lines() {
     let site = site();
     let mut raw = Raw::connect(site.address());
     for byte in format!("\r\n\r\n{HEALTH}").bytes() {
@@ -180,7 +180,7 @@ fn a_head_may_come_in_any_pieces_and_after_empty_lines() {
 }
 
 #[test]
-fn a_client_that_has_said_everything_still_gets_its_answer() {
+fn answers_half_closed_client() {
     let site = site();
     let mut raw = Raw::connect(site.address());
     raw.send(HEALTH).finish_sending();
@@ -189,7 +189,7 @@ fn a_client_that_has_said_everything_still_gets_its_answer() {
 }
 
 #[test]
-fn an_offer_to_speak_another_protocol_is_passed_over() {
+fn ignores_protocol_upgrade() {
     let site = site();
     let upgrade = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n";
     check(site.address(), upgrade, 200, true);
@@ -197,7 +197,7 @@ fn an_offer_to_speak_another_protocol_is_passed_over() {
 }
 
 #[test]
-fn every_answer_says_who_when_and_what_not_to_do() {
+fn sends_standard_headers_with_every_response() {
     let site = site();
     for request in [
         HEALTH,
@@ -216,7 +216,7 @@ fn every_answer_says_who_when_and_what_not_to_do() {
 }
 
 #[test]
-fn an_old_client_gets_no_chunks_and_a_large_page_neither() {
+fn sends_large_page_without_chunks_to_any_version() {
     let site = Site::with_cities();
     let key = site.paying_key(100_000);
     site.publish("cities", crate::harness::MANIFEST, "2.0.0", &crate::harness::city_columns(3000));

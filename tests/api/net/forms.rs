@@ -30,7 +30,7 @@ fn without_what_differs(answer: &Answer) -> (u16, Vec<(String, String)>, Vec<u8>
 
 /// A client of HTTP/1.0 gets the same content without chunks, and the end of the connection is the end of the answer.
 #[test]
-fn every_kind_of_answer_is_the_same_in_every_form() {
+fn sends_same_content_in_every_form() {
     let site = Site::empty(&[]);
     site.publish("cities", crate::harness::MANIFEST, "1.0.0", &city_columns(30_000));
     let key = site.paying_key(10_000_000);

@@ -23,7 +23,7 @@ fn metric(site: &Site, name: &str) -> u64 {
 
 /// Hazard 9: a head that does not end.
 #[test]
-fn a_head_that_takes_too_long_is_answered_408() {
+fn answers_408_to_slow_head() {
     let site = site(&["--head-seconds", "1"]);
     let mut raw = Raw::connect(site.address());
     raw.send("GET /healthz HTTP/1.1\r\nHost: x\r\n");
@@ -48,7 +48,7 @@ fn a_head_that_takes_too_long_is_answered_408() {
 
 /// Hazard 9: a body that does not end, and clients that send neither hold up those that do.
 #[test]
-fn a_body_that_takes_too_long_is_answered_408_and_holds_no_worker() {
+fn answers_408_to_slow_body_without_worker() {
     let site = site(&["--body-seconds", "1", "--stream-workers", "1"]);
     let mut slow: Vec<Raw> = (0..20)
         .map(|number| {
@@ -71,7 +71,7 @@ fn a_body_that_takes_too_long_is_answered_408_and_holds_no_worker() {
 }
 
 #[test]
-fn a_connection_without_requests_is_closed_without_a_word() {
+fn closes_idle_connection_silently() {
     let site = site(&["--idle-seconds", "1"]);
     let mut fresh = Raw::connect(site.address());
     let mut used = Raw::connect(site.address());
@@ -83,7 +83,7 @@ fn a_connection_without_requests_is_closed_without_a_word() {
 }
 
 #[test]
-fn a_crowd_that_stays_is_let_go_and_who_goes_on_asking_is_kept() {
+fn closes_idle_crowd_and_keeps_active_client() {
     let site = site(&["--idle-seconds", "3"]);
     let mut crowd: Vec<Raw> = (0..200).map(|_| Raw::connect(site.address())).collect();
     let mut asking = Raw::connect(site.address());
@@ -105,7 +105,7 @@ fn a_crowd_that_stays_is_let_go_and_who_goes_on_asking_is_kept() {
 
 /// Hazard 8: a client that does not read holds no worker, and is cut in the end.
 #[test]
-fn clients_that_do_not_read_hold_no_worker_and_are_cut() {
+fn cuts_clients_that_do_not_read() {
     let site =
         Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0", "--write-seconds", "1"]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(50_000));
@@ -136,7 +136,7 @@ fn clients_that_do_not_read_hold_no_worker_and_are_cut() {
 
 /// As many streams as may run can stall, and pages do not notice; one more is told to come back.
 #[test]
-fn stalled_streams_fill_their_own_pool_only() {
+fn confines_stalled_streams_to_their_workers() {
     let site = Site::empty(&[
         "--requests-per-minute",
         "0",
@@ -177,7 +177,7 @@ fn stalled_streams_fill_their_own_pool_only() {
 }
 
 #[test]
-fn streams_of_one_key_are_bounded() {
+fn bounds_streams_per_key() {
     let site =
         Site::empty(&["--requests-per-minute", "0", "--requests-per-day", "0", "--streams-per-key", "1"]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(200_000));
@@ -210,7 +210,7 @@ fn streams_of_one_key_are_bounded() {
 
 /// Hazard 21: connections have an end, for everybody and for one address.
 #[test]
-fn connections_are_bounded_and_come_back() {
+fn bounds_connections_in_total_and_per_address() {
     for (flag, status, reason) in
         [("--max-connections", 503, "BUSY"), ("--max-connections-per-address", 429, "TOO_MANY_CONNECTIONS")]
     {
@@ -234,7 +234,7 @@ fn connections_are_bounded_and_come_back() {
 
 /// A request that is under way when its connection is refused does not reset the connection.
 #[test]
-fn a_refused_client_reads_why_however_late_it_asks() {
+fn delivers_reason_to_refused_client_that_still_sends() {
     let site = site(&["--max-connections", "1"]);
     let mut inside = Raw::connect(site.address());
     assert_eq!(inside.send(HEALTH).answer().status, 200);
@@ -255,7 +255,7 @@ fn a_refused_client_reads_why_however_late_it_asks() {
 }
 
 #[test]
-fn the_address_limit_is_not_for_a_trusted_proxy() {
+fn exempts_trusted_proxy_from_address_limit() {
     let site = site(&["--max-connections-per-address", "1", "--trusted-proxy", "127.0.0.0/8"]);
     let mut open: Vec<Raw> = (0..5).map(|_| Raw::connect(site.address())).collect();
     for raw in &mut open {

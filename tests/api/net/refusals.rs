@@ -20,7 +20,7 @@ fn check(site: &Site, request: impl AsRef<[u8]>, status: u16, code: &str, why: &
 }
 
 #[test]
-fn each_bound_has_its_status() {
+fn maps_each_bound_to_its_status() {
     let site = site();
     let long = |length: usize| "a".repeat(length);
     let get = |target: &str, lines: &str| format!("GET {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
@@ -47,7 +47,7 @@ fn each_bound_has_its_status() {
 
 /// Hazard 1: a length that no memory holds ends nothing but its own connection.
 #[test]
-fn a_body_of_a_million_gigabytes_is_refused_before_it_is_read() {
+fn refuses_huge_body_before_reading() {
     let site = site();
     for length in ["1000000000000000", "9223372036854775808", "18446744073709551616", "999999999999"] {
         for target in ["/healthz", "/api/v1/datasets/x/query", "/nowhere"] {
@@ -60,7 +60,7 @@ fn a_body_of_a_million_gigabytes_is_refused_before_it_is_read() {
 
 /// Hazard 13: each of these hides a second request from one of two readers.
 #[test]
-fn a_request_inside_a_request_is_never_carried_out() {
+fn rejects_smuggled_requests() {
     let site = site();
     let hidden = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
     let variants = [
@@ -99,7 +99,7 @@ fn a_request_inside_a_request_is_never_carried_out() {
 
 /// Hazard 13: what the handler does not read is not read as the next request.
 #[test]
-fn a_body_that_nobody_reads_is_not_the_next_request() {
+fn discards_unread_body_before_next_request() {
     let site = site();
     let hidden = "GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n";
     for framing in [
@@ -116,7 +116,7 @@ fn a_body_that_nobody_reads_is_not_the_next_request() {
 
 /// Hazard 23: header values are visible ASCII, and the client is told so.
 #[test]
-fn bytes_that_are_no_text_are_refused_with_a_word() {
+fn rejects_bytes_outside_visible_ascii() {
     let site = site();
     for value in [b"caf\xc3\xa9".as_slice(), b"\x01", b"\xff", b"a\x7fb"] {
         let request = [b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ".as_slice(), value, b"\r\n\r\n"].concat();
@@ -129,7 +129,7 @@ fn bytes_that_are_no_text_are_refused_with_a_word() {
 
 /// The headers of the private wire are not the client's to write.
 #[test]
-fn a_client_cannot_name_another_address() {
+fn ignores_address_headers_of_client() {
     let site = Site::empty(&["--requests-per-minute", "3"]);
     let ask_as = |address: &str| {
         let request = format!(
@@ -142,7 +142,7 @@ fn a_client_cannot_name_another_address() {
 }
 
 #[test]
-fn what_is_refused_is_counted() {
+fn counts_refusals() {
     let site = site();
     check(&site, "GET / HTTP/2.0\r\n\r\n", 505, "HTTP_VERSION_NOT_SUPPORTED", "VERSION_UNSUPPORTED");
     site.wait_for_metrics(&[

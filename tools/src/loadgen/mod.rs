@@ -22,7 +22,7 @@ use client::target::Target;
 use client::worker::{READ_BYTES, Worker, WorkerResult};
 use mercato::net::raise_descriptor_limit;
 use requests::mix::Mix;
-use requests::prepare::PreparedWork;
+use requests::prepared_work::PreparedWork;
 use results::process::{ProcessMonitor, ProcessUse};
 use results::tally::Tally;
 

@@ -253,7 +253,7 @@ fn payment_references_are_unique_per_provider() {
 }
 
 #[test]
-fn usage_and_entries_name_the_key() {
+fn names_key_in_usage_and_entries() {
     use mercato::catalog::DataDirectory;
     use mercato::clock::Clock;
     use mercato::ledger::{ChargeRequest, KeyId, Ledger, LedgerOptions, Pending};

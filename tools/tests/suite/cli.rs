@@ -164,7 +164,7 @@ fn failures_exit_1_with_one_line() {
 }
 
 #[test]
-fn dropping_a_struct_drops_its_columns() {
+fn drops_columns_of_struct() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     let report =

@@ -224,7 +224,7 @@ fn documented_flags_and_defaults_exist() {
 }
 
 #[test]
-fn every_flag_of_the_server_is_documented() {
+fn documents_every_flag_of_server() {
     let text =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/OPERATIONS.md")).unwrap();
     let named = flags(&text);

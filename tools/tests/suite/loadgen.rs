@@ -149,7 +149,7 @@ fn open_loop_keeps_its_rate() {
 }
 
 #[test]
-fn text_report_has_a_line_for_each_work() {
+fn reports_each_work_in_one_line() {
     let demo = demo();
     let arguments = [
         "loadgen",

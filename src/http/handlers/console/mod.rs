@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use super::dataset_answer::no_parameters;
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::content::prepared::Prepared;
 use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};

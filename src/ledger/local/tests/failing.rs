@@ -38,7 +38,7 @@ fn check_failure(fault: Fault, durability: ChargeDurability) {
 }
 
 #[test]
-fn a_disk_that_fails_stops_charging_until_it_works_again() {
+fn stops_charging_until_disk_recovers() {
     for durability in [ChargeDurability::Process, ChargeDurability::Power] {
         for fault in FAULTS {
             check_failure(fault, durability);
@@ -47,7 +47,7 @@ fn a_disk_that_fails_stops_charging_until_it_works_again() {
 }
 
 #[test]
-fn a_settlement_that_fails_is_made_up_for() {
+fn settles_stream_after_failed_settlement() {
     for fault in FAULTS {
         let bench = Bench::new(SimulatedDisk::default());
         let ledger = bench.open_attended(ChargeDurability::Process);
@@ -68,7 +68,7 @@ fn a_settlement_that_fails_is_made_up_for() {
 
 /// Each operation of the disk fails once in turn, in each way; a restart or an opening of the same process follows.
 #[test]
-fn whatever_operation_of_the_disk_fails_the_books_hold_what_was_acknowledged() {
+fn keeps_acknowledged_charges_after_any_disk_fault() {
     for durability in [ChargeDurability::Process, ChargeDurability::Power] {
         for fault in FAULTS {
             for after in 0.. {
@@ -105,7 +105,7 @@ fn whatever_operation_of_the_disk_fails_the_books_hold_what_was_acknowledged() {
 }
 
 #[test]
-fn an_operation_that_panics_stops_charging_and_leaves_no_trace() {
+fn undoes_panicking_operation_and_stops_charging() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, books) = bench.open(ChargeDurability::Process);
     let account = customer(&ledger);
@@ -122,7 +122,7 @@ fn an_operation_that_panics_stops_charging_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_log_that_comes_back_without_what_was_acknowledged_needs_a_restart() {
+fn requires_restart_when_log_lost_acknowledged_records() {
     let bench = Bench::new(SimulatedDisk::default());
     let ledger = bench.open_attended(ChargeDurability::Process);
     let account = customer(&ledger);
@@ -138,7 +138,7 @@ fn a_log_that_comes_back_without_what_was_acknowledged_needs_a_restart() {
 }
 
 #[test]
-fn process_durability_syncs_within_the_promised_time() {
+fn syncs_process_charges_within_promised_time() {
     let bench = Bench::new(SimulatedDisk::default());
     let ledger = bench.open_attended(ChargeDurability::Process);
     let account = customer(&ledger);
@@ -152,7 +152,7 @@ fn process_durability_syncs_within_the_promised_time() {
 }
 
 #[test]
-fn clients_that_charge_at_once_share_syncs() {
+fn shares_syncs_among_concurrent_charges() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, _) = bench.open(ChargeDurability::Power);
     let account = customer(&ledger);
@@ -175,7 +175,7 @@ fn kill(books: &LocalBooks) {
 }
 
 #[test]
-fn a_start_may_begin_to_add_up_inside_a_batch() {
+fn starts_audit_inside_batch() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, books) = bench.open(ChargeDurability::Process);
     let account = customer(&ledger).id();
@@ -201,7 +201,7 @@ fn a_start_may_begin_to_add_up_inside_a_batch() {
 }
 
 #[test]
-fn reservations_that_a_kill_leaves_open_are_settled_in_batches_of_bounded_length() {
+fn settles_reservations_of_killed_process_in_bounded_batches() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, books) = bench.open(ChargeDurability::Process);
     let account = customer(&ledger);
@@ -216,7 +216,7 @@ fn reservations_that_a_kill_leaves_open_are_settled_in_batches_of_bounded_length
 }
 
 #[test]
-fn a_sync_that_hangs_is_noticed_and_does_not_hold_callers_for_ever() {
+fn releases_callers_of_hanging_sync() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, _) = bench.open(ChargeDurability::Power);
     let account = customer(&ledger);
@@ -235,7 +235,7 @@ fn a_sync_that_hangs_is_noticed_and_does_not_hold_callers_for_ever() {
 }
 
 #[test]
-fn a_log_that_contradicts_itself_is_refused_and_no_checkpoint_is_left_aside() {
+fn refuses_contradictory_log_without_leftover_checkpoint() {
     let bench = Bench::new(SimulatedDisk::default());
     let (ledger, books) = bench.open(ChargeDurability::Process);
     let account = customer(&ledger).id();

@@ -114,7 +114,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn what_was_acknowledged_with_power_is_there_after_any_loss_of_power() {
+fn keeps_charges_acknowledged_with_power_after_power_loss() {
     let cases = std::sync::atomic::AtomicUsize::new(0);
     let history = || {
         let config = Config { cases: HISTORIES / 2, failure_persistence: None, ..Config::default() };

@@ -31,7 +31,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn old_segments_move_and_both_folders_read_as_one_log() {
+fn archives_old_segments_and_reads_both_folders() {
     let folder = tempfile::tempdir().unwrap();
     let (log, batches) = disk_log(folder.path());
     let (live, old) = (folder.path().join("log"), folder.path().join("old"));
@@ -64,7 +64,7 @@ fn old_segments_move_and_both_folders_read_as_one_log() {
 }
 
 #[test]
-fn a_changed_byte_in_the_archive_is_found() {
+fn detects_damaged_or_missing_archived_segment() {
     let folder = tempfile::tempdir().unwrap();
     let (_log, _) = disk_log(folder.path());
     let old = folder.path().join("old");
@@ -85,7 +85,7 @@ fn a_changed_byte_in_the_archive_is_found() {
 }
 
 #[test]
-fn a_damaged_segment_is_not_moved() {
+fn keeps_damaged_segment_out_of_archive() {
     let folder = tempfile::tempdir().unwrap();
     let (_log, _) = disk_log(folder.path());
     let (live, old) = (folder.path().join("log"), folder.path().join("old"));
@@ -99,7 +99,7 @@ fn a_damaged_segment_is_not_moved() {
 }
 
 #[test]
-fn an_interrupted_run_is_repeated() {
+fn repeats_interrupted_archiving() {
     let folder = tempfile::tempdir().unwrap();
     let (_log, batches) = disk_log(folder.path());
     let (live, old) = (folder.path().join("log"), folder.path().join("old"));
@@ -115,7 +115,7 @@ fn an_interrupted_run_is_repeated() {
 }
 
 #[test]
-fn another_file_in_the_archive_is_never_replaced() {
+fn keeps_other_files_in_archive() {
     let folder = tempfile::tempdir().unwrap();
     let (_log, batches) = disk_log(folder.path());
     let (live, old) = (folder.path().join("log"), folder.path().join("old"));
@@ -132,7 +132,7 @@ fn another_file_in_the_archive_is_never_replaced() {
 }
 
 #[test]
-fn the_folder_of_the_log_is_no_archive_of_itself() {
+fn rejects_log_folder_as_archive() {
     let folder = tempfile::tempdir().unwrap();
     let (_log, batches) = disk_log(folder.path());
     let live = folder.path().join("log");

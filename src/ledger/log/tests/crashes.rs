@@ -123,7 +123,7 @@ fn run_histories(cases: u32, length: usize, check: impl Fn(&Run) -> usize) -> us
 }
 
 #[test]
-fn a_loss_of_power_at_any_moment_keeps_what_was_synced() {
+fn keeps_synced_batches_after_any_power_loss() {
     let checked = run_histories(1_500, 60, |run| {
         let states = run.disk.crash_states();
         for state in &states {
@@ -136,7 +136,7 @@ fn a_loss_of_power_at_any_moment_keeps_what_was_synced() {
 }
 
 #[test]
-fn an_opening_that_is_interrupted_anywhere_is_repeated() {
+fn repeats_opening_interrupted_anywhere() {
     let checked = run_histories(60, 24, |run| {
         let mut checked = 0;
         for state in run.disk.crash_states().iter().step_by(5) {
@@ -163,7 +163,7 @@ fn an_opening_that_is_interrupted_anywhere_is_repeated() {
 }
 
 #[test]
-fn a_segment_that_was_only_just_created_is_removed() {
+fn removes_unfinished_new_segment() {
     let (disk, batches) = synced_log(20);
     let mut files = disk.files();
     let last = last_name(&files);
@@ -178,7 +178,7 @@ fn a_segment_that_was_only_just_created_is_removed() {
 }
 
 #[test]
-fn zeros_behind_the_last_frame_are_cut_and_not_saved() {
+fn cuts_trailing_zeros_without_saving_them() {
     let (disk, batches) = synced_log(9);
     let mut files = disk.files();
     let name = last_name(&files);
@@ -191,7 +191,7 @@ fn zeros_behind_the_last_frame_are_cut_and_not_saved() {
 }
 
 #[test]
-fn frames_overwrite_the_zeros_behind_the_last_one_and_no_closed_segment_ends_in_them() {
+fn overwrites_preallocated_zeros_and_trims_closed_segments() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     append(&mut log, 1, 20).unwrap();
@@ -206,7 +206,7 @@ fn frames_overwrite_the_zeros_behind_the_last_one_and_no_closed_segment_ends_in_
 }
 
 #[test]
-fn another_tail_at_the_same_place_gets_a_name_of_its_own() {
+fn saves_different_tails_under_different_names() {
     let (disk, _) = synced_log(9);
     let whole = disk.files();
     let name = last_name(&whole);
@@ -223,7 +223,7 @@ fn another_tail_at_the_same_place_gets_a_name_of_its_own() {
 }
 
 #[test]
-fn a_torn_tail_before_a_segment_that_was_being_created_is_damage() {
+fn treats_torn_tail_before_new_segment_as_damage() {
     let (disk, _) = synced_log(20);
     let mut files = disk.files();
     let last = last_name(&files);
@@ -244,7 +244,7 @@ fn check_saved(before: &Files, after: &Files) {
 }
 
 #[test]
-fn a_cut_over_several_segments_may_be_interrupted_anywhere() {
+fn repeats_interrupted_cut_of_several_segments() {
     let (disk, batches) = synced_log(24);
     let files = disk.files();
     let keep = batches[7].last;

@@ -31,7 +31,7 @@ fn accepted(files: &Files) -> Option<Vec<Batch>> {
 /// Frames whose end nothing behind proves synced look torn when they are damaged: the log cannot know better. All others
 /// are refused, in each bit.
 #[test]
-fn a_changed_bit_is_refused_or_cuts_only_what_no_later_frame_calls_synced() {
+fn refuses_changed_bit_or_cuts_unsynced_frames() {
     let (disk, batches) = synced_log(20);
     let files = disk.files();
     let frames = frames(&files);
@@ -64,7 +64,7 @@ fn a_changed_bit_is_refused_or_cuts_only_what_no_later_frame_calls_synced() {
 }
 
 #[test]
-fn a_cut_segment_is_refused_unless_it_is_the_last() {
+fn refuses_truncated_segment_unless_last() {
     let (disk, batches) = synced_log(20);
     let files = disk.files();
     for (name, bytes) in &files {
@@ -80,7 +80,7 @@ fn a_cut_segment_is_refused_unless_it_is_the_last() {
 }
 
 #[test]
-fn a_missing_segment_is_named_and_missing_old_ones_are_not_missed() {
+fn names_missing_segment_and_accepts_absent_old_ones() {
     let (disk, batches) = synced_log(20);
     let files = disk.files();
     let names: Vec<String> = files.keys().cloned().collect();
@@ -121,7 +121,7 @@ fn chain_after(bytes: &[u8], ranges: &[std::ops::Range<usize>]) -> u64 {
 }
 
 #[test]
-fn rejects_a_gap_and_a_repetition() {
+fn rejects_gap_and_repetition_of_numbers() {
     for numbers in [[[1, 2, 0], [4, 4, 0]], [[1, 2, 0], [2, 2, 0]], [[2, 2, 0], [3, 3, 0]]] {
         let error = open(&SimulatedDisk::with_files(&crafted(&numbers).0)).err();
         assert!(matches!(error, Some(LogError::Corrupt { .. })), "{numbers:?}: {error:?}");
@@ -129,7 +129,7 @@ fn rejects_a_gap_and_a_repetition() {
 }
 
 #[test]
-fn a_hole_is_torn_or_damage_as_the_frames_behind_it_say() {
+fn judges_hole_by_later_frames() {
     let hole_after = |numbers: &[[u64; 3]], hole: usize| {
         let (mut files, ranges) = crafted(numbers);
         files.get_mut(&segment::file_name(1)).unwrap()[ranges[hole].clone()].fill(0);
@@ -146,7 +146,7 @@ fn a_hole_is_torn_or_damage_as_the_frames_behind_it_say() {
 }
 
 #[test]
-fn a_refused_log_is_left_as_it_is() {
+fn leaves_refused_log_unchanged() {
     let (disk, _) = synced_log(20);
     let mut files = disk.files();
     let last = last_name(&files);
@@ -162,7 +162,7 @@ fn a_refused_log_is_left_as_it_is() {
 }
 
 #[test]
-fn a_segment_under_another_name_and_one_of_another_log_are_refused() {
+fn refuses_renamed_and_foreign_segments() {
     let (disk, _) = synced_log(20);
     let files = disk.files();
     let mut renamed = files.clone();
@@ -192,7 +192,7 @@ fn check_refused(files: &Files, what: &str) {
 }
 
 #[test]
-fn a_header_that_says_something_else_of_the_segments_before_is_refused() {
+fn refuses_header_contradicting_earlier_segment() {
     let (mut files, ranges) = crafted(&[[1, 2, 0], [3, 5, 0]]);
     let first = &files[&segment::file_name(1)];
     let chain = chain_after(first, &ranges);
@@ -216,7 +216,7 @@ fn a_header_that_says_something_else_of_the_segments_before_is_refused() {
 }
 
 #[test]
-fn a_gap_in_a_closed_segment_is_refused() {
+fn refuses_gap_in_closed_segment() {
     let (mut files, ranges) = crafted(&[[1, 2, 0], [4, 4, 0]]);
     let first = &files[&segment::file_name(1)];
     let chain = chain_after(first, &ranges);
@@ -230,7 +230,7 @@ fn a_gap_in_a_closed_segment_is_refused() {
 
 /// The bound on numbers that spares checksums must not hide a frame full of records.
 #[test]
-fn damage_is_found_behind_frames_with_as_many_records_as_they_may_have() {
+fn detects_damage_of_full_frame() {
     let (mut files, ranges) = crafted(&[[1, 37, 0], [38, 74, 0], [75, 75, 37]]);
     files.get_mut(&segment::file_name(1)).unwrap()[ranges[0].start] ^= 1;
     assert_eq!(accepted(&files), None);

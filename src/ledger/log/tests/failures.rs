@@ -24,7 +24,7 @@ fn acknowledged(batches: &[Batch], synced: u64) -> Vec<Batch> {
 }
 
 #[test]
-fn any_operation_that_fails_poisons_the_log_and_an_opening_gives_what_was_acknowledged() {
+fn poisons_log_on_any_failure_and_reopens_acknowledged() {
     for fault in [Fault::Nothing, Fault::Half, Fault::All] {
         for after in 0.. {
             let disk = SimulatedDisk::default();
@@ -79,7 +79,7 @@ fn check_reopened(disk: &SimulatedDisk, kept: &[Batch], synced: u64, unused: u64
 }
 
 #[test]
-fn whole_segments_after_the_kept_batch_are_cut_the_newest_first() {
+fn cuts_segments_after_kept_batch_newest_first() {
     let (disk, batches) = synced_log(24);
     let segments = disk.files().len();
     for keep in 0..=batches.last().unwrap().last {
@@ -99,7 +99,7 @@ fn whole_segments_after_the_kept_batch_are_cut_the_newest_first() {
 }
 
 #[test]
-fn a_batch_that_is_too_long_or_has_no_records_writes_nothing() {
+fn rejects_oversized_and_empty_batches_without_writing() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let before = disk.files();
@@ -115,7 +115,7 @@ fn a_batch_that_is_too_long_or_has_no_records_writes_nothing() {
 }
 
 #[test]
-fn a_batch_longer_than_a_segment_gets_one_of_its_own() {
+fn gives_oversized_batch_its_own_segment() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let lengths = [5_000, 10, 20, 5_000];
@@ -128,7 +128,7 @@ fn a_batch_longer_than_a_segment_gets_one_of_its_own() {
 }
 
 #[test]
-fn numbers_end_without_beginning_anew() {
+fn stops_at_last_sequence_number() {
     let disk = SimulatedDisk::default();
     let options = OpenOptions { next_at_least: u64::MAX - 2, ..options() };
     let mut log = open_log(disk.folder(), &options).unwrap().log;
@@ -140,7 +140,7 @@ fn numbers_end_without_beginning_anew() {
 }
 
 #[test]
-fn a_record_that_was_not_appended_is_not_synced() {
+fn refuses_to_sync_records_not_appended() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     append(&mut log, 2, 5).unwrap();

@@ -38,18 +38,18 @@ fn append_from_threads(segment_bytes: u64) -> (u64, u64) {
 }
 
 #[test]
-fn one_sync_serves_all_that_wait_and_nobody_returns_before_it() {
+fn shares_syncs_and_returns_after_them() {
     let (appends, syncs) = append_from_threads(SEGMENT_BYTES);
     assert!(syncs * 2 < appends, "{syncs} syncs for {appends} appends");
 }
 
 #[test]
-fn nobody_returns_early_while_segments_change() {
+fn waits_for_sync_while_segments_change() {
     append_from_threads(2_000);
 }
 
 #[test]
-fn a_failed_sync_is_told_to_all_that_wait_and_never_repeated() {
+fn reports_failed_sync_to_all_without_retry() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let last = append(&mut log, 8, 8).unwrap().last;
@@ -67,7 +67,7 @@ fn a_failed_sync_is_told_to_all_that_wait_and_never_repeated() {
 }
 
 #[test]
-fn nothing_becomes_synced_after_a_failed_append() {
+fn syncs_nothing_after_failed_append() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     append(&mut log, 1, 8).unwrap();
@@ -87,7 +87,7 @@ fn nothing_becomes_synced_after_a_failed_append() {
 }
 
 #[test]
-fn runs_what_was_left_once_and_after_its_sync() {
+fn runs_continuation_once_after_its_sync() {
     const THREADS: usize = 4;
     const APPENDS: usize = 200;
     let disk = SimulatedDisk::default();
@@ -119,7 +119,7 @@ fn runs_what_was_left_once_and_after_its_sync() {
 }
 
 #[test]
-fn tells_a_failed_sync_to_all_that_left_something() {
+fn passes_failed_sync_to_every_continuation() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let commits = log.commits();
@@ -149,7 +149,7 @@ fn tells_a_failed_sync_to_all_that_left_something() {
 }
 
 #[test]
-fn refuses_what_was_left_for_too_long_while_a_sync_hangs() {
+fn fails_overdue_continuation_while_sync_hangs() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let (commits, before) = (log.commits(), disk.syncs());

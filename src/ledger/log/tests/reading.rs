@@ -24,7 +24,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn batches_are_those_that_a_naive_parser_finds(
+    fn reads_same_batches_as_naive_parser(
         lengths in prop::collection::vec((1_u64..5, 0_usize..200), 0..40),
         skips in prop::collection::vec(0_usize..40, 0..3),
         from in any::<prop::sample::Index>(),
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_opened_without_a_panic(
+    fn opens_arbitrary_bytes_without_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0_usize..300, cut in 0_usize..300,
     ) {
         let (disk, _) = synced_log(6);
@@ -67,7 +67,7 @@ proptest! {
 }
 
 #[test]
-fn a_reader_ends_where_the_log_ended_when_it_was_taken() {
+fn ends_reader_where_log_ended_at_its_creation() {
     let disk = SimulatedDisk::default();
     let mut log = open(&disk).unwrap().log;
     let mut expected = vec![append(&mut log, 1, 10).unwrap()];
@@ -82,7 +82,7 @@ fn a_reader_ends_where_the_log_ended_when_it_was_taken() {
 }
 
 #[test]
-fn batches_longer_than_the_buffer_are_read() {
+fn reads_batches_longer_than_buffer() {
     let disk = SimulatedDisk::default();
     let mut log = open_log(disk.folder(), &OpenOptions::default()).unwrap().log;
     let lengths = [0, BUFFER_BYTES - 36, BUFFER_BYTES, 1, BUFFER_BYTES * 3 + 17, 5];
@@ -93,7 +93,7 @@ fn batches_longer_than_the_buffer_are_read() {
 }
 
 #[test]
-fn a_segment_is_copied_up_to_the_end_that_the_reader_knows() {
+fn copies_segment_up_to_end_of_reader() {
     let (disk, _) = synced_log(12);
     let mut log = open(&disk).unwrap().log;
     let (reader, files) = (log.reader().unwrap(), disk.files());
@@ -109,7 +109,7 @@ fn a_segment_is_copied_up_to_the_end_that_the_reader_knows() {
 }
 
 #[test]
-fn other_files_in_the_folder_are_left_alone() {
+fn ignores_other_files_in_folder() {
     let (disk, batches) = synced_log(6);
     let mut files = disk.files();
     for name in ["lock", "0000000001.log.48.broken", "9.log", "0000000009.log.part"] {

@@ -15,7 +15,7 @@ use crate::loadgen::client::response::{Keep, Progress, ResponseReader};
 use crate::loadgen::client::schedule::{Ticket, nanos};
 use crate::loadgen::client::target::Target;
 use crate::loadgen::random::Random;
-use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::requests::prepared_work::PreparedWork;
 use crate::loadgen::results::tally::{
     FailureKind, FailureSample, SAMPLE_SIZE_BYTES_MAX, Times, one_line_text,
 };

@@ -3,6 +3,7 @@
 pub(super) mod connection;
 pub(super) mod poller;
 pub(super) mod response;
+pub(super) mod response_head;
 pub(super) mod schedule;
 pub mod target;
 pub(super) mod worker;

@@ -4,11 +4,10 @@
 
 use mercato::net::{ChunkError, Chunks};
 
+use crate::loadgen::client::response_head::{Head, parse_head};
+
 /// Largest response head, bytes.
 pub const HEAD_SIZE_BYTES_MAX: usize = 16 * 1024;
-/// Most header lines of a response.
-pub const HEADER_COUNT_MAX: usize = 100;
-
 /// A malformed response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResponseError {
@@ -76,19 +75,6 @@ enum Stage {
     Chunked(Chunks),
     UntilEnd,
     Whole,
-}
-
-/// The head of a response.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Head {
-    /// Status, 100 to 999.
-    pub status: u16,
-    /// Whether the connection closes after the response.
-    pub closes: bool,
-    /// Seconds of `Retry-After`.
-    pub retry_after: Option<u32>,
-    length: Option<u64>,
-    chunked: bool,
 }
 
 impl ResponseReader {
@@ -237,64 +223,6 @@ impl Counted {
 /// Splits the bytes after at most `count` of them.
 fn split(bytes: &[u8], count: u64) -> (&[u8], &[u8]) {
     bytes.split_at(usize::try_from(count).unwrap_or(usize::MAX).min(bytes.len()))
-}
-
-/// Parses a head and returns its length; `None` while it is incomplete.
-fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Head)>, ResponseError> {
-    let mut headers = [httparse::EMPTY_HEADER; HEADER_COUNT_MAX];
-    let mut response = httparse::Response::new(&mut headers);
-    let httparse::Status::Complete(length) = response.parse(bytes).map_err(ResponseError::Head)? else {
-        return Ok(None);
-    };
-    let mut head = Head {
-        status: response.code.unwrap_or_default(),
-        closes: response.version == Some(0),
-        ..Head::default()
-    };
-    for header in response.headers.iter() {
-        read_header(&mut head, header.name, header.value)?;
-    }
-    if head.length.is_none() && !head.chunked {
-        head.closes = true;
-    }
-    Ok(Some((length, head)))
-}
-
-fn read_header(head: &mut Head, name: &str, value: &[u8]) -> Result<(), ResponseError> {
-    let text = || std::str::from_utf8(value).unwrap_or_default().trim();
-    let wrong = |header, expected| ResponseError::Framing {
-        header,
-        expected,
-        found: String::from_utf8_lossy(value).chars().take(80).collect(),
-    };
-    // The comparison of lengths rejects most headers early.
-    match name.len() {
-        14 if name.eq_ignore_ascii_case("content-length") => {
-            let digits = text();
-            let length = digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
-            if length.is_none() || head.length.is_some_and(|before| Some(before) != length) {
-                return Err(wrong("Content-Length", "one whole number"));
-            }
-            head.length = length;
-        }
-        17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-            if !text().eq_ignore_ascii_case("chunked") {
-                return Err(wrong("Transfer-Encoding", "chunked"));
-            }
-            head.chunked = true;
-        }
-        10 if name.eq_ignore_ascii_case("connection") => {
-            let mut options = text().split(',').map(str::trim);
-            if options.clone().any(|option| option.eq_ignore_ascii_case("close")) {
-                head.closes = true;
-            } else if options.any(|option| option.eq_ignore_ascii_case("keep-alive")) {
-                head.closes = false;
-            }
-        }
-        11 if name.eq_ignore_ascii_case("retry-after") => head.retry_after = text().parse().ok(),
-        _ => {}
-    }
-    Ok(())
 }
 
 #[cfg(test)]

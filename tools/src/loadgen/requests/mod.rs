@@ -3,5 +3,7 @@
 mod fetch;
 pub mod mix;
 pub mod prepare;
+pub mod prepared_work;
 pub mod template;
 pub mod work_file;
+mod work_reader;

@@ -11,6 +11,7 @@ use crate::loadgen::client::target::Target;
 use crate::loadgen::random::Random;
 use crate::loadgen::requests::fetch::{excerpt, exchange, json_pointer};
 use crate::loadgen::requests::mix::{MixItem, WORK_COUNT_MAX};
+use crate::loadgen::requests::prepared_work::{PreparedWork, RequestBytes};
 use crate::loadgen::requests::template::{Bindings, BoundTemplate, RequestPart, Template, Value};
 use crate::loadgen::requests::work_file::{
     ListSource, Request, Work, WorkFile, template_error, work_file_error,
@@ -19,55 +20,6 @@ use crate::loadgen::requests::work_file::{
 /// Most values of a list.
 pub const VALUE_COUNT_MAX: usize = 10_000;
 const USER_AGENT: &str = concat!("User-Agent: mercato-tools/", env!("CARGO_PKG_VERSION"));
-
-/// A work whose requests are ready to send.
-#[derive(Debug, Clone)]
-pub struct PreparedWork {
-    /// Its name, with `@DEPTH` where it has one.
-    pub name: String,
-    /// The name of the work without the depth.
-    pub work: String,
-    /// Rows before its page.
-    pub depth: Option<u64>,
-    /// Weight in the mix.
-    pub weight: u64,
-    /// Whether its responses have no body.
-    pub to_head: bool,
-    expect: Vec<u16>,
-    request_bytes: RequestBytes,
-}
-
-#[derive(Debug, Clone)]
-enum RequestBytes {
-    /// Every request has the same bytes.
-    Fixed(Vec<u8>),
-    /// Requests differ.
-    Varying { head: BoundTemplate, body: Option<BoundTemplate> },
-}
-
-impl PreparedWork {
-    /// Whether a status counts as success.
-    #[must_use]
-    pub fn expects(&self, status: u16) -> bool {
-        if self.expect.is_empty() { (200..300).contains(&status) } else { self.expect.contains(&status) }
-    }
-
-    /// The bytes of all requests, if they are equal.
-    #[must_use]
-    pub fn fixed(&self) -> Option<&[u8]> {
-        match &self.request_bytes {
-            RequestBytes::Fixed(bytes) => Some(bytes),
-            RequestBytes::Varying { .. } => None,
-        }
-    }
-
-    /// Encodes one request into `out`, replacing its contents. `room` is a scratch buffer.
-    pub fn render(&self, random: &mut Random, sequence: u64, room: &mut Vec<u8>, out: &mut Vec<u8>) {
-        out.clear();
-        room.clear();
-        self.request_bytes.render(random, sequence, room, out);
-    }
-}
 
 /// Prepares the works of a mix.
 #[derive(Debug)]
@@ -289,32 +241,6 @@ impl Preparer<'_> {
             &found,
             remedy_for(status),
         ))
-    }
-}
-
-impl RequestBytes {
-    fn encoded(&self, random: &mut Random) -> Vec<u8> {
-        let (mut out, mut room) = (Vec::new(), Vec::new());
-        self.render(random, 0, &mut room, &mut out);
-        out
-    }
-
-    fn render(&self, random: &mut Random, sequence: u64, room: &mut Vec<u8>, out: &mut Vec<u8>) {
-        match self {
-            RequestBytes::Fixed(bytes) => out.extend_from_slice(bytes),
-            RequestBytes::Varying { head, body: None } => {
-                head.render(random, sequence, out);
-                out.extend_from_slice(b"\r\n");
-            }
-            RequestBytes::Varying { head, body: Some(body) } => {
-                head.render(random, sequence, out);
-                body.render(random, sequence, room);
-                out.extend_from_slice(b"Content-Length: ");
-                out.extend_from_slice(itoa::Buffer::new().format(room.len()).as_bytes());
-                out.extend_from_slice(b"\r\n\r\n");
-                out.extend_from_slice(room);
-            }
-        }
     }
 }
 

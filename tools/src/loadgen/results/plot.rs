@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::requests::prepared_work::PreparedWork;
 use crate::loadgen::results::tally::{Percentiles, Tally, milliseconds};
 
 /// Width and height of a plot, in pixels.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::loadgen::client::target::Target;
-use crate::loadgen::requests::prepare::PreparedWork;
+use crate::loadgen::requests::prepared_work::PreparedWork;
 use crate::loadgen::results::process::ProcessUse;
 use crate::loadgen::results::tally::{FailureKind, FailureSample, Percentiles, Tally};
 use crate::loadgen::{Load, Outcome};

@@ -85,12 +85,12 @@ impl Report {
         if let Some(own) = &self.generator {
             write!(
                 out,
-                "\nload generator: {:.2} s of processor time, {:.0} % of what its threads can have",
+                "\nload generator: {:.2} s of processor time, {:.0} % of the time of its threads",
                 own.used.cpu_seconds,
                 own.busy * 100.0
             )?;
             if own.busy > BUSY_SHARE && self.kind == "closed" {
-                write!(out, "; it is the limit of what was measured, try more --threads")?;
+                write!(out, "; it limits the measurement, try more --threads")?;
             }
         }
         Ok(())

@@ -95,7 +95,7 @@ fn check(rows: &Rows, columns: usize) {
 }
 
 #[test]
-fn keeps_every_value_of_the_widest_file() {
+fn keeps_every_value_of_widest_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("in.parquet");
     write(&path);

@@ -1,0 +1,77 @@
+//! Identities of files, to detect changes without reading the content.
+//!
+//! Depends on file metadata only.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::error::CatalogError;
+use crate::clock::Moment;
+
+/// Changes when a file is written or replaced, not when it is moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::catalog) struct FileMark {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified_nanos: u64,
+}
+
+impl FileMark {
+    /// The mark of a file; `None` when it is absent.
+    pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
+        Ok(FileIdentity::of(path)?.map(|identity| identity.mark))
+    }
+
+    /// Modification time of the content.
+    pub(in crate::catalog) fn moment(&self) -> Moment {
+        Moment::from_unix_millis(i64::try_from(self.modified_nanos / 1_000_000).unwrap_or(i64::MAX))
+    }
+}
+
+/// A mark with the inode change time. A program can set back the modification time, but not this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::catalog) struct FileIdentity {
+    #[serde(flatten)]
+    pub(in crate::catalog) mark: FileMark,
+    pub(in crate::catalog) changed_nanos: u64,
+}
+
+impl FileIdentity {
+    /// The identity of a file; `None` when it is absent.
+    pub(in crate::catalog) fn of(path: &Path) -> Result<Option<Self>, CatalogError> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::from(&metadata))),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(CatalogError::io(path, "look at it", error)),
+        }
+    }
+}
+
+impl From<&Metadata> for FileIdentity {
+    fn from(metadata: &Metadata) -> Self {
+        let mark = FileMark {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified_nanos: nanos(metadata.mtime(), metadata.mtime_nsec()),
+        };
+        Self { mark, changed_nanos: nanos(metadata.ctime(), metadata.ctime_nsec()) }
+    }
+}
+
+/// Nanoseconds since 1970; 64 bits last until the year 2554.
+fn nanos(seconds: i64, rest: i64) -> u64 {
+    u64::try_from(seconds.saturating_mul(1_000_000_000).saturating_add(rest)).unwrap_or(0)
+}
+
+/// Whether the error means that a file or folder is absent.
+pub(in crate::catalog) fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

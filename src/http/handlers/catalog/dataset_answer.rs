@@ -1,0 +1,116 @@
+//! Finds the dataset of a path, and builds the errors of unknown, damaged and unverified datasets.
+
+use std::sync::Arc;
+
+use crate::catalog::{
+    Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
+};
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use crate::http::incoming::Incoming;
+use crate::http::routing::parameters::Parameters;
+use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING_SECONDS};
+
+/// The published dataset of the path, if the caller's key may read it.
+pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+    let dataset = find(app, request)?;
+    let limits = request.caller()?.key.limits();
+    if limits.allow(dataset.slug()) {
+        return Ok(dataset);
+    }
+    let message = format!("the API key is not for the dataset `{}`", dataset.slug());
+    Err(ApiError::new(ErrorKind::NoCredits, message)
+        .with_reason("KEY_CAP_REACHED", "read one of the datasets allowed, or use another key of the account")
+        .with_fact("cap", "datasets")
+        .with_allowed(limits.datasets.to_vec()))
+}
+
+/// The published dataset whose slug is the first parameter of the path.
+pub(in crate::http) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+    let snapshot = app.catalog.snapshot();
+    let slug = Slug::parse(request.path_parameter(0))
+        .map_err(|error| no_slug(app, &snapshot, request.path_parameter(0), &error))?;
+    request.log.dataset = Some(slug.to_string());
+    match snapshot.get(slug.as_str()) {
+        Some(Entry::Serving(dataset)) => Ok(Arc::clone(dataset)),
+        Some(Entry::Quarantined { .. }) => Err(out_of_service(slug.as_str())),
+        None => Err(not_published(app, &snapshot, &slug)),
+    }
+}
+
+fn no_slug(app: &App, snapshot: &Snapshot, typed: &str, error: &SlugError) -> ApiError {
+    let (meant, hint) = meant(app, snapshot, typed);
+    let mut fault = ValidationErrorBody::parameter("SLUG_INVALID", "slug", error.to_string(), hint);
+    fault.suggestion = meant.map(ToOwned::to_owned);
+    ApiError::bad_request(vec![fault])
+}
+
+fn not_published(app: &App, snapshot: &Snapshot, slug: &Slug) -> ApiError {
+    let (meant, hint) = meant(app, snapshot, slug.as_str());
+    ApiError::new(ErrorKind::NotFound, format!("no dataset `{slug}` is published"))
+        .with_reason("DATASET_NOT_FOUND", hint)
+        .with_suggestion(meant)
+}
+
+/// The nearest served slug and a hint. Datasets that are not served must not be revealed.
+fn meant<'s>(app: &App, snapshot: &'s Snapshot, typed: &str) -> (Option<&'s str>, String) {
+    let meant = nearest_slug(typed, snapshot.datasets().iter().map(|dataset| dataset.slug()));
+    let question = meant.map(|slug| format!("did you mean `{slug}`? ")).unwrap_or_default();
+    let list = app.documents.link("/api/v1/datasets");
+    (meant, format!("{question}list the datasets with GET {list}"))
+}
+
+/// Quarantines a version whose store file is damaged.
+pub(in crate::http) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
+    app.catalog.quarantine(version, slug, reason, app.clock.now());
+    let refusal = out_of_service_now(&app.catalog, slug, version);
+    refusal.with_cause(format!("{}: {reason}", version.path.display()))
+}
+
+/// The error of a quarantined version. If the dataset has others, the error concerns this version only.
+pub(in crate::http) fn out_of_service_now(
+    catalog: &Catalog,
+    slug: &str,
+    version: &DatasetVersion,
+) -> ApiError {
+    let snapshot = catalog.snapshot();
+    let Some(Entry::Serving(dataset)) = snapshot.get(slug) else { return out_of_service(slug) };
+    let (version, serves) = (&version.version, &dataset.current.version);
+    let message = format!("version `{version}` of `{slug}` is out of service; `{serves}` is served");
+    let names = dataset.versions.iter().map(|version| version.version.to_string()).collect();
+    ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
+        .with_reason(
+            "VERSION_QUARANTINED",
+            "name one of the versions allowed, or leave it out for the current one",
+        )
+        .with_allowed(names)
+}
+
+fn out_of_service(slug: &str) -> ApiError {
+    let message = format!("the dataset `{slug}` is out of service; the other datasets are not concerned");
+    ApiError::unavailable(message, RETRY_AFTER_QUARANTINED_SECONDS)
+        .with_reason("DATASET_QUARANTINED", "try again later; the operator has been told")
+}
+
+/// Refuses to read a version whose store file is not verified yet.
+pub(in crate::http) fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
+    if version.is_verified() {
+        return Ok(());
+    }
+    let message = format!(
+        "the data of `{slug}` {} are being verified; the other datasets are not concerned",
+        version.version
+    );
+    Err(ApiError::unavailable(message, RETRY_AFTER_VERIFYING_SECONDS)
+        .with_reason("DATASET_VERIFYING", "try again after Retry-After; nothing was charged"))
+}
+
+/// The parameter `lang`.
+pub(in crate::http) fn language(query: &mut Parameters<'_>) -> Option<Language> {
+    query.choice("lang", &[("en", Language::English), ("it", Language::Italian)])
+}
+
+/// Refuses all query parameters.
+pub(in crate::http) fn no_parameters(request: &Incoming) -> Result<(), ApiError> {
+    request.query().finish()
+}

@@ -1,0 +1,132 @@
+//! Discovery documents: OpenAPI, sitemap, robots.txt and Croissant.
+
+pub(in crate::http) mod croissant;
+
+use std::fmt::Write;
+
+use crate::clock::Moment;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::framing::negotiation::choose;
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::limits::http::SITEMAP_ADDRESSES_MAX;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/", Guard::Public, root),
+    Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
+    Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
+    Route::new(Method::Get, "/robots.txt", Guard::Public, robots),
+];
+
+const REVALIDATE: &str = "public, no-cache";
+const AN_HOUR: &str = "public, max-age=3600";
+const XML: &str = "application/xml; charset=utf-8";
+const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
+
+/// Redirects a browser to the console. Other clients get a 404.
+fn root(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let forms: [&[&str]; 2] = [&["application/json"], &["text/html", "application/xhtml+xml"]];
+    if choose(&request.accept(), &forms) != Some(1) {
+        return Err(unknown_path(app).with_header("Vary", "Accept"));
+    }
+    let location = app.documents.location_below_root("docs");
+    Ok(Response::empty(302).with_header("Location", location).with_header("Vary", "Accept"))
+}
+
+/// No route has this path.
+pub(in crate::http) fn unknown_path(app: &App) -> ApiError {
+    let (console, document) = (app.documents.link("/docs"), app.documents.link("/api/v1/openapi.json"));
+    ApiError::new(ErrorKind::NotFound, "no such path")
+        .with_reason("UNKNOWN_PATH", format!("open {console}, or read {document}, for the paths of the API"))
+}
+
+fn openapi(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    Ok(app.documents.openapi().answer(request, REVALIDATE))
+}
+
+/// The addresses of the datasets, by slug. More of them than one file may hold are spread over numbered parts.
+fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut query = request.query();
+    let part = query.integer("part", 1, u64::MAX, 0);
+    query.finish()?;
+    let base = app.documents.base_url(request)?;
+    let snapshot = app.catalog.snapshot();
+    let mut pages: Vec<(&str, Moment)> =
+        snapshot.datasets().iter().map(|dataset| (dataset.slug(), dataset.updated_at)).collect();
+    pages.sort_unstable();
+    let text = match (part, pages.len() <= SITEMAP_ADDRESSES_MAX) {
+        (0, true) => address_list(base.as_str(), &pages),
+        (0, false) => part_list(base.as_str(), pages.len()),
+        (part, _) => {
+            let number = usize::try_from(part).unwrap_or(usize::MAX).saturating_sub(1);
+            let chunk = pages.chunks(SITEMAP_ADDRESSES_MAX).nth(number);
+            address_list(base.as_str(), chunk.ok_or_else(|| no_such_part(app))?)
+        }
+    };
+    let changed = pages.iter().map(|(_, changed)| *changed).max().unwrap_or(Moment::from_unix_millis(0));
+    Ok(Response::raw(XML, ResponseBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
+}
+
+fn no_such_part(app: &App) -> ApiError {
+    let map = app.documents.link("/sitemap.xml");
+    ApiError::new(ErrorKind::NotFound, "the map of the site has no such part")
+        .with_reason("UNKNOWN_PART", format!("read {map}, which lists the parts"))
+}
+
+// Slugs and addresses were checked and have no character that XML would have to escape; writing into a String cannot fail.
+fn address_list(base: &str, pages: &[(&str, Moment)]) -> String {
+    let mut text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{NAMESPACE}\">\n");
+    for (slug, changed) in pages {
+        let _infallible = writeln!(
+            text,
+            "<url><loc>{base}/api/v1/datasets/{slug}</loc><lastmod>{}</lastmod></url>",
+            changed.rfc3339()
+        );
+    }
+    text.push_str("</urlset>\n");
+    text
+}
+
+fn part_list(base: &str, pages: usize) -> String {
+    let mut text =
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"{NAMESPACE}\">\n");
+    for part in 1..=pages.div_ceil(SITEMAP_ADDRESSES_MAX) {
+        let _infallible = writeln!(text, "<sitemap><loc>{base}/sitemap.xml?part={part}</loc></sitemap>");
+    }
+    text.push_str("</sitemapindex>\n");
+    text
+}
+
+/// Robots may read the catalog and need no account.
+fn robots(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let base = app.documents.base_url(request)?;
+    let (base, path) = (base.as_str(), base.path());
+    let text = format!(
+        "User-agent: *\nAllow: {path}/\nDisallow: {path}/api/v1/account\n\
+         Disallow: {path}/api/v1/datasets/*/query\nDisallow: {path}/api/v1/datasets/*/download\n\n\
+         Sitemap: {base}/sitemap.xml\n"
+    );
+    let response = Response::raw("text/plain; charset=utf-8", ResponseBuffer::from_body(text.as_bytes()));
+    Ok(response.public(request, Moment::from_unix_millis(0), AN_HOUR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_large_sitemap_into_parts() {
+        let list = part_list("https://a.test", SITEMAP_ADDRESSES_MAX * 2 + 1);
+        assert_eq!(list.matches("<sitemap>").count(), 3);
+        assert!(list.contains("<loc>https://a.test/sitemap.xml?part=3</loc>"));
+        assert_eq!(part_list("https://a.test", SITEMAP_ADDRESSES_MAX + 1).matches("<sitemap>").count(), 2);
+    }
+}

@@ -1,0 +1,53 @@
+//! The books over the operator's listener: one path for commands.
+//!
+//! `POST /admin/v1/orders` with `{"order":"buyCredits","account":"acc_1","credits":1000}` and the operator's token.
+//! `operator` defines and executes the commands; this file transports them.
+
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
+use crate::http::incoming::{Incoming, Method, validation_error};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::{BackupError, ChargeError, KEY_RANDOM_BYTES};
+use crate::operator::{CommandError, Context, OperatorCommand};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/admin/v1/orders", Guard::Operator, execute)];
+
+fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let command: OperatorCommand = request.read_json()?;
+    let mut random = [0; KEY_RANDOM_BYTES];
+    getrandom::fill(&mut random).map_err(|error| ApiError::internal(error.to_string()))?;
+    let (now, request_id) = (request.now(), request.request_id().to_owned());
+    let answer = command.execute(&Context { ledger: &app.ledger, now, request_id, random })?;
+    Response::data(&answer)
+}
+
+impl From<CommandError> for ApiError {
+    fn from(error: CommandError) -> Self {
+        let message = error.to_string();
+        let hint = "see docs/OPERATIONS.md for the fields of an order";
+        match error {
+            CommandError::Id(_) => validation_error("NOT_AN_ID", "", message, hint),
+            CommandError::Range { field, .. } => {
+                validation_error("OUT_OF_RANGE", &format!("/{field}"), message, hint)
+            }
+            CommandError::Ledger(ChargeError::Invalid { field, .. }) => {
+                validation_error("ORDER_INVALID", &format!("/{field}"), message, hint)
+            }
+            CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
+                Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
+            }
+            CommandError::Ledger(error) => error.into(),
+            CommandError::Backup(BackupError::Ledger(error)) => error.into(),
+            CommandError::Backup(error) => {
+                // The message may name files, because only the operator reads this listener.
+                Self::new(ErrorKind::Conflict, error.to_string())
+                    .with_reason("BACKUP_FAILED", "choose a folder that the server can write to")
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The operator's listener: metrics, a reload of the catalog, and commands on the books.
+
+pub(in crate::http) mod admin;
+
+use serde::Serialize;
+
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::handlers::catalog::dataset_answer::no_parameters;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::metrics::exposition::{Exposition, Kind};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::Health;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/metrics", Guard::Uncounted, metrics),
+    Route::new(Method::Post, "/admin/v1/catalog/reload", Guard::Operator, reload),
+];
+
+fn metrics(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let mut out = Exposition::default();
+    app.metrics.write_to(&mut out);
+    let search = app.search.neural().gauges();
+    for (name, help, value) in datasets(app).into_iter().chain(books(app)).chain(memory(app)).chain(search) {
+        let kind = if name.ends_with("_total") { Kind::Counter } else { Kind::Gauge };
+        out.single(name, help, kind, value);
+    }
+    let stats = app.ledger.stats();
+    let syncs = "mercato_ledger_sync_seconds";
+    out.family(syncs, "Time of one sync of the log.", Kind::Histogram);
+    out.seconds(syncs, "", &stats.sync_micros);
+    let sizes = "mercato_ledger_sync_records";
+    out.family(sizes, "Records that one sync made durable.", Kind::Histogram);
+    out.numbers(sizes, "", &stats.group_sizes);
+    let text = out.into_text();
+    Ok(Response::raw("text/plain; version=0.0.4; charset=utf-8", ResponseBuffer::from_body(text.as_bytes())))
+}
+
+type Gauge = (&'static str, &'static str, u64);
+
+fn datasets(app: &App) -> [Gauge; 15] {
+    let snapshot = app.catalog.snapshot();
+    let versions = snapshot.datasets().iter().flat_map(|dataset| &dataset.versions);
+    let mapped = versions.fold(0_u64, |sum, version| sum.saturating_add(version.table.file_bytes()));
+    let (scrub_counts, verification) = (app.catalog.scrub_counts(), app.catalog.verification());
+    let kept = app.selections.counts();
+    [
+        ("mercato_datasets_serving", "Datasets that are served.", count(snapshot.datasets().len())),
+        ("mercato_datasets_quarantined", "Datasets that are damaged.", count(snapshot.quarantined().len())),
+        (
+            "mercato_datasets_fallen_back",
+            "Datasets that serve an older version because theirs is damaged.",
+            count(snapshot.fallen_back()),
+        ),
+        (
+            "mercato_datasets_verifying",
+            "Datasets that wait for the verification of their store file.",
+            count(snapshot.verifying().len()),
+        ),
+        (
+            "mercato_verification_files",
+            "Store files that wait for their verification.",
+            verification.files().saturating_sub(verification.files_done()),
+        ),
+        (
+            "mercato_verification_files_total",
+            "Store files verified since the start, because they were new or changed.",
+            verification.files_done(),
+        ),
+        ("mercato_verification_bytes_total", "Bytes compared by it.", verification.bytes_done()),
+        ("mercato_verification_damaged_total", "Store files found damaged by it.", verification.damaged()),
+        (
+            "mercato_checksum_bytes_total",
+            "Bytes compared with their checksums since the start.",
+            scrub_counts.bytes(),
+        ),
+        (
+            "mercato_checksum_rounds_total",
+            "Times that every store file was gone over.",
+            scrub_counts.rounds(),
+        ),
+        (
+            "mercato_checksum_damaged_total",
+            "Versions found damaged by it since the start.",
+            scrub_counts.damaged(),
+        ),
+        ("mercato_mapped_bytes", "Store files that are mapped.", mapped),
+        ("mercato_selection_hits_total", "Selections found ready.", kept.hits),
+        ("mercato_selection_misses_total", "Selections that had to be built.", kept.misses),
+        ("mercato_selection_bytes", "Memory of the selections that are kept.", count(kept.bytes)),
+    ]
+}
+
+fn books(app: &App) -> [Gauge; 8] {
+    let books = app.ledger.stats();
+    let serves = u64::from(app.ledger.health() == Health::Serving);
+    let (addresses, address_bytes) = app.access.tracked_addresses();
+    [
+        ("mercato_ledger_serving", "1 while the books can be written.", serves),
+        ("mercato_ledger_entries", "Entries in the books.", books.entries),
+        ("mercato_ledger_operations_total", "Operations on the books since the start.", books.operations),
+        ("mercato_ledger_open_reservations", "Streams that hold credits.", books.open_reservations),
+        ("mercato_accounts", "Accounts.", count(books.accounts)),
+        ("mercato_keys", "Keys, revoked ones included.", count(books.keys)),
+        ("mercato_tracked_addresses", "Client addresses whose requests are counted.", count(addresses)),
+        ("mercato_tracked_address_bytes", "Memory that they take.", count(address_bytes)),
+    ]
+}
+
+/// Memory of the process from the kernel; empty if unavailable.
+fn memory(app: &App) -> Vec<Gauge> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let kibibytes = |name| field(name).map(|value| value.saturating_mul(1024));
+    let descriptors = std::fs::read_dir("/proc/self/fd").map(|folder| count(folder.count())).ok();
+    let uptime = app.metrics.uptime_seconds();
+    [
+        (
+            "process_resident_memory_bytes",
+            "Memory that is resident, mapped files included.",
+            kibibytes("VmRSS"),
+        ),
+        ("mercato_resident_anonymous_bytes", "Resident memory that is no file.", kibibytes("RssAnon")),
+        ("mercato_resident_file_bytes", "Resident pages of mapped files.", kibibytes("RssFile")),
+        ("process_threads", "Threads.", field("Threads")),
+        ("process_open_fds", "File descriptors that are open.", descriptors),
+        ("mercato_uptime_seconds", "Seconds since the start.", Some(uptime)),
+    ]
+    .into_iter()
+    .filter_map(|(name, help, value)| Some((name, help, value?)))
+    .collect()
+}
+
+fn count(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+#[derive(Serialize)]
+struct Reloaded {
+    serving: usize,
+    quarantined: usize,
+    changed: Vec<String>,
+    damaged: Vec<Damaged>,
+}
+
+#[derive(Serialize)]
+struct Damaged {
+    slug: String,
+    reason: String,
+}
+
+/// Scans all folders now. The response names the reasons of quarantined datasets.
+fn reload(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let report = app.catalog.reload(request.now()).map_err(|error| ApiError::internal(error.to_string()))?;
+    let snapshot = app.catalog.snapshot();
+    let damaged = snapshot
+        .quarantined()
+        .into_iter()
+        .map(|(slug, reason)| Damaged { slug: slug.to_string(), reason: reason.to_owned() })
+        .collect();
+    let data = Reloaded {
+        serving: report.serving,
+        quarantined: report.quarantined,
+        changed: report.changed,
+        damaged,
+    };
+    Response::data(&data)
+}

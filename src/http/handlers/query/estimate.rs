@@ -1,0 +1,67 @@
+//! Estimates the price of a page, a stream or a download: counts rows and charges nothing.
+
+use serde::Serialize;
+
+use crate::access::Caller;
+use crate::catalog::FormatError;
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, no_parameters, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::query_input::{Asked, not_planned};
+use crate::http::handlers::query::uncharged;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::Spending;
+use crate::query::{self, Purpose};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/estimate", Guard::Key, estimate)];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EstimateData {
+    rows: u64,
+    credits_required: u64,
+    credits_available: u64,
+    affordable: bool,
+}
+
+fn estimate(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = estimated(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    let asked = Asked::estimate(&body);
+    let dataset = find_for_key(app, request)?;
+    let asked = asked.or_all_faults(&dataset)?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    verified(dataset.slug(), &version)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let (rows, spending) = match asked.purpose() {
+        Purpose::Download => (version.table.row_count().into(), Spending::Download),
+        purpose => {
+            let plan = query::plan(&asked, &version.table, dataset.slug())
+                .map_err(|error| not_planned(error, broken))?;
+            let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+            match purpose {
+                Purpose::Stream => (rows, Spending::Stream { limit: plan.limit() }),
+                _ => (rows, Spending::Query),
+            }
+        }
+    };
+    let Caller { account, key } = request.caller()?;
+    let estimate = app.ledger.estimate(account, Some(key), rows, spending, request.now())?;
+    let response = Response::data(&EstimateData {
+        rows,
+        credits_required: estimate.credits_required,
+        credits_available: estimate.credits_available,
+        affordable: estimate.affordable,
+    })?;
+    Ok(response.with_credits(0, account.credits()))
+}

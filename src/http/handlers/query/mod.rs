@@ -1,0 +1,131 @@
+//! Queries: pages of rows, their estimates and their charges.
+
+pub(super) mod credits_warning;
+pub(in crate::http) mod estimate;
+pub(super) mod page_answer;
+mod pending_charge;
+pub(super) mod price;
+pub(super) mod query_input;
+
+use crate::access::Caller;
+use crate::catalog::{DatasetVersion, FormatError};
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::framing::conditional::refuse_tags;
+use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, no_parameters, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::credits_warning::with_credits_warning;
+use crate::http::handlers::query::pending_charge::PendingCharge;
+use crate::http::handlers::query::query_input::{
+    Asked, Claimed, Wanted, claim, format, named_format, not_planned,
+};
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::{ChargeRequest, Receipt, Spending};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::query;
+use crate::render::Format;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/api/v1/datasets/{slug}/query", Guard::Key, get),
+    Route::new(Method::Post, "/api/v1/datasets/{slug}/query", Guard::Key, post),
+];
+
+fn post(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = posted(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn posted(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    no_parameters(request)?;
+    let body = request.read_json_body()?;
+    let asked = Asked::json(&body, QUERY_LIMIT_MAX);
+    answer(app, request, asked, None, &body)
+}
+
+/// Adds cost and balance to a refusal.
+pub(super) fn uncharged(refusal: ApiError, request: &Incoming) -> ApiError {
+    match request.caller() {
+        Ok(caller) => refusal.uncharged(caller.account.credits()),
+        Err(_) => refusal,
+    }
+}
+
+fn get(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = got(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn got(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let (named, rest) = named_format(request.pairs());
+    let asked = Asked::pairs(&rest, QUERY_LIMIT_MAX);
+    let (asked, named) = match named {
+        Ok(named) => (asked, named),
+        Err(fault) => (asked.with_fault(fault), None),
+    };
+    // The format is not part of the request: like `Accept`, it may differ under one `Idempotency-Key`.
+    let content: Vec<String> = rest.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    answer(app, request, asked, named, content.join("\n").as_bytes()).map_err(ApiError::naming_parameters)
+}
+
+/// The stops of a query, forward only: dataset, format, faults, credit, rows, charge, rendering, receipt.
+fn answer(
+    app: &App,
+    request: &mut Incoming,
+    asked: Asked,
+    named: Option<Format>,
+    content: &[u8],
+) -> Result<Response, ApiError> {
+    let dataset = find_for_key(app, request)?;
+    let format = format(request, named)?;
+    refuse_tags(request)?;
+    let asked = asked.or_all_faults(&dataset)?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let Claimed { version, claim, .. } = claim(app, request, &dataset, version, Wanted::Page, content)?;
+    verified(dataset.slug(), &version)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let plan =
+        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    let Caller { account, key } = request.caller()?.clone();
+    app.ledger.can_afford_anything(&account, Some(&key), Spending::Query, claim.as_ref(), request.now())?;
+    if request.method() == Method::Head {
+        return Ok(described(format, &version).with_credits(0, account.credits()));
+    }
+    let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
+    let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
+    let charge = ChargeRequest {
+        account: account.clone(),
+        key: Some(key.id()),
+        rows,
+        dataset: dataset.slug().to_owned(),
+        request_id: request.request_id().to_owned(),
+        claim,
+        at: request.now(),
+    };
+    let pending = PendingCharge::submit(&app.ledger, &charge)?;
+    let (response, notes) =
+        page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
+    let (receipt, durable) = pending.complete()?;
+    request.log.rows = Some(rows);
+    request.log.credits = Some(receipt.charged);
+    let response = labelled(with_receipt(response, &receipt), &version);
+    let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
+    Ok(page_answer::with_notes(response, &notes).when(durable))
+}
+
+/// The response to `HEAD`. It is free, so it reveals nothing of the rows, not even their length.
+fn described(format: Format, version: &DatasetVersion) -> Response {
+    let response = Response::empty(200).with_header("Content-Type", page_answer::content_type(format));
+    labelled(response, version)
+}
+
+fn labelled(response: Response, version: &DatasetVersion) -> Response {
+    response.with_header("X-Dataset-Version", version.version.to_string()).with_header("Vary", "Accept")
+}
+
+fn with_receipt(response: Response, receipt: &Receipt) -> Response {
+    let response = response.with_credits(receipt.charged, receipt.remaining);
+    if receipt.replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
+}

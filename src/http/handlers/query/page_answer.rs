@@ -1,0 +1,102 @@
+//! The response of a page: a JSON envelope around rows in one buffer, or CSV and NDJSON with headers.
+
+use crate::catalog::{FormatError, Table};
+use crate::http::framing::buffer::ResponseBuffer;
+use crate::http::response::Response;
+use crate::query::Page;
+use crate::render::{Format, RenderNotes, render_rows};
+use crate::words::counted;
+
+/// Estimated bytes of a cell without its column name, to reserve memory before rendering.
+const CELL_SIZE_BYTES_GUESS: usize = 20;
+/// Most bytes reserved for a page before rendering.
+const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Renders the page. The rows go straight into the buffer that is sent.
+pub(in crate::http) fn write(
+    format: Format,
+    table: &Table,
+    columns: &[usize],
+    page: &Page,
+) -> Result<(Response, RenderNotes), FormatError> {
+    let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
+    match format {
+        Format::Json => {
+            let mut buffer = Response::begin_envelope(reserve);
+            buffer.sink().extend_from_slice(br#"{"results":"#);
+            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
+            write_page_tail(page, buffer.sink());
+            Ok((Response::enveloped(buffer), notes))
+        }
+        other => {
+            let mut buffer = ResponseBuffer::with_capacity(reserve);
+            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
+            Ok((with_page_headers(Response::raw(content_type(other), buffer), page), notes))
+        }
+    }
+}
+
+/// Estimated length of a row in JSON, so that the buffer seldom moves while it grows.
+fn row_size(table: &Table, columns: &[usize]) -> usize {
+    let names =
+        columns.iter().filter_map(|column| table.columns().get(*column)).map(|column| column.name.len());
+    names.map(|length| length.saturating_add(CELL_SIZE_BYTES_GUESS)).sum()
+}
+
+/// The media type of rows in a format.
+pub(in crate::http) const fn content_type(format: Format) -> &'static str {
+    match format {
+        Format::Json => "application/json; charset=utf-8",
+        Format::Csv => "text/csv; charset=utf-8; header=present",
+        Format::Ndjson => "application/x-ndjson",
+        Format::Sse => "text/event-stream",
+    }
+}
+
+fn write_page_tail(page: &Page, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#","rowsReturned":"#);
+    out.extend_from_slice(itoa::Buffer::new().format(page.rows.len()).as_bytes());
+    out.extend_from_slice(br#","nextCursor":"#);
+    match &page.next_cursor {
+        // Base64 needs no escapes.
+        Some(cursor) => {
+            out.push(b'"');
+            out.extend_from_slice(cursor.as_bytes());
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(br#","paginationMode":""#);
+    out.extend_from_slice(page.mode.as_str().as_bytes());
+    out.extend_from_slice(br#"","totalRows":"#);
+    match page.total_rows {
+        Some(total) => out.extend_from_slice(itoa::Buffer::new().format(total).as_bytes()),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+/// Headers for formats without an envelope. Unknown values are left out.
+fn with_page_headers(response: Response, page: &Page) -> Response {
+    let mut response = response
+        .with_header("X-Rows-Returned", page.rows.len().to_string())
+        .with_header("X-Pagination-Mode", page.mode.as_str());
+    if let Some(cursor) = &page.next_cursor {
+        response = response.with_header("X-Next-Cursor", cursor.clone());
+    }
+    if let Some(total) = page.total_rows {
+        response = response.with_header("X-Total-Rows", total.to_string());
+    }
+    response
+}
+
+/// Warns of numbers that were replaced by null.
+pub(in crate::http) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+    if notes.non_finite == 0 {
+        return response;
+    }
+    let values = counted(notes.non_finite, "value");
+    let (are, they_are) = if notes.non_finite == 1 { ("is", "it is") } else { ("are", "they are") };
+    response
+        .with_warning(format!("{values} {are} NaN or infinite, which JSON cannot express; {they_are} null"))
+}

@@ -1,0 +1,255 @@
+//! A whole version of a dataset as a file, or any part of it.
+
+use crate::catalog::{DatasetVersion, FormatError};
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::framing::coding::{self, Coding};
+use crate::http::framing::conditional::{Conditions, Validators, Verdict, not_expected};
+use crate::http::framing::negotiation::choose;
+use crate::http::framing::range::{self, Asked};
+use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::credits_warning::with_credits_warning;
+use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
+use crate::http::handlers::query::uncharged;
+use crate::http::handlers::streams::download_body::{DownloadBody, Paid};
+use crate::http::handlers::streams::stream::with_replay;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
+use crate::render::{Document, Format, renderer_version};
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
+
+const OFFERS: [&[&str]; 3] = [
+    &["text/csv", "application/csv"],
+    &["application/json"],
+    &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+];
+const FORMATS: [(&str, Format); 3] =
+    [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)];
+
+fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = downloaded(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+/// The steps of a download: dataset, format, conditions, range, payment, bytes.
+fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut parameters = request.query();
+    let named_format = parameters.choice("format", &FORMATS);
+    let named_version = parameters.text("version").map(ToOwned::to_owned);
+    parameters.finish()?;
+    let dataset = find_for_key(app, request)?;
+    let format = match named_format {
+        Some(format) => format,
+        None => accepted(request)?,
+    };
+    let version = dataset_version::of_parameter(&dataset, named_version.as_deref())?;
+    let content = named_version.as_deref().unwrap_or_default().as_bytes();
+    let wanted = Wanted::File(name_of(format));
+    let Claimed { version, claim, .. } = claim(app, request, &dataset, version.clone(), wanted, content)?;
+    let version = &version;
+    verified(dataset.slug(), version)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
+    let document = app.exports.open(&version.table, format).map_err(broken)?;
+    let digest = app.exports.digest(&document).map_err(broken)?;
+    let file = File { app, slug: dataset.slug(), version, format, document, digest, claim };
+    file.answer(request)
+}
+
+fn name_of(format: Format) -> &'static str {
+    FORMATS.iter().find(|(_, named)| *named == format).map_or("csv", |(name, _)| name)
+}
+
+fn accepted(request: &Incoming) -> Result<Format, ApiError> {
+    let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
+    Ok(FORMATS.get(offer).map_or(Format::Csv, |(_, format)| *format))
+}
+
+/// The file that is asked for.
+struct File<'a> {
+    app: &'a App,
+    slug: &'a str,
+    version: &'a DatasetVersion,
+    format: Format,
+    document: Document<'a>,
+    digest: Option<String>,
+    claim: Option<IdempotencyClaim>,
+}
+
+impl File<'_> {
+    fn answer(&self, request: &mut Incoming) -> Result<Response, ApiError> {
+        let plain = self.validators();
+        let asked = if range::still_holds(request.header("If-Range"), &plain) {
+            range::asked(request.header("Range"), self.document.bytes())
+        } else {
+            Asked::Whole
+        };
+        // Ranges and `HEAD` refer to the plain file.
+        let is_head = request.method() == Method::Head;
+        let encodes = asked == Asked::Whole && !is_head;
+        let coding = if encodes { coding::wanted(&request.accept_encoding()).coding } else { None };
+        let conditions = Conditions::of(request);
+        let coding = plain.expected_coding(coding, &conditions);
+        let validators = plain.encoded(coding);
+        match validators.judge(&conditions) {
+            Verdict::Failed => return Err(not_expected(&validators).with_header("Vary", "Accept")),
+            Verdict::Held => {
+                return Ok(self
+                    .labelled(Response::empty(304), &validators)
+                    .with_credits(0, credits(request)?));
+            }
+            Verdict::Send => {}
+        }
+        let length = self.document.bytes();
+        let (status, part) = match asked {
+            Asked::NotSatisfiable => return Err(not_satisfiable(length)),
+            Asked::Whole => (200, 0..length),
+            Asked::FromTheFirst => (206, 0..length),
+            Asked::Part(ref part) => (206, part.clone()),
+        };
+        let response = if is_head {
+            let bytes = part.end.saturating_sub(part.start);
+            Response::described(self.content_type(), bytes).with_credits(0, credits(request)?)
+        } else {
+            self.sold(request, matches!(asked, Asked::Part(_)), &part, coding)?
+        };
+        let response = self.labelled(response.with_status(status), &validators);
+        let response = match (&self.digest, coding) {
+            (Some(digest), None) => response.with_header("Repr-Digest", digest.clone()),
+            _ => response,
+        };
+        Ok(match status {
+            206 => {
+                let last = part.end.saturating_sub(1);
+                response.with_header("Content-Range", format!("bytes {}-{last}/{length}", part.start))
+            }
+            _ => response,
+        })
+    }
+
+    /// Charges or reserves the price. A refusal here costs nothing.
+    fn sold(
+        &self,
+        request: &mut Incoming,
+        is_part: bool,
+        part: &std::ops::Range<u64>,
+        coding: Option<Coding>,
+    ) -> Result<Response, ApiError> {
+        let version = self.version;
+        let charge = ChargeRequest {
+            account: request.caller()?.account.clone(),
+            key: Some(request.caller()?.key.id()),
+            rows: version.table.row_count().into(),
+            dataset: self.slug.to_owned(),
+            request_id: request.request_id().to_owned(),
+            claim: self.claim,
+            at: request.now(),
+        };
+        let (number, format) = (version.version.to_string(), self.format_name().to_owned());
+        let download = DownloadRequest { charge, version: number, format };
+        let mut is_replayed = false;
+        let (paid, charged, remaining, caps) = if is_part {
+            let receipt =
+                self.app.ledger.sell_part(&download).and_then(Pending::durable).map_err(not_paid)?;
+            let (charged, remaining, caps) = (receipt.charged, receipt.remaining, receipt.caps.clone());
+            (Paid::InAdvance(receipt), charged, remaining, caps)
+        } else {
+            let reservation = self.app.ledger.reserve_download(&download).map_err(not_paid)?;
+            is_replayed = reservation.is_replayed();
+            let (charged, remaining) = (reservation.reserved(), reservation.remaining());
+            let caps = reservation.caps().to_vec();
+            (Paid::AsItGoes(reservation), charged, remaining, caps)
+        };
+        request.log.credits = Some(charged);
+        let body = DownloadBody {
+            app: self.app.long_work(),
+            slug: self.slug.to_owned(),
+            version: version.clone(),
+            format: self.format,
+            part: part.clone(),
+            paid,
+            request_id: request.request_id().to_owned(),
+        };
+        let response = Response::stream(self.content_type(), Box::new(body)).with_credits(charged, remaining);
+        let response = with_replay(response, is_replayed);
+        let response = with_credits_warning(self.app, response, &download.charge.account, &caps, remaining);
+        Ok(match coding {
+            Some(coding) => response.with_coding(Some(coding)),
+            None => response.with_length(part.end.saturating_sub(part.start)),
+        })
+    }
+
+    /// The headers that 200, 206 and 304 share.
+    fn labelled(&self, response: Response, validators: &Validators) -> Response {
+        let version = &self.version.version;
+        let name = format!("{}-{version}.{}", self.slug, self.format_name());
+        let ranges = if response.is_encoded() { "none" } else { "bytes" };
+        response
+            .with_header("ETag", validators.entity_tag.clone())
+            .with_header("Last-Modified", validators.last_modified_text())
+            .with_header("Cache-Control", "private, no-cache")
+            .with_header("Content-Disposition", format!("attachment; filename=\"{name}\""))
+            .with_header("Accept-Ranges", ranges)
+            .with_header("X-Dataset-Version", version.to_string())
+            .with_header("Vary", "Accept")
+    }
+
+    /// The tag changes with the content, the format and the way of printing.
+    fn validators(&self) -> Validators {
+        let version = self.version;
+        let (content, format) = (version.table.fingerprint(), self.format_name());
+        let printer = renderer_version(&version.table);
+        Validators {
+            entity_tag: format!("\"{content}-{format}-{printer}\""),
+            last_modified: version.published_at,
+        }
+    }
+
+    fn format_name(&self) -> &'static str {
+        name_of(self.format)
+    }
+
+    const fn content_type(&self) -> &'static str {
+        match self.format {
+            Format::Json => "application/json",
+            Format::Ndjson | Format::Sse => "application/x-ndjson",
+            Format::Csv => "text/csv; charset=utf-8; header=present",
+        }
+    }
+}
+
+fn credits(request: &Incoming) -> Result<u64, ApiError> {
+    Ok(request.caller()?.account.credits())
+}
+
+/// A download has no `limit` that could be lowered.
+fn not_paid(error: ChargeError) -> ApiError {
+    let told = match error {
+        ChargeError::InsufficientCredits { .. } => {
+            Some(("INSUFFICIENT_CREDITS", "buy credits, or query the rows that you need"))
+        }
+        ChargeError::KeyCapReached { .. } => {
+            Some(("KEY_CAP_REACHED", "wait until resetsAt, or have the cap of the key raised"))
+        }
+        _ => None,
+    };
+    let refusal = ApiError::from(error);
+    match told {
+        Some((reason, hint)) => refusal.with_reason(reason, hint),
+        None => refusal,
+    }
+}
+
+fn not_satisfiable(length: u64) -> ApiError {
+    ApiError::new(ErrorKind::RangeNotSatisfiable, format!("the file has {length} bytes and no such part"))
+        .with_reason("RANGE_NOT_SATISFIABLE", "ask for one range of bytes inside the file")
+        .with_fact("bytes", length)
+        .with_header("Content-Range", format!("bytes */{length}"))
+        .with_header("Accept-Ranges", "bytes")
+        .with_header("Vary", "Accept")
+}

@@ -1,0 +1,85 @@
+//! Shared parts of responses that continue after their handler has returned, and their early ends.
+
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, FormatError};
+use crate::clock::{Clock, Moment};
+use crate::http::app::App;
+use crate::http::content::exports::Exports;
+use crate::http::framing::stream_body::{ChunkSink, StreamEnd};
+use crate::ledger::{Ledger, Reservation};
+use crate::render::ParallelEncoder;
+
+/// The parts of the server that a stream or a download holds while it runs.
+pub(in crate::http) struct LongWork {
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) encoder: Arc<ParallelEncoder>,
+    pub(super) exports: Arc<Exports>,
+}
+
+impl App {
+    /// The parts of the application that a long response uses.
+    pub(super) fn long_work(&self) -> LongWork {
+        LongWork {
+            catalog: Arc::clone(&self.catalog),
+            ledger: Arc::clone(&self.ledger),
+            clock: Arc::clone(&self.clock),
+            encoder: Arc::clone(&self.encoder),
+            exports: Arc::clone(&self.exports),
+        }
+    }
+}
+
+/// The reason of an early end.
+pub(super) enum Break {
+    /// The client is gone or does not read.
+    Client,
+    /// The store file is damaged.
+    Damaged(String),
+    /// The books could not be written.
+    Books(String),
+}
+
+impl From<std::io::Error> for Break {
+    fn from(_: std::io::Error) -> Self {
+        Self::Client
+    }
+}
+
+impl From<FormatError> for Break {
+    fn from(error: FormatError) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// The position of the last of so many delivered rows in the whole response.
+pub(super) fn place(passed_over: u64, delivered: u64) -> u64 {
+    if delivered == 0 { 0 } else { passed_over.saturating_add(delivered) }
+}
+
+impl Break {
+    /// Settles the reservation of a response that ended early, and returns the delivered and charged rows. A client
+    /// that left gets no further bytes; one that is connected gets the written ones. Rows of a damaged version cost
+    /// nothing. `passed_over` rows precede the sent ones.
+    pub(super) fn settle(
+        &self,
+        reservation: Reservation,
+        passed_over: u64,
+        sink: &mut ChunkSink<'_>,
+        now: Moment,
+    ) -> StreamEnd {
+        let rows = match self {
+            Self::Damaged(_) => {
+                reservation.waive(now);
+                return StreamEnd { rows: sink.delivered(), credits: 0, complete: false };
+            }
+            Self::Books(_) if sink.await_delivery().is_ok() => sink.delivered(),
+            Self::Books(_) | Self::Client => sink.give_up(),
+        };
+        let place = place(passed_over, rows);
+        reservation.delivered(place, now);
+        StreamEnd { rows, credits: reservation.price(place), complete: false }
+    }
+}

@@ -1,0 +1,162 @@
+//! Streams of up to a million rows as Server-Sent Events, NDJSON or CSV.
+
+use crate::access::Caller;
+use crate::catalog::FormatError;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::framing::coding::{self, Coding};
+use crate::http::framing::conditional::refuse_tags;
+use crate::http::framing::negotiation::choose;
+use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::credits_warning::with_credits_warning;
+use crate::http::handlers::query::page_answer::content_type;
+use crate::http::handlers::query::query_input::{
+    Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse,
+};
+use crate::http::handlers::query::uncharged;
+use crate::http::handlers::streams::row_stream::RowEvents;
+use crate::http::handlers::streams::stream_end::TRAILERS;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::{ChargeRequest, Spending};
+use crate::limits::http::STREAM_LIMIT_MAX;
+use crate::query;
+use crate::render::Format;
+
+/// Paths of this file.
+pub(in crate::http) const ROUTES: &[Route] =
+    &[Route::new(Method::Post, "/api/v1/datasets/{slug}/query/stream", Guard::Key, stream)];
+
+/// Where a fault of the cursor stands, if it is in the body.
+const CURSOR: &str = "/cursor";
+
+const OFFERS: [&[&str]; 3] = [
+    &["text/event-stream"],
+    &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+    &["text/csv", "application/csv"],
+];
+const FORMATS: [Format; 3] = [Format::Sse, Format::Ndjson, Format::Csv];
+
+/// Refuses invalid requests before the first byte, and reserves the highest price of the stream.
+fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let answered = begin(app, request);
+    answered.map_err(|refusal| uncharged(refusal, request))
+}
+
+fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let mut parameters = request.query();
+    let summary = parameters.choice("summary", &[("0", false), ("1", true)]).unwrap_or(false);
+    let passed_over = parameters.integer("afterRows", 0, STREAM_LIMIT_MAX, 0);
+    parameters.finish()?;
+    let body = request.read_json_body()?;
+    let dataset = find_for_key(app, request)?;
+    let format = stream_format(request)?;
+    refuse_tags(request)?;
+    let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
+    let last_event = request.header("Last-Event-ID");
+    let of_header = |refusal: ApiError| {
+        if last_event.is_some() { refusal.pointing(CURSOR, "Last-Event-ID") } else { refusal }
+    };
+    if let Some(last_event) = last_event {
+        asked.resume_at(last_event).map_err(|fault| of_header(refuse(vec![fault])))?;
+    }
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let wanted = content_under_a_key(request, &body);
+    let claimed = claim(app, request, &dataset, version, Wanted::Stream, &wanted)?;
+    let Claimed { version, claim, is_paid } = claimed.resumed_behind(passed_over)?;
+    verified(dataset.slug(), &version)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
+    let plan = query::plan(&asked, &version.table, dataset.slug())
+        .map_err(|error| of_header(not_planned(error, broken)))?;
+    let Caller { account, key } = request.caller()?.clone();
+    let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
+    if !is_paid {
+        app.ledger.can_afford_anything(&account, Some(&key), spending, None, now)?;
+    }
+    let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+    let most = plan.limit().min(total.unwrap_or(u64::MAX));
+    // An account that can pay for the largest possible result does not wait for a count.
+    let rows = if app.ledger.estimate(&account, Some(&key), most, spending, now)?.affordable {
+        most
+    } else {
+        query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
+    };
+    let reservation = app.ledger.reserve(&ChargeRequest {
+        account: account.clone(),
+        key: Some(key.id()),
+        rows,
+        dataset: dataset.slug().to_owned(),
+        request_id: request.request_id().to_owned(),
+        claim,
+        at: request.now(),
+    })?;
+    let (is_replayed, reserved, remaining) =
+        (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
+    let caps = reservation.caps().to_vec();
+    let events = RowEvents {
+        app: app.long_work(),
+        slug: dataset.slug().to_owned(),
+        version: version.clone(),
+        asked,
+        format,
+        summary,
+        passed_over,
+        reservation,
+        request_id: request.request_id().to_owned(),
+    };
+    let coding = coding_of(request, format);
+    let response = with_replay(Response::stream(content_type(format), Box::new(events)), is_replayed)
+        .with_coding(coding)
+        .with_header("Trailer", TRAILERS)
+        .with_header("X-Credits-Reserved", reserved.to_string())
+        .with_header("X-Credits-Remaining", remaining.to_string())
+        .with_header("X-Dataset-Version", version.version.to_string())
+        .with_header("X-Accel-Buffering", "no")
+        .with_header("Vary", "Accept");
+    let response = with_credits_warning(app, response, &account, &caps, remaining);
+    Ok(with_total(response, total))
+}
+
+fn with_total(response: Response, total: Option<u64>) -> Response {
+    match total {
+        Some(total) => response.with_header("X-Total-Rows", total.to_string()),
+        None => response,
+    }
+}
+
+/// The body, and with it the event behind which it begins, must not differ under one key.
+fn content_under_a_key(request: &Incoming, body: &[u8]) -> Vec<u8> {
+    let last_event = request.header("Last-Event-ID").unwrap_or_default();
+    [last_event.as_bytes(), b"\n", body].concat()
+}
+
+impl Claimed {
+    /// Only a response that was begun before can skip rows.
+    fn resumed_behind(self, passed_over: u64) -> Result<Self, ApiError> {
+        if self.is_paid || passed_over == 0 {
+            return Ok(self);
+        }
+        let message = "nothing was charged for this request under this Idempotency-Key";
+        Err(ApiError::new(ErrorKind::Unprocessable, message)
+            .with_reason("NOTHING_TO_RESUME", "send the request without afterRows"))
+    }
+}
+
+/// Marks a response that was paid before, in full or in part.
+pub(super) fn with_replay(response: Response, is_replayed: bool) -> Response {
+    if is_replayed { response.with_header("Idempotent-Replayed", "true") } else { response }
+}
+
+/// Events are encoded only for a client that refuses the plain form, because proxies often hold encoded events back.
+fn coding_of(request: &Incoming, format: Format) -> Option<Coding> {
+    let wanted = coding::wanted(&request.accept_encoding());
+    let fits = format != Format::Sse || wanted.refuses_plain;
+    wanted.coding.filter(|_| fits)
+}
+
+fn stream_format(request: &Incoming) -> Result<Format, ApiError> {
+    let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
+    Ok(FORMATS.get(offer).copied().unwrap_or(Format::Sse))
+}

@@ -1,0 +1,204 @@
+//! Slots, claims and completions, with sockets of the loopback and without an event loop.
+
+use std::io::Read;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use crossbeam_channel::Receiver;
+use mio::{Poll, Token, Waker};
+
+use super::*;
+use crate::limits::net::REMAINING_BYTES_HELD_MAX;
+use crate::net::budget::Budget;
+use crate::net::counters::Counters;
+
+/// Bytes that no socket takes at once.
+const MUCH: usize = 64 << 20;
+
+struct Desk {
+    slots: Arc<Slots>,
+    completions: Receiver<Completion>,
+    socket: Arc<Socket>,
+    _poll: Poll,
+}
+
+impl Desk {
+    fn new(socket: Socket, budget: usize, write_time: Duration) -> Desk {
+        let poll = Poll::new().unwrap();
+        let waker = Waker::new(poll.registry(), Token(0)).unwrap();
+        let counters = Arc::new(Counters::new(&[]));
+        let (slots, completions) = Slots::new(1, waker, Budget::new(budget), counters, write_time);
+        Desk { slots, completions, socket: Arc::new(socket), _poll: poll }
+    }
+
+    fn tcp() -> (Desk, TcpStream) {
+        Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_secs(20))
+    }
+
+    fn tcp_with(budget: usize, write_time: Duration) -> (Desk, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let server = listener.accept().unwrap().0;
+        // The kernel counts from the first byte that a client sent.
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        (&server).read_exact(&mut [0; 18]).unwrap();
+        (Desk::new(server.into(), budget, write_time), client)
+    }
+
+    fn assign(&self) -> String {
+        let mut name = Vec::new();
+        let facts = RequestFacts {
+            peer: Ipv4Addr::LOCALHOST.into(),
+            arrived: Instant::now(),
+            is_head: false,
+            is_http_1_1: true,
+            closes: false,
+        };
+        let assignment = Assignment { socket: Arc::clone(&self.socket), facts, body: None };
+        self.slots.assign(0, assignment, false, &mut name);
+        String::from_utf8(name).unwrap()
+    }
+
+    fn claim(&self) -> ResponseSocket {
+        self.slots.claim(&self.assign()).unwrap()
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.completions.try_recv().unwrap().outcome
+    }
+}
+
+#[test]
+fn claims_slot_once_while_offered() {
+    let (desk, _client) = Desk::tcp();
+    let name = desk.assign();
+    assert!(desk.slots.claim(&name).is_some());
+    assert!(desk.slots.claim(&name).is_none(), "it is taken");
+    assert!(!desk.slots.withdraw(0), "it was claimed");
+    let later = desk.assign();
+    assert!(desk.slots.claim(&name).is_none(), "the former turn is over");
+    assert!(desk.slots.withdraw(0), "nobody had claimed it");
+    assert!(desk.slots.claim(&later).is_none(), "it was taken back");
+    for nonsense in ["", "-", "0", "7-1", "0-", "0-x", "0-1-2", "-last", "18446744073709551616-1"] {
+        assert!(desk.slots.claim(nonsense).is_none(), "{nonsense}");
+    }
+}
+
+#[test]
+fn reports_sent_and_unanswered_pages() {
+    let (desk, mut client) = Desk::tcp();
+    desk.claim().send_page(b"..answer".to_vec(), 2).unwrap();
+    assert!(matches!(desk.outcome(), Outcome::Sent));
+    let mut received = [0; 6];
+    client.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"answer");
+    drop(desk.claim());
+    assert!(matches!(desk.outcome(), Outcome::Unanswered));
+}
+
+#[test]
+fn leaves_rest_of_page_after_sent_bytes() {
+    let (desk, mut client) = Desk::tcp();
+    let answer: Vec<u8> = (0..REMAINING_BYTES_MAX).map(|at| (at / 7).to_le_bytes()[at % 2]).collect();
+    desk.claim().send_page(answer.clone(), 0).unwrap();
+    let Outcome::Remaining(Remaining { bytes, sent, .. }) = desk.outcome() else { panic!("a rest") };
+    assert!(sent > 0 && sent < bytes.len(), "{sent}");
+    let mut received = vec![0; sent];
+    client.read_exact(&mut received).unwrap();
+    received.extend_from_slice(&bytes[sent..]);
+    assert!(received == answer, "in order, nothing twice, nothing lost");
+}
+
+#[test]
+fn aborts_unread_page_without_memory_for_its_rest() {
+    let (desk, _client) = Desk::tcp_with(0, Duration::from_secs(20));
+    let error = desk.claim().send_page(vec![7; REMAINING_BYTES_MAX], 0).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
+}
+
+#[test]
+fn reports_cause_of_unfinished_stream() {
+    let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(50));
+    let mut part = desk.claim().into_writer(false);
+    part.write_all(b"row").unwrap();
+    part.flush().unwrap();
+    drop(part);
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Worker)));
+    let mut stalled = desk.claim().into_writer(false);
+    while stalled.write_all(&[7; 65_536]).is_ok() {}
+    drop(stalled);
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
+}
+
+#[test]
+fn reports_whether_finished_stream_closes_connection() {
+    let (desk, mut client) = Desk::tcp();
+    for closes in [false, true] {
+        let mut writer = desk.claim().into_writer(closes);
+        writer.write_all(b"small").unwrap();
+        writer.write_all(&[7; SMALL_PIECES_BYTES_MAX + 1]).unwrap();
+        writer.finish().unwrap();
+        let word = desk.completions.try_recv().unwrap();
+        assert!(matches!(word.outcome, Outcome::Sent) && word.closes == closes);
+        let mut received = vec![0; 5 + SMALL_PIECES_BYTES_MAX + 1];
+        client.read_exact(&mut received).unwrap();
+        assert!(received.starts_with(b"small\x07"));
+    }
+}
+
+#[test]
+fn counts_acknowledged_bytes_from_start_of_response() {
+    let (desk, mut client) = Desk::tcp();
+    desk.claim().send_page(b"an earlier answer".to_vec(), 0).unwrap();
+    client.read_exact(&mut [0; 17]).unwrap();
+    let mut writer = desk.claim().into_writer(false);
+    assert_eq!(writer.acknowledged(), Some(0));
+    writer.write_all(&[7; 1_000]).unwrap();
+    writer.flush().unwrap();
+    writer.await_acknowledged(1_000).unwrap();
+    assert_eq!(writer.acknowledged(), Some(1_000), "nothing of it was read");
+}
+
+/// Fills the socket of a client that does not read.
+fn filled(desk: &Desk) -> (ResponseWriter, u64) {
+    let mut writer = desk.claim().into_writer(false);
+    let sent = writer.socket.send_now(&vec![7; MUCH], SendFlags::empty()).unwrap();
+    (writer, sent as u64)
+}
+
+#[test]
+fn discards_unacknowledged_bytes_on_disconnect() {
+    let (desk, mut client) = Desk::tcp();
+    let (mut writer, sent) = filled(&desk);
+    thread::sleep(Duration::from_millis(200));
+    let arrived = writer.acknowledged().unwrap();
+    assert!(arrived > 0 && arrived < sent, "{arrived} of {sent}");
+    writer.disconnect();
+    let mut received = Vec::new();
+    let outcome = client.read_to_end(&mut received);
+    assert!(received.len() as u64 <= arrived && outcome.is_err(), "{} of {arrived}", received.len());
+}
+
+#[test]
+fn stops_waiting_for_absent_or_stalled_client() {
+    let (desk, client) = Desk::tcp();
+    let (mut writer, sent) = filled(&desk);
+    drop(client);
+    assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(100));
+    let (mut writer, sent) = filled(&desk);
+    assert_eq!(writer.await_acknowledged(sent).unwrap_err().kind(), io::ErrorKind::TimedOut);
+    drop(writer);
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
+}
+
+#[test]
+fn knows_no_acknowledgement_over_unix_socket() {
+    let (server, _client) = UnixStream::pair().unwrap();
+    let desk = Desk::new(server.into(), REMAINING_BYTES_HELD_MAX, Duration::from_secs(20));
+    let mut writer = desk.claim().into_writer(false);
+    assert_eq!(writer.acknowledged(), None);
+    writer.await_acknowledged(1_000).unwrap();
+}
