@@ -38,7 +38,7 @@ pub use compatibility::{BreakingChange, CompatibilityCheck};
 pub use data_directory::DataDirectory;
 pub use dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
 pub use error::CatalogError;
-pub use listing::{Order, TagCount};
+pub use listing::{LicenseCount, NEWEST_VERSIONS_MAX, NewVersion, Order, TagCount};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};
 /// Re-exports for readers of store files, so that upper layers depend on the catalog and not on the file format.
 pub use mercato_format::{ColumnKind, ColumnMeta, FormatError, LogicalType, Table};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::dataset::Dataset;
-use super::listing::{Listing, Order, TagCount};
+use super::listing::{LicenseCount, Listing, NewVersion, Order, TagCount};
 use super::manifest::Language;
 use super::slug::Slug;
 use crate::clock::Moment;
@@ -79,6 +79,21 @@ impl Snapshot {
     /// The tags of the served datasets, most frequent first, then by name.
     pub fn tags(&self) -> &[TagCount] {
         self.listing.tags(&self.ordered)
+    }
+
+    /// The licences of the served datasets, most frequent first, then by name.
+    pub fn licenses(&self) -> &[LicenseCount] {
+        self.listing.licenses(&self.ordered)
+    }
+
+    /// The versions that were published last, newest first.
+    pub fn newest_versions(&self) -> &[NewVersion] {
+        self.listing.newest(&self.ordered)
+    }
+
+    /// Rows of the current versions of all served datasets.
+    pub fn row_count(&self) -> u64 {
+        self.listing.row_count(&self.ordered)
     }
 
     /// Quarantined slugs and reasons, by name.

@@ -1,7 +1,7 @@
 //! HTTP requests and responses: the only folder that names tiny_http and status codes.
 //!
 //! Turns requests into calls of the layers below and their results into responses. Knows nothing of connections:
-//! `net` owns the public socket and lends it for one response.
+//! `net` owns the public socket and lends it for one response. Pages for people come from above, as [`Pages`].
 
 mod admin_token;
 mod app;
@@ -25,10 +25,20 @@ pub use app::App;
 pub use content::documents::Documents;
 pub use content::exports::Exports;
 pub use content::graph_cache::GraphCache;
+pub use content::prepared::Prepared;
 pub use content::public_url::{PublicUrl, PublicUrlError};
+pub use handlers::croissant::document as croissant;
+pub use handlers::dataset_answer::{
+    damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
+};
+pub use handlers::discovery::unknown_path;
 pub use handlers::percent::percent_encode;
+pub use handlers::related::listed_datasets;
+pub use handlers::sample::spaced_rows;
+pub use handlers::schema::examples;
+pub use handlers::text_page::harmless as harmless_markdown;
 pub use metrics::Metrics;
 pub use routing::classes::{Work, work_of};
-pub use routing::routes::{admin_service, public_service};
+pub use routing::routes::{Pages, RefusalPage, admin_service, public_service};
 pub use server::Workers;
 pub use service::Service;

@@ -46,22 +46,23 @@ impl Documents {
         files.iter().find(|(present, _)| *present == name).map(|(_, file)| file)
     }
 
+    /// What stands in front of every path that the outside sees: the path of the public address, or nothing.
+    pub fn path_prefix(&self) -> &str {
+        self.public_url.as_ref().map_or("", PublicUrl::path)
+    }
+
+    /// When the server was started: since then its own texts are what they are.
+    pub fn started_at(&self) -> Moment {
+        self.started_at
+    }
+
     /// A path of ours as answers show it: the whole address where the operator said what it is, else the path alone.
     pub(in crate::http) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 
-    /// Where a client goes on that asked for `/`, as `Location` says it. Without a public address it is relative, so that
-    /// it also holds behind a proxy that strips a path.
-    pub(in crate::http) fn location_below_root(&self, name: &str) -> String {
-        match &self.public_url {
-            Some(url) => format!("{}/{name}", url.as_str()),
-            None => name.to_owned(),
-        }
-    }
-
     /// The address in front of every path, for answers that must carry whole addresses.
-    pub(in crate::http) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
+    pub fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
         }

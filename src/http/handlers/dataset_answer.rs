@@ -26,7 +26,7 @@ pub(super) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Data
 }
 
 /// The published dataset whose slug is the first parameter of the path.
-pub(super) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+pub fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();
     let slug = Slug::parse(request.path_parameter(0))
         .map_err(|error| no_slug(app, &snapshot, request.path_parameter(0), &error))?;
@@ -61,7 +61,7 @@ fn meant<'s>(app: &App, snapshot: &'s Snapshot, typed: &str) -> (Option<&'s str>
 }
 
 /// Takes a version out of service whose store file turned out to be damaged while it was read.
-pub(super) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
+pub fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
     app.catalog.quarantine(version, slug, reason, app.clock.now());
     let refusal = out_of_service_now(&app.catalog, slug, version);
     refusal.with_cause(format!("{}: {reason}", version.path.display()))
@@ -89,7 +89,7 @@ fn out_of_service(slug: &str) -> ApiError {
 }
 
 /// Refuses to read values of a version whose store file is still being verified.
-pub(super) fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
+pub fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
     if version.is_verified() {
         return Ok(());
     }

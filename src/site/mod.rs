@@ -1,0 +1,36 @@
+//! The pages for people: catalogue, datasets, prices and status, rendered here and readable without a script.
+//!
+//! A page is a struct beside its handler, with everything that its template may say. Pages use the same functions as the
+//! API and never ask it over HTTP. Knows no socket.
+
+mod assets;
+mod cache;
+mod entry;
+mod feeds;
+mod frame;
+mod home;
+mod language;
+mod list;
+mod numbers;
+mod pricing;
+mod refusal;
+mod security;
+mod status;
+mod url;
+mod visit;
+mod words;
+
+use crate::http::Pages;
+
+/// What `http` serves beside the API.
+pub const PAGES: Pages = Pages {
+    routes: &[
+        home::ROUTES,
+        feeds::ROUTES,
+        list::ROUTES,
+        pricing::ROUTES,
+        status::ROUTES,
+        assets::ROUTES,
+    ],
+    refusal: refusal::page,
+};
