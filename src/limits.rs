@@ -260,6 +260,8 @@ pub mod site {
     pub const COOKIE_COUNT_MAX: usize = 64;
     /// Datasets of one page of the list.
     pub const DATASETS_PER_PAGE: usize = 20;
+    /// Results of a search over which facets are counted, where there are no more.
+    pub const RESULTS_COUNTED_MAX: usize = 60;
     /// Tags that one question may name.
     pub const TAGS_CHOSEN_MAX: usize = 8;
     /// Values of one facet that are shown.

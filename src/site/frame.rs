@@ -76,7 +76,7 @@ pub struct Frame {
     pub description: String,
     /// Whether the page is the home page.
     pub is_home: bool,
-    /// Address of the page, whole.
+    /// Address of the page, whole; empty where there is none that lasts.
     pub canonical: String,
     /// The page where no language is asked for.
     pub default_address: String,
@@ -132,6 +132,13 @@ impl Frame {
             language.address = there.absolute(&self.base);
         }
         self
+    }
+
+    /// Says that the page has no address of its own: what was asked for is not there.
+    #[must_use]
+    pub fn nowhere(mut self) -> Self {
+        self.canonical.clear();
+        self.no_index()
     }
 
     /// Describes the page for machines.

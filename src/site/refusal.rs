@@ -6,7 +6,7 @@ use askama::Template;
 
 use super::cache::Cache;
 use super::frame::{Frame, Link, Section};
-use super::visit::{HTML, Visit};
+use super::visit::{HTML, Visit, html_of};
 use super::words::{Words, fill};
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
@@ -40,7 +40,7 @@ pub(super) fn page(app: &App, request: &Incoming, error: &ApiError) -> Option<Re
         return None;
     }
     let visit = Visit::plain(app, request);
-    let html = RefusalView::new(&visit, request, error).render().ok()?;
+    let html = html_of(&RefusalView::new(&visit, request, error)).ok()?;
     let response = Response::refusal(error, HTML, html.as_bytes()).encoded_for(request);
     Some(visit.sent(response, request, Cache::NoStore).with_header("Vary", "Accept"))
 }
@@ -56,7 +56,7 @@ impl RefusalView {
         let is_detailed =
             matches!(error.kind(), ErrorKind::BadRequest | ErrorKind::Unavailable | ErrorKind::RateLimited);
         Self {
-            frame: visit.frame(Section::Other, title, text).no_index(),
+            frame: visit.frame(Section::Other, title, text).nowhere(),
             status: error.kind().status(),
             title,
             text,

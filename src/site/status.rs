@@ -9,6 +9,7 @@ use super::entry::whole;
 use super::frame::{Frame, Section};
 use super::visit::Visit;
 use super::words::fill;
+use crate::clock::Moment;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
@@ -85,7 +86,7 @@ impl StatusPage {
             ],
             served: visit.numbers.integer(whole(snapshot.datasets().len())),
             lists,
-            checked: fill(words.status_checked, visit.now.rfc3339().replace('T', " ").trim_end_matches('Z')),
+            checked: fill(words.status_checked, second(visit.now)),
         }
     }
 }
@@ -102,4 +103,10 @@ impl SlugList {
             slugs: slugs.into_iter().take(STATUS_SLUGS_MAX).map(str::to_owned).collect(),
         })
     }
+}
+
+/// Day and time to the second, in UTC.
+fn second(now: Moment) -> String {
+    let text = now.rfc3339().replace('T', " ");
+    text.split_once('.').map_or(text.clone(), |(seconds, _)| seconds.to_owned())
 }

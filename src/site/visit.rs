@@ -183,8 +183,7 @@ impl Visit {
         page: &impl Template,
         cache: Cache,
     ) -> Result<Response, ApiError> {
-        let html = page.render().map_err(|error| ApiError::internal(format!("a page: {error}")))?;
-        Ok(self.sent(Response::bytes(HTML, html.as_bytes()), request, cache))
+        Ok(self.sent(Response::bytes(HTML, html_of(page)?.as_bytes()), request, cache))
     }
 
     /// Sends what was made for this visit, with the headers of a page.
@@ -247,4 +246,11 @@ impl Visit {
         ];
         named.into_iter().map(link).collect()
     }
+}
+
+/// The HTML of a page. Control characters have no place in HTML, so a mark stands for each of them.
+pub fn html_of(page: &impl Template) -> Result<String, ApiError> {
+    let html = page.render().map_err(|error| ApiError::internal(format!("a page: {error}")))?;
+    let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
+    Ok(if html.contains(is_control) { html.replace(is_control, "\u{fffd}") } else { html })
 }

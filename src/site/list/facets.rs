@@ -111,7 +111,7 @@ impl Facets {
         Self::new(visit, choice, counts)
     }
 
-    /// Of a search: its results are ranked and not counted, so the values stand without numbers.
+    /// Of a search with many results: they are ranked and not counted, so the values stand without numbers.
     pub(super) fn of_search(visit: &Visit, snapshot: &Snapshot, choice: &Choice<'_>) -> Self {
         let tags = snapshot.tags().iter().take(FACET_VALUES_MAX).map(|tag| (tag.tag.as_str(), None));
         let licenses = snapshot.licenses().iter().take(FACET_VALUES_MAX);

@@ -6,6 +6,7 @@ mod choice;
 mod facets;
 mod view;
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::cache::Cache;
@@ -19,7 +20,7 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
-use crate::limits::site::DATASETS_PER_PAGE;
+use crate::limits::site::{DATASETS_PER_PAGE, RESULTS_COUNTED_MAX};
 use crate::search::question::{Question, QuestionError};
 use crate::search::{Found, Hit, Page as SearchPage, RankedBy};
 use choice::Choice;
@@ -35,6 +36,7 @@ struct Shown {
     /// Those behind it are not shown: a search has a reach.
     reachable: usize,
     entries: Vec<Entry>,
+    facets: Facets,
     ranking: Option<&'static str>,
 }
 
@@ -64,53 +66,58 @@ fn list(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     } else {
         Cache::Revalidate(snapshot.changed_at())
     };
-    let (shown, facets) = match found {
-        Some(shown) => (shown, Facets::of_search(&visit, &snapshot, &choice)),
-        None => listed(&visit, &snapshot, &choice),
-    };
+    let shown = found.unwrap_or_else(|| listed(&visit, &snapshot, &choice));
     let paging = Paging::new(&visit, choice.page, shown.reachable);
-    let mut page = ListPage::new(&visit, &choice, shown, facets, paging);
+    let mut page = ListPage::new(&visit, &choice, shown, paging);
     (page.problem, page.notice) = (problem, notice);
     visit.answer(request, &page, cache)
 }
 
 /// The datasets of a list in its order.
-fn listed(visit: &Visit, snapshot: &Snapshot, choice: &Choice<'_>) -> (Shown, Facets) {
+fn listed(visit: &Visit, snapshot: &Snapshot, choice: &Choice<'_>) -> Shown {
     let ordered = snapshot.in_order(choice.order, Some(visit.language));
-    if choice.takes_all() {
+    let (total, entries, facets) = if choice.takes_all() {
         let entries = page_of(ordered.iter(), choice.page_in(ordered.len()));
         let entries = entries.map(|dataset| Entry::of(visit, dataset)).collect();
-        let total = ordered.len();
-        let shown = Shown { total, reachable: total, entries, ranking: None };
-        return (shown, Facets::of_all(visit, snapshot, choice));
-    }
-    let found: Vec<_> = ordered.iter().filter(|dataset| choice.takes(dataset)).collect();
-    let page = choice.page_in(found.len());
-    let entries = page_of(found.iter(), page).map(|dataset| Entry::of(visit, dataset)).collect();
-    let shown = Shown { total: found.len(), reachable: found.len(), entries, ranking: None };
-    let facets = Facets::of_found(visit, &found, choice);
-    (shown, facets)
+        (ordered.len(), entries, Facets::of_all(visit, snapshot, choice))
+    } else {
+        let found: Vec<&Arc<Dataset>> = ordered.iter().filter(|dataset| choice.takes(dataset)).collect();
+        let entries = page_of(found.iter(), choice.page_in(found.len()));
+        let entries = entries.map(|dataset| Entry::of(visit, dataset)).collect();
+        (found.len(), entries, Facets::of_found(visit, &found, choice))
+    };
+    Shown { total, reachable: total, entries, facets, ranking: None }
 }
 
-/// The datasets that answer a question; nothing while the index is being made.
+/// A page of the datasets that answer a question; nothing while the index is being made.
 fn search(app: &App, visit: &Visit, choice: &Choice<'_>, question: &Question, page: usize) -> Option<Shown> {
     let reach = usize::try_from(RESULTS_REACH_MAX).unwrap_or(usize::MAX);
-    let offset = page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE).min(reach);
-    let is_wanted = |dataset: &Dataset| choice.takes(dataset);
-    let wanted = SearchPage {
-        offset,
-        limit: DATASETS_PER_PAGE.min(reach.saturating_sub(offset)),
-        tags: Vec::new(),
-        only: (!choice.takes_all()).then_some(&is_wanted),
+    let before = page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE).min(reach);
+    // The first results are asked for together: where there are no others, facets are counted over them.
+    let is_early = before.saturating_add(DATASETS_PER_PAGE) <= RESULTS_COUNTED_MAX;
+    let (offset, limit) = if is_early {
+        (0, RESULTS_COUNTED_MAX)
+    } else {
+        (before, DATASETS_PER_PAGE.min(reach.saturating_sub(before)))
     };
-    let found = app.search.find(question, None, &wanted, Instant::now()).ok()?;
-    let ranking = match found.ranked_by {
+    let is_wanted = |dataset: &Dataset| choice.takes(dataset);
+    let only: Option<&dyn Fn(&Dataset) -> bool> = if choice.takes_all() { None } else { Some(&is_wanted) };
+    let wanted = SearchPage { offset, limit, tags: Vec::new(), only };
+    let Found { total, hits, ranked_by, .. } =
+        app.search.find(question, None, &wanted, Instant::now()).ok()?;
+    let ranking = match ranked_by {
         RankedBy::Lexical => visit.words.ranked_words,
         RankedBy::Embedding | RankedBy::CrossEncoder => visit.words.ranked_meaning,
     };
-    let Found { total, hits, .. } = found;
-    let entries = hits.iter().map(|hit| entry_of(visit, hit)).collect();
-    Some(Shown { total, reachable: total.min(reach), entries, ranking: Some(ranking) })
+    let facets = if is_early && total == hits.len() {
+        let found: Vec<&Arc<Dataset>> = hits.iter().map(|hit| &hit.dataset).collect();
+        Facets::of_found(visit, &found, choice)
+    } else {
+        Facets::of_search(visit, &app.catalog.snapshot(), choice)
+    };
+    let on_page = hits.iter().skip(before.saturating_sub(offset)).take(DATASETS_PER_PAGE);
+    let entries = on_page.map(|hit| entry_of(visit, hit)).collect();
+    Some(Shown { total, reachable: total.min(reach), entries, facets, ranking: Some(ranking) })
 }
 
 /// A dataset that answers a question: with the piece of text that does, and where the question was found.

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::Shown;
 use super::choice::{Choice, ORDERS};
-use super::facets::{Chosen, Facet, Facets};
+use super::facets::{Chosen, Facet};
 use crate::catalog::Order;
 use crate::limits::site::DATASETS_PER_PAGE;
 use crate::site::entry::{Entry, counted, datasets_in_words, whole};
@@ -74,13 +74,7 @@ fn page_url(here: &Url, page: usize) -> Url {
 }
 
 impl ListPage {
-    pub(super) fn new(
-        visit: &Visit,
-        choice: &Choice<'_>,
-        shown: Shown,
-        facets: Facets,
-        paging: Paging,
-    ) -> Self {
+    pub(super) fn new(visit: &Visit, choice: &Choice<'_>, shown: Shown, paging: Paging) -> Self {
         let words = visit.words;
         let question = choice.question.as_ref().and_then(|read| read.as_ref().ok());
         let heading =
@@ -110,8 +104,8 @@ impl ListPage {
             problem: None,
             notice: None,
             entries: shown.entries,
-            groups: facets.groups,
-            chosen: facets.chosen,
+            groups: shown.facets.groups,
+            chosen: shown.facets.chosen,
             without_chosen: bare.iter().fold(visit.here().clone(), |url, name| url.without(name)).to_string(),
             orders: if shown.ranking.is_some() { Vec::new() } else { orders(visit, choice.order) },
             paging,

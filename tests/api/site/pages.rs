@@ -1,7 +1,7 @@
 //! What the pages that are not about one dataset say.
 
 use super::{ask, large_site, manifest, open};
-use crate::harness::{Site, city_columns, store_path, wait_until};
+use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
 
 #[test]
 fn the_home_page_says_what_the_place_is_and_what_is_there() {
@@ -110,6 +110,9 @@ fn a_search_shows_what_answers_and_why() {
     assert!(first.contains("title") && first.contains("description"), "{first}");
     assert_eq!(page.one("#top-search").attribute("value"), Some("cities"));
     assert!(page.one("main .bar p").line().contains("ranked by words"));
+    let tags: Vec<_> =
+        page.select("main ul[aria-labelledby=facet-tag] li").iter().map(|tag| tag.line()).collect();
+    assert!(tags.contains(&"geo 1".to_owned()), "facets are counted over few results: {tags:?}");
     let narrowed = open(&site, "/datasets?q=set&tag=fourth");
     assert_eq!(narrowed.one("main .bar p").line().split(' ').next(), Some("11"));
     assert_eq!(
@@ -133,7 +136,8 @@ fn a_search_shows_what_answers_and_why() {
 
 #[test]
 fn prices_are_those_that_the_server_goes_by() {
-    let site = large_site(&["--requests-per-minute", "77"]);
+    let site = Site::empty(&["--requests-per-minute", "77", "--requests-per-day", "0"]);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let page = open(&site, "/pricing");
     let rows: Vec<_> = page.select("main table tbody tr").iter().map(|row| row.line()).collect();
     assert!(rows.contains(&"1,000 1,000 €5.00".to_owned()), "{rows:?}");
