@@ -27,7 +27,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "site",
         ],
     ),
-    ("site", &["branding", "catalog", "clock", "http", "ledger", "limits", "search"]),
+    (
+        "site",
+        &["branding", "catalog", "clock", "http", "ledger", "limits", "query", "render", "search", "words"],
+    ),
     (
         "http",
         &[

@@ -5,16 +5,21 @@
 
 mod assets;
 mod cache;
+mod dataset;
 mod entry;
 mod feeds;
 mod frame;
+mod graph;
 mod home;
 mod language;
 mod list;
+mod markdown;
 mod numbers;
+mod plots;
 mod pricing;
 mod refusal;
 mod security;
+mod snippets;
 mod status;
 mod url;
 mod visit;
@@ -28,6 +33,8 @@ pub const PAGES: Pages = Pages {
         home::ROUTES,
         feeds::ROUTES,
         list::ROUTES,
+        dataset::ROUTES,
+        graph::ROUTES,
         pricing::ROUTES,
         status::ROUTES,
         assets::ROUTES,

@@ -30,9 +30,15 @@ fn targets(page: &Document) -> BTreeSet<String> {
 fn check_usable(target: &str, page: &Document) {
     assert!(page.errors.is_empty(), "{target}: {:?}", page.errors);
     check_harmless(target, page);
-    for only in
-        ["html[lang]", "title", "main#main", "h1", "meta[name=description]", "link[rel=canonical]", "a.skip"]
-    {
+    for only in [
+        "html[lang]",
+        "head title",
+        "main#main",
+        "h1",
+        "meta[name=description]",
+        "link[rel=canonical]",
+        "a.skip",
+    ] {
         page.one(only);
     }
     let mut ids = BTreeSet::new();

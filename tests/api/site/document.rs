@@ -109,7 +109,10 @@ impl Element {
             return false;
         }
         while !rest.is_empty() {
-            let end = rest[1..].find(['.', '#', '[']).map_or(rest.len(), |end| end + 1);
+            let end = match rest.as_bytes()[0] {
+                b'[' => rest.find(']').map_or(rest.len(), |end| end + 1),
+                _ => rest[1..].find(['.', '#', '[']).map_or(rest.len(), |end| end + 1),
+            };
             let (one, behind) = rest.split_at(end);
             let holds = match one.as_bytes()[0] {
                 b'.' => self.attribute("class").is_some_and(|all| all.split(' ').any(|own| own == &one[1..])),

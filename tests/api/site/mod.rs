@@ -2,10 +2,13 @@
 
 mod caching;
 mod crawl;
+mod dataset;
 mod document;
+mod explore;
 mod languages;
 mod pages;
 mod place;
+mod publishers;
 mod refusals;
 mod security;
 
