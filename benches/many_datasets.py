@@ -20,6 +20,13 @@ import time
 from pathlib import Path
 
 READY_SECONDS_MAX = 60
+LISTS = ("/api/v1/datasets", "/api/v1/datasets?limit=100&offset=9000&lang=it", "/api/v1/datasets?tag=water",
+         "/api/v1/datasets/relations/graph")
+# The pages for people, as a browser asks for them.
+PAGES = ("/", "/datasets", "/datasets?sort=title&page=300", "/datasets?tag=water&license=CC-BY-4.0", "/datasets?q=water+budget",
+         "/datasets?q=water+budget&tag=energy", "/pricing", "/status", "/feed.atom", "/datasets/dataset-00042",
+         "/datasets/dataset-00042/columns", "/datasets/dataset-00042/preview", "/datasets/dataset-00042/explore",
+         "/datasets/dataset-00042/relations", "/nowhere")
 LIST_REQUESTS = 300
 TAGS = ("air", "water", "budget", "schools", "transport", "energy", "health", "culture")
 MANIFEST = """slug = "{slug}"
@@ -84,10 +91,10 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def get(connection: http.client.HTTPConnection, path: str) -> tuple[int, bytes, float]:
+def get(connection: http.client.HTTPConnection, path: str, accept: str = "*/*") -> tuple[int, bytes, float]:
     """Status, body, and the seconds that it took."""
     began = time.perf_counter()
-    connection.request("GET", path)
+    connection.request("GET", path, headers={"Accept": accept})
     answer = connection.getresponse()
     body = answer.read()
     return answer.status, body, time.perf_counter() - began
@@ -130,10 +137,14 @@ def run(binaries: Path, data: Path, count: int, name: str) -> None:
         print(f"{name}: ready after {ready:.3f} s, processor {user:.2f} s + {system:.2f} s in the kernel; read {read['rchar'] / 1e6:.1f} MB through calls, wrote "
               f"{read['wchar'] / 1e3:.0f} kB; resident {memory['VmRSS'] / 1024:.0f} MiB, of which not from files "
               f"{memory['RssAnon'] / 1024:.0f} MiB")
-        for path in ("/api/v1/datasets", "/api/v1/datasets?limit=100&offset=9000&lang=it", "/api/v1/datasets?tag=water",
-                     "/api/v1/datasets/relations/graph"):
-            took = sorted(get(connection, path)[2] for _ in range(LIST_REQUESTS))
-            print(f"  {path}: median {statistics.median(took) * 1e3:.2f} ms, p99 {took[len(took) * 99 // 100] * 1e3:.2f} ms")
+        while get(connection, "/api/v1/datasets/search?q=water")[0] == 503:
+            time.sleep(0.1)
+        for path, accept in [(path, "*/*") for path in LISTS] + [(path, "text/html") for path in PAGES]:
+            answers = [get(connection, path, accept) for _ in range(LIST_REQUESTS)]
+            took = sorted(seconds for _, _, seconds in answers)
+            status, body, _ = answers[0]
+            print(f"  {path}: {status}, {len(body) / 1024:.0f} KiB, median {statistics.median(took) * 1e3:.2f} ms, "
+                  f"p99 {took[len(took) * 99 // 100] * 1e3:.2f} ms")
     finally:
         server.terminate()
         server.wait(READY_SECONDS_MAX)

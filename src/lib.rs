@@ -1,5 +1,6 @@
 //! The mercato server.
 pub mod access;
+pub mod branding;
 pub mod catalog;
 pub mod clock;
 pub mod config;
@@ -17,4 +18,5 @@ pub mod sample;
 pub mod search;
 pub mod selections;
 pub mod serving;
+pub mod site;
 pub mod words;

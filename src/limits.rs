@@ -174,6 +174,58 @@ pub mod operator {
     pub const RELATIONS_PER_PAGE_MAX: usize = 1_000;
 }
 
+/// Bounds of `site.toml` (`branding`).
+pub mod branding {
+    /// Size of the file.
+    pub const SITE_FILE_BYTES_MAX: u64 = 64 * 1024;
+    /// Length of the name of the place and of a link.
+    pub const NAME_CHARS_MAX: usize = 80;
+    /// Length of the line below the name.
+    pub const TAGLINE_CHARS_MAX: usize = 200;
+    /// Length of the text of the home page.
+    pub const ABOUT_CHARS_MAX: usize = 4_000;
+    /// Length of an address.
+    pub const ADDRESS_CHARS_MAX: usize = 2_000;
+    /// Links at the foot of every page.
+    pub const LINKS_MAX: usize = 12;
+    /// Size of the picture.
+    pub const LOGO_BYTES_MAX: u64 = 256 * 1024;
+}
+
+/// Bounds of the pages for people (`site/`).
+pub mod site {
+    /// Bytes of the query of a page that its links repeat.
+    pub const QUERY_BYTES_MAX: usize = 4 * 1024;
+    /// Ranges of one `Accept-Language` that are looked at.
+    pub const LANGUAGE_RANGE_COUNT_MAX: usize = 32;
+    /// Cookies of one request that are looked at.
+    pub const COOKIE_COUNT_MAX: usize = 64;
+    /// Datasets of one page of the list.
+    pub const DATASETS_PER_PAGE: usize = 20;
+    /// Results of a search over which facets are counted, where there are no more.
+    pub const RESULTS_COUNTED_MAX: usize = 60;
+    /// Tags that one question may name.
+    pub const TAGS_CHOSEN_MAX: usize = 8;
+    /// Values of one facet that are shown.
+    pub const FACET_VALUES_MAX: usize = 15;
+    /// Featured datasets on the home page.
+    pub const FEATURED_MAX: usize = 6;
+    /// Newest versions on the home page.
+    pub const NEWEST_MAX: usize = 8;
+    /// Tags on the home page.
+    pub const HOME_TAGS_MAX: usize = 30;
+    /// Datasets in the table of prices.
+    pub const PRICED_MAX: usize = 10;
+    /// Slugs that one list of the status page names.
+    pub const STATUS_SLUGS_MAX: usize = 50;
+    /// Entries of a feed.
+    pub const FEED_ENTRIES_MAX: usize = 50;
+    /// Characters of a description in a list.
+    pub const SUMMARY_CHARS_MAX: usize = 240;
+    /// Characters of the text of an entry of a feed.
+    pub const FEED_TEXT_CHARS_MAX: usize = 2_000;
+}
+
 /// Bounds of search (`search/`).
 pub mod search {
     /// Fewest characters of a question, without the spaces around it.

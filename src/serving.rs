@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::access::{AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, TrustedProxies};
+use crate::branding::{Branding, BrandingError};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
 use crate::config::{AdminPlace, Settings};
@@ -26,6 +27,7 @@ use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
+use crate::site;
 use front::{Front, FrontPlan};
 use upkeep::Upkeep;
 
@@ -40,6 +42,9 @@ pub enum StartError {
     /// The data directory cannot be read.
     #[error("catalog: {0}")]
     Catalog(#[from] CatalogError),
+    /// `site.toml` cannot be used.
+    #[error("{0}")]
+    Branding(#[from] BrandingError),
     /// There is nothing to serve from, which is more often a typing error than a wish.
     #[error(
         "{}: no such directory; `mercato-tools demo` or `mercato-tools publish` make one, or create it empty",
@@ -83,6 +88,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     if !directory.root().is_dir() {
         return Err(StartError::NoData { path: settings.data.clone() });
     }
+    let branding = Arc::new(Branding::load(&directory.site(), directory.root())?);
     let now = clock.now();
     let (catalog, ledger) = open_both(settings, &directory, now)?;
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
@@ -114,6 +120,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         graph: GraphCache::default(),
         encoder: Arc::new(ParallelEncoder::new(threads).map_err(|error| part("printing threads", &error))?),
         exports: Arc::default(),
+        branding,
     });
     let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
     let (admin, public) =
@@ -216,7 +223,7 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
         },
         is_public: true,
     };
-    listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots))
+    listen(plan, app, |slots| public_service(Arc::clone(app), limits, slots, site::PAGES))
 }
 
 fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError> {

@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "serving",
         &[
             "access",
+            "branding",
             "catalog",
             "clock",
             "config",
@@ -23,12 +24,18 @@ const ARROWS: &[(&str, &[&str])] = &[
             "render",
             "search",
             "selections",
+            "site",
         ],
+    ),
+    (
+        "site",
+        &["branding", "catalog", "clock", "http", "ledger", "limits", "query", "render", "search", "words"],
     ),
     (
         "http",
         &[
             "access",
+            "branding",
             "catalog",
             "clock",
             "histogram",
@@ -51,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("search", &["catalog", "limits"]),
     ("access", &["clock", "ledger", "limits"]),
     ("query", &["mercato_format", "words"]),
+    ("branding", &["catalog", "limits"]),
     ("catalog", &["clock", "mercato_format"]),
     ("ledger", &["clock", "histogram", "limits", "words"]),
     ("logging", &[]),

@@ -87,6 +87,7 @@ impl Shop {
             graph: mercato::http::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
+            branding: Arc::default(),
         });
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let bodies = Budget::new(1 << 20);
@@ -98,7 +99,7 @@ impl Shop {
         let slots = Arc::clone(bound.slots());
         let classifier = Arc::new(|_: &Head<'_, '_>, peer| (0, Client::Address(peer)));
         Shop {
-            service: Arc::new(public_service(app, &limits, Arc::clone(&slots))),
+            service: Arc::new(public_service(app, &limits, Arc::clone(&slots), mercato::site::PAGES)),
             ledger,
             account,
             key,

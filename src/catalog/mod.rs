@@ -33,7 +33,7 @@ pub use publish::compatibility::{BreakingChange, CompatibilityCheck};
 pub use publish::record::{Choices, IndexChoice};
 pub use slug::{Slug, SlugError};
 pub use snapshot::dataset::{Dataset, DatasetVersion, WALK_PAUSE_MILLIS_MAX};
-pub use snapshot::listing::{Order, TagCount};
+pub use snapshot::listing::{LicenseCount, NEWEST_VERSIONS_MAX, NewVersion, Order, TagCount};
 pub use snapshot::nearest::nearest_slug;
 pub use snapshot::{Entry, Snapshot, Warning};
 pub use verification::scrubber;

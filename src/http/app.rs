@@ -10,6 +10,7 @@ use super::content::exports::Exports;
 use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
 use crate::access::{AccessControl, InFlight, TrustedProxies};
+use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
@@ -49,4 +50,6 @@ pub struct App {
     pub encoder: Arc<ParallelEncoder>,
     /// Lengths of downloads.
     pub exports: Arc<Exports>,
+    /// How the place presents itself to people.
+    pub branding: Arc<Branding>,
 }

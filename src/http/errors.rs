@@ -186,6 +186,13 @@ pub struct Details {
     errors: Vec<ValidationErrorBody>,
 }
 
+impl Details {
+    /// The nearest name that would have been accepted.
+    pub fn suggestion(&self) -> Option<&str> {
+        self.suggestion.as_deref()
+    }
+}
+
 /// The number of reported errors: the first one, and further ones that fit.
 fn told_at_most(faults: &[ValidationErrorBody]) -> usize {
     let mut bytes = 0_usize;

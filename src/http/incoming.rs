@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use serde::de::DeserializeOwned;
 
 use super::errors::{ApiError, ErrorKind, ValidationErrorBody};
+use super::framing::negotiation::choose;
 use super::request_id::RequestId;
 use super::routing::parameters::Parameters;
 use super::routing::router;
@@ -97,7 +98,7 @@ pub struct LogFields {
 pub struct Incoming {
     raw: tiny_http::Request,
     method: Method,
-    target: Target,
+    target: Option<Target>,
     request_id: RequestId,
     received_at: Moment,
     pattern: &'static str,
@@ -114,7 +115,7 @@ impl Incoming {
     pub(super) fn new(raw: tiny_http::Request, socket: ResponseSocket, received_at: Moment) -> Self {
         Self {
             method: Method::of(raw.method()),
-            target: Target::default(),
+            target: None,
             request_id: RequestId::next(),
             received_at,
             pattern: "",
@@ -129,7 +130,7 @@ impl Incoming {
 
     /// Splits and decodes the target; nothing else of the request needs it before.
     pub(super) fn parse_target(&mut self) -> Result<(), TargetError> {
-        self.target = Target::parse(self.raw.url())?;
+        self.target = Some(Target::parse(self.raw.url())?);
         Ok(())
     }
 
@@ -138,14 +139,19 @@ impl Incoming {
         self.method
     }
 
+    /// Whether the target could be read, so that path and query are known.
+    pub fn has_target(&self) -> bool {
+        self.target.is_some()
+    }
+
     /// Decoded path segments.
     pub fn segments(&self) -> &[String] {
-        &self.target.segments
+        self.target.as_ref().map_or(&[], |target| &target.segments)
     }
 
     /// The value of a `{…}` in the route's pattern, by its place, as it stands in the path.
     pub fn path_parameter(&self, place: usize) -> &str {
-        router::parameters(self.pattern, &self.target.segments).nth(place).unwrap_or_default()
+        router::parameters(self.pattern, self.segments()).nth(place).unwrap_or_default()
     }
 
     /// Sets the pattern of the route, which names the parameters of the path.
@@ -155,12 +161,12 @@ impl Incoming {
 
     /// Decoded query pairs.
     pub fn pairs(&self) -> &[(String, String)] {
-        &self.target.pairs
+        self.target.as_ref().map_or(&[], |target| &target.pairs)
     }
 
     /// A strict reader of the query parameters.
     pub fn query(&self) -> Parameters<'_> {
-        Parameters::new(&self.target.pairs)
+        Parameters::new(self.pairs())
     }
 
     /// The first header of that name.
@@ -191,6 +197,12 @@ impl Incoming {
     /// All `Accept` headers as one list.
     pub fn accept(&self) -> Cow<'_, str> {
         self.list("Accept").unwrap_or_default()
+    }
+
+    /// Whether the client likes a page better than JSON, as browsers do.
+    pub fn prefers_html(&self) -> bool {
+        let forms: [&[&str]; 2] = [&["application/json"], &["text/html", "application/xhtml+xml"]];
+        choose(&self.accept(), &forms) == Some(1)
     }
 
     /// All `Accept-Encoding` headers as one list.

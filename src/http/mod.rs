@@ -2,6 +2,7 @@
 //!
 //! Turns requests into calls of the layers below and their results into responses. `net` owns the connections and
 //! lends a socket for one response.
+//! Pages for people come from above, as [`Pages`].
 
 mod admin_token;
 mod app;
@@ -26,9 +27,19 @@ pub use content::documents::Documents;
 pub use content::exports::Exports;
 pub use content::graph_cache::GraphCache;
 pub use content::percent::percent_encode;
+pub use content::prepared::Prepared;
 pub use content::public_url::{PublicUrl, PublicUrlError};
+pub use handlers::catalog::dataset_answer::{
+    damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
+};
+pub use handlers::catalog::related::listed_datasets;
+pub use handlers::catalog::sample::spaced_rows;
+pub use handlers::catalog::schema::examples;
+pub use handlers::catalog::text_page::harmless as harmless_markdown;
+pub use handlers::discovery::croissant::document as croissant;
+pub use handlers::discovery::unknown_path;
 pub use metrics::Metrics;
 pub use routing::classes::{Work, work_of};
-pub use routing::routes::{admin_service, public_service};
+pub use routing::routes::{Pages, RefusalPage, admin_service, public_service};
 pub use server::Workers;
 pub use service::Service;

@@ -76,6 +76,22 @@ impl Response {
         Self::of(200, Body::Raw(buffer)).with_header("Content-Type", content_type)
     }
 
+    /// A response of another media type, from bytes that are there already.
+    pub fn bytes(content_type: &'static str, body: &[u8]) -> Self {
+        Self::raw(content_type, ResponseBuffer::from_body(body))
+    }
+
+    /// A refusal of another media type: the status, the headers and the cause of `error` around this body.
+    pub fn refusal(error: &ApiError, content_type: &'static str, body: &[u8]) -> Self {
+        let response = Self::bytes(content_type, body).with_status(error.kind().status());
+        let mut response = error
+            .headers()
+            .iter()
+            .fold(response, |response, (name, value)| response.with_header(name, value.clone()));
+        response.cause = error.cause().map(ToOwned::to_owned);
+        response
+    }
+
     /// A response without a body.
     pub fn empty(status: u16) -> Self {
         Self::of(status, Body::Absent)

@@ -145,6 +145,7 @@ mod tests {
             graph: crate::http::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
+            branding: Arc::default(),
         }
     }
 

@@ -17,6 +17,7 @@ use super::metrics::Observation;
 use super::response::Response;
 use super::routing::classes::{Work, work_of};
 use super::routing::router::{Guard, Router};
+use super::routing::routes::RefusalPage;
 use super::routing::target::TargetError;
 use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::clock::Moment;
@@ -31,12 +32,19 @@ pub struct Service {
     router: Router,
     listener_kind: ListenerKind,
     slots: Arc<Slots>,
+    refusal_page: Option<RefusalPage>,
 }
 
 impl Service {
     /// A service over a table of routes, which responds through the sockets in `slots`.
     pub fn new(app: Arc<App>, router: Router, listener_kind: ListenerKind, slots: Arc<Slots>) -> Self {
-        Self { app, router, listener_kind, slots }
+        Self { app, router, listener_kind, slots, refusal_page: None }
+    }
+
+    /// Tells people of refusals by that page.
+    #[must_use]
+    pub fn with_refusals(self, page: RefusalPage) -> Self {
+        Self { refusal_page: Some(page), ..self }
     }
 
     /// The application, for handlers.
@@ -54,16 +62,21 @@ impl Service {
         let response = match outcome {
             Ok(Ok(response)) if self.listener_kind == ListenerKind::Operator => response,
             Ok(Ok(response)) => response.encoded_for(&request),
-            Ok(Err(error)) => Response::error(&error),
+            Ok(Err(error)) => self.refused(&request, &error),
             Err(panic) => {
                 self.app.metrics.count_panic();
-                Response::error(&ApiError::internal(format!(
-                    "handler panicked: {}",
-                    panic_text(panic.as_ref())
-                )))
+                let cause = format!("handler panicked: {}", panic_text(panic.as_ref()));
+                self.refused(&request, &ApiError::internal(cause))
             }
         };
         self.send_when_durable(request.into_exchange(), response);
+    }
+
+    /// A refusal as a page where the client wants one, else as JSON. A page that cannot be made is no reason for another.
+    fn refused(&self, request: &Incoming, error: &ApiError) -> Response {
+        let page = |page: RefusalPage| catch_unwind(AssertUnwindSafe(|| page(&self.app, request, error)));
+        let page = self.refusal_page.and_then(|make| page(make).ok().flatten());
+        page.unwrap_or_else(|| Response::error(error))
     }
 
     /// Sends the response when its charge is durable. Until then this thread goes on with other requests, unless the

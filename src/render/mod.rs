@@ -26,7 +26,7 @@ pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_ver
 pub use mercato_format::RenderedLengths;
 pub use parallel_encoder::{Next, ParallelEncoder, Pipeline, Progress, Unit};
 pub use row_writer::{RenderNotes, RowWriter};
-pub use statistics::write_statistics;
+pub use statistics::{write_column_statistics, write_statistics};
 pub use years::has_expanded_years;
 
 /// The encoding of rows.

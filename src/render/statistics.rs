@@ -15,21 +15,30 @@ const STATISTICS_TEXT_CHARACTERS_MAX: usize = 256;
 pub fn write_statistics(table: &Table, out: &mut Vec<u8>) -> Result<bool, FormatError> {
     let mut all_complete = true;
     out.push(b'[');
-    for (column, meta) in table.columns().iter().enumerate() {
-        let kept = table.statistics(column)?;
-        let complete = kept.is_some();
-        all_complete &= complete;
-        let statistics = match kept {
-            Some(statistics) => statistics,
-            None => ColumnStatistics::extremes_of(table, column)?,
-        };
+    for column in 0..table.columns().len() {
         if column > 0 {
             out.push(b',');
         }
-        ColumnWriter { table, column, meta, statistics: &statistics, complete }.write(out)?;
+        all_complete &= write_column_statistics(table, column, out)?;
     }
     out.push(b']');
     Ok(all_complete)
+}
+
+/// Appends the object of one column, by number. Returns whether the file has its statistics.
+///
+/// # Errors
+/// [`FormatError::Corrupt`] when the store file is damaged.
+pub fn write_column_statistics(table: &Table, column: usize, out: &mut Vec<u8>) -> Result<bool, FormatError> {
+    let meta = table.columns().get(column).ok_or_else(|| table.damaged(column))?;
+    let kept = table.statistics(column)?;
+    let complete = kept.is_some();
+    let statistics = match kept {
+        Some(statistics) => statistics,
+        None => ColumnStatistics::extremes_of(table, column)?,
+    };
+    ColumnWriter { table, column, meta, statistics: &statistics, complete }.write(out)?;
+    Ok(complete)
 }
 
 /// The encoding of the numbers of a column.

@@ -67,7 +67,7 @@ pub struct Hit {
 }
 
 /// Which part of the results is wanted, and of which datasets.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Page<'p> {
     /// Results that are passed over.
     pub offset: usize,
@@ -75,6 +75,20 @@ pub struct Page<'p> {
     pub limit: usize,
     /// Tags that a dataset must have, all of them.
     pub tags: Vec<&'p str>,
+    /// What else a dataset must be.
+    pub only: Option<&'p dyn Fn(&Dataset) -> bool>,
+}
+
+impl Page<'_> {
+    fn takes_all(&self) -> bool {
+        self.tags.is_empty() && self.only.is_none()
+    }
+
+    fn takes(&self, dataset: &Dataset) -> bool {
+        let own = &dataset.manifest.tags;
+        self.tags.iter().all(|tag| own.iter().any(|own| own == tag))
+            && self.only.is_none_or(|is_wanted| is_wanted(dataset))
+    }
 }
 
 /// An answer.
@@ -157,11 +171,8 @@ impl Search {
         let meaning = vector.as_deref().map(|question| Meaning { vectors: &vectors, question });
         let mut ranked_by = if meaning.is_some() { RankedBy::Embedding } else { RankedBy::Lexical };
         let count = page.offset.saturating_add(page.limit).max(RERANKED_MAX).saturating_add(SPARE_CANDIDATES);
-        let has_tags = |document: u32| {
-            let tags = request.dataset(document).map(|dataset| &dataset.manifest.tags);
-            tags.is_some_and(|own| page.tags.iter().all(|tag| own.iter().any(|own| own == tag)))
-        };
-        let choice: Choice<'_> = if page.tags.is_empty() { None } else { Some(&has_tags) };
+        let is_wanted = |document: u32| request.dataset(document).is_some_and(|dataset| page.takes(dataset));
+        let choice: Choice<'_> = if page.takes_all() { None } else { Some(&is_wanted) };
         let mut ranked = rank(&index.lexical, question, &request.reading, meaning, choice, count);
         if self.rerank(&mut request, &mut ranked) {
             ranked_by = RankedBy::CrossEncoder;

@@ -63,6 +63,16 @@ impl Site {
         site
     }
 
+    /// Why no server starts over a folder.
+    pub fn refusal_to_start(folder: &Path) -> String {
+        let data = folder.to_str().unwrap().to_owned();
+        let flags = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        match serving::start(&settings(flags.iter()), Arc::new(SystemClock)) {
+            Ok(_) => panic!("the server started"),
+            Err(error) => error.to_string(),
+        }
+    }
+
     /// A site over a folder that stays when the site has gone.
     pub fn at(folder: &Path, flags: &[&str]) -> Site {
         let data = folder.to_str().unwrap().to_owned();

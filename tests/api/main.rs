@@ -38,6 +38,7 @@ mod query_stream;
 mod relations;
 mod search;
 mod search_models;
+mod site;
 #[path = "../books/small_disk.rs"]
 mod small_disk;
 mod stats;

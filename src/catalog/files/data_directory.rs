@@ -69,6 +69,11 @@ impl DataDirectory {
         self.root.join("verified")
     }
 
+    /// How the place presents itself to people.
+    pub fn site(&self) -> PathBuf {
+        self.root.join("site.toml")
+    }
+
     /// The operator's token.
     pub fn admin_token(&self) -> PathBuf {
         self.root.join("admin.token")

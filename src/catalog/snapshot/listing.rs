@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::catalog::manifest::Language;
-use crate::catalog::snapshot::dataset::Dataset;
+use crate::catalog::snapshot::dataset::{Dataset, DatasetVersion};
 
 /// The sort order of a list. Ties are sorted by slug.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +31,27 @@ pub struct TagCount {
     pub count: usize,
 }
 
+/// A licence and its number of datasets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LicenseCount {
+    /// The licence, as one of its datasets spells it.
+    pub license: String,
+    /// Number of published datasets under it.
+    pub count: usize,
+}
+
+/// A version and its dataset.
+#[derive(Clone)]
+pub struct NewVersion {
+    /// The dataset.
+    pub dataset: Arc<Dataset>,
+    /// One of its retained versions.
+    pub version: DatasetVersion,
+}
+
+/// Versions that the list of the newest ones holds.
+pub const NEWEST_VERSIONS_MAX: usize = 50;
+
 type Ordered = OnceLock<Vec<Arc<Dataset>>>;
 
 /// The lists of one snapshot computed so far.
@@ -41,6 +62,9 @@ pub(in crate::catalog) struct Listing {
     italian_titles: Ordered,
     rows: Ordered,
     tags: OnceLock<Vec<TagCount>>,
+    licenses: OnceLock<Vec<LicenseCount>>,
+    newest: OnceLock<Vec<NewVersion>>,
+    row_count: OnceLock<u64>,
 }
 
 impl Listing {
@@ -88,5 +112,46 @@ impl Listing {
             tags.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.tag.cmp(&b.tag)));
             tags
         })
+    }
+
+    /// The licences of these datasets, most frequent first, then by name. Spellings that differ in case are one.
+    pub(super) fn licenses(&self, datasets: &[Arc<Dataset>]) -> &[LicenseCount] {
+        self.licenses.get_or_init(|| {
+            let mut counts: HashMap<String, LicenseCount> = HashMap::new();
+            for license in datasets.iter().filter_map(|dataset| dataset.manifest.license.as_ref()) {
+                let new = || LicenseCount { license: license.clone(), count: 0 };
+                let entry = counts.entry(license.to_ascii_lowercase()).or_insert_with(new);
+                entry.count = entry.count.saturating_add(1);
+            }
+            let mut licenses: Vec<LicenseCount> = counts.into_values().collect();
+            licenses.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.license.cmp(&b.license)));
+            licenses
+        })
+    }
+
+    /// The versions of these datasets that were published last, newest first, then by slug.
+    pub(super) fn newest(&self, datasets: &[Arc<Dataset>]) -> &[NewVersion] {
+        self.newest.get_or_init(|| {
+            let mut all: Vec<(&Arc<Dataset>, &DatasetVersion)> = Vec::with_capacity(datasets.len());
+            for dataset in datasets {
+                all.extend(dataset.versions.iter().map(|version| (dataset, version)));
+            }
+            all.sort_unstable_by(|(a, one), (b, two)| {
+                let newer = two.published_at.cmp(&one.published_at);
+                newer.then_with(|| a.slug().cmp(b.slug())).then_with(|| two.version.cmp(&one.version))
+            });
+            let newest = all.into_iter().take(NEWEST_VERSIONS_MAX);
+            newest
+                .map(|(dataset, version)| NewVersion {
+                    dataset: Arc::clone(dataset),
+                    version: version.clone(),
+                })
+                .collect()
+        })
+    }
+
+    /// Rows of all these datasets.
+    pub(super) fn row_count(&self, datasets: &[Arc<Dataset>]) -> u64 {
+        *self.row_count.get_or_init(|| datasets.iter().map(|d| u64::from(d.current.table.row_count())).sum())
     }
 }

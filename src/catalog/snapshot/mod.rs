@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::catalog::manifest::Language;
 use crate::catalog::slug::Slug;
 use crate::catalog::snapshot::dataset::Dataset;
-use crate::catalog::snapshot::listing::{Listing, Order, TagCount};
+use crate::catalog::snapshot::listing::{LicenseCount, Listing, NewVersion, Order, TagCount};
 use crate::clock::Moment;
 
 /// The state of a published slug.
@@ -83,6 +83,21 @@ impl Snapshot {
     /// The tags of the served datasets, most frequent first, then by name.
     pub fn tags(&self) -> &[TagCount] {
         self.listing.tags(&self.ordered)
+    }
+
+    /// The licences of the served datasets, most frequent first, then by name.
+    pub fn licenses(&self) -> &[LicenseCount] {
+        self.listing.licenses(&self.ordered)
+    }
+
+    /// The versions that were published last, newest first.
+    pub fn newest_versions(&self) -> &[NewVersion] {
+        self.listing.newest(&self.ordered)
+    }
+
+    /// Rows of the current versions of all served datasets.
+    pub fn row_count(&self) -> u64 {
+        self.listing.row_count(&self.ordered)
     }
 
     /// Quarantined slugs and reasons, by name.

@@ -46,22 +46,23 @@ impl Documents {
         files.iter().find(|(present, _)| *present == name).map(|(_, file)| file)
     }
 
+    /// The path of the public address, which precedes every path that clients see; empty without one.
+    pub fn path_prefix(&self) -> &str {
+        self.public_url.as_ref().map_or("", PublicUrl::path)
+    }
+
+    /// When the server was started, which is when its own texts changed last.
+    pub fn started_at(&self) -> Moment {
+        self.started_at
+    }
+
     /// A path as responses show it: the whole address if a public URL is configured, else the path alone.
     pub(in crate::http) fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 
-    /// `Location` of a redirect from `/`. Without a public URL it is relative, so that it also works behind a proxy
-    /// that strips a path.
-    pub(in crate::http) fn location_below_root(&self, name: &str) -> String {
-        match &self.public_url {
-            Some(url) => format!("{}/{name}", url.as_str()),
-            None => name.to_owned(),
-        }
-    }
-
     /// The address in front of every path, for answers that must carry whole addresses.
-    pub(in crate::http) fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
+    pub fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
         if let Some(url) = &self.public_url {
             return Ok(url.clone());
         }

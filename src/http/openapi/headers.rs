@@ -61,7 +61,6 @@ fn general() -> Vec<(&'static str, RefOr<Header>)> {
         ),
         header("Last-Modified", text("HTTP date"), "For `If-Modified-Since`."),
         header("Cache-Control", text("Directives"), "How long caches may keep the answer."),
-        header("Location", text("Address"), "Where to go on."),
         header("Link", text("RFC 8288"), "The relations `first`, `prev` and `next` of a list that goes on."),
     ]
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use super::router::{Route, Router};
 use crate::access::RateLimits;
 use crate::http::app::App;
+use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::{graph, list, metadata, related, search, stats, tags};
 use crate::http::handlers::discovery::{self, croissant};
 use crate::http::handlers::operator::{self, admin};
 use crate::http::handlers::query::{self, estimate};
 use crate::http::handlers::streams::{download, stream};
 use crate::http::handlers::{account, console, health};
+use crate::http::incoming::Incoming;
 use crate::http::listener_kind::ListenerKind;
+use crate::http::response::Response;
 use crate::http::service::Service;
 use crate::net::Slots;
 
@@ -35,9 +38,22 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
     console::ROUTES,
 ];
 
-/// The public API.
-pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>) -> Service {
-    Service::new(app, Router::new(PUBLIC), ListenerKind::public(limits), slots)
+/// A refusal as a page, for clients that want one.
+pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
+
+/// Pages for people beside the API. They do not stand in the OpenAPI document.
+#[derive(Clone, Copy)]
+pub struct Pages {
+    /// Tables of routes; they come before those of the API.
+    pub routes: &'static [&'static [Route]],
+    /// How people are told of a refusal.
+    pub refusal: RefusalPage,
+}
+
+/// The public API and the pages beside it.
+pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pages: Pages) -> Service {
+    let tables: Vec<&[Route]> = pages.routes.iter().chain(PUBLIC).copied().collect();
+    Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
 }
 
 /// The operator's side.

@@ -112,6 +112,10 @@ fn commands(url: &str, key: &str) -> String {
     let api = format!("{url}/api/v1/datasets");
     format!(
         "
+Look around in a browser:
+
+  {url}/
+
 What is there (no key needed):
 
   curl -s '{api}'

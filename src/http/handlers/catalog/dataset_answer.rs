@@ -26,7 +26,7 @@ pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result
 }
 
 /// The published dataset whose slug is the first parameter of the path.
-pub(in crate::http) fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+pub fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();
     let slug = Slug::parse(request.path_parameter(0))
         .map_err(|error| no_slug(app, &snapshot, request.path_parameter(0), &error))?;
@@ -61,7 +61,7 @@ fn meant<'s>(app: &App, snapshot: &'s Snapshot, typed: &str) -> (Option<&'s str>
 }
 
 /// Quarantines a version whose store file is damaged.
-pub(in crate::http) fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
+pub fn damaged(app: &App, slug: &str, version: &DatasetVersion, reason: &str) -> ApiError {
     app.catalog.quarantine(version, slug, reason, app.clock.now());
     let refusal = out_of_service_now(&app.catalog, slug, version);
     refusal.with_cause(format!("{}: {reason}", version.path.display()))
@@ -93,7 +93,7 @@ fn out_of_service(slug: &str) -> ApiError {
 }
 
 /// Refuses to read a version whose store file is not verified yet.
-pub(in crate::http) fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
+pub fn verified(slug: &str, version: &DatasetVersion) -> Result<(), ApiError> {
     if version.is_verified() {
         return Ok(());
     }

@@ -128,7 +128,7 @@ fn neighbours<'a>(dataset: &Dataset, snapshot: &'a Snapshot, relations: &'a Rela
     all
 }
 
-/// The published datasets of the manifest's own list, in its order.
+/// Those of [`listed_datasets`] as items.
 fn listed<'a>(
     dataset: &Dataset,
     snapshot: &'a Snapshot,
@@ -145,8 +145,8 @@ fn listed<'a>(
     listed_datasets(dataset, snapshot).take(limit).map(item).collect()
 }
 
-/// The same without their items, each once, without the dataset itself.
-pub(super) fn listed_datasets<'a>(
+/// The published datasets of the manifest's own list, in its order, each once, without the dataset itself.
+pub fn listed_datasets<'a>(
     dataset: &Dataset,
     snapshot: &'a Snapshot,
 ) -> impl Iterator<Item = &'a Arc<Dataset>> {

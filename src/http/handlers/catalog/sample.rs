@@ -43,7 +43,7 @@ pub(super) fn answer(
 }
 
 /// Row numbers: the first row, then steps of equal width.
-pub(super) fn spaced_rows(row_count: u32, at_most: u32) -> Vec<u32> {
+pub fn spaced_rows(row_count: u32, at_most: u32) -> Vec<u32> {
     let taken = row_count.min(at_most);
     let place = |index: u32| {
         let scaled = u64::from(index).saturating_mul(u64::from(row_count)).checked_div(u64::from(taken));

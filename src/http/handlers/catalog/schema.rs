@@ -69,7 +69,7 @@ struct ColumnLine {
 pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<SchemaDocument, FormatError> {
     let table = &version.table;
     let columns = table.columns();
-    let examples = version.examples(examples_from_data)?;
+    let examples = examples(version)?;
     let mut properties = Vec::with_capacity(columns.len());
     let mut lines = Vec::with_capacity(columns.len());
     for (number, (column, found)) in columns.iter().zip(examples).enumerate() {
@@ -100,6 +100,11 @@ pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<Sc
         version: version.version.to_string(),
         columns: lines,
     })
+}
+
+/// A value of each column as an example, out of the data; nothing for a column without any.
+pub fn examples(version: &DatasetVersion) -> Result<&[Option<String>], FormatError> {
+    version.examples(examples_from_data)
 }
 
 fn property(

@@ -68,7 +68,7 @@ fn search(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
     let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let reached = limit.min(RESULTS_REACH_MAX.saturating_sub(offset));
-    let page = Page { offset: whole(offset), limit: whole(reached), tags };
+    let page = Page { offset: whole(offset), limit: whole(reached), tags, only: None };
     let found = app.search.find(&question, language, &page, Instant::now()).map_err(|error| {
         ApiError::unavailable(error.to_string(), RETRY_AFTER_INDEXING_SECONDS)
             .with_reason("SEARCH_NOT_READY", "try again after Retry-After seconds")

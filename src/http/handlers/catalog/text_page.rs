@@ -21,10 +21,15 @@ pub(super) fn document(title: &str, markdown: &str) -> String {
     );
     html::push_html(&mut page, std::iter::once(Event::Text(title.into())));
     page.push_str("</title>\n</head>\n<body>\n");
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
-    html::push_html(&mut page, Harmless { events: Parser::new_ext(markdown, options), links: Vec::new() });
+    html::push_html(&mut page, harmless(markdown));
     page.push_str("</body>\n</html>\n");
     page
+}
+
+/// The events of a text, from which HTML can be made that runs nothing and loads nothing.
+pub fn harmless(markdown: &str) -> impl Iterator<Item = Event<'_>> {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_FOOTNOTES;
+    Harmless { events: Parser::new_ext(markdown, options), links: Vec::new() }
 }
 
 /// Events of a text without HTML of its own, without images, and without links that could run something.

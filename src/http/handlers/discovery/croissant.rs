@@ -42,7 +42,13 @@ fn describe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     Ok(response.public(request, dataset.updated_at, REVALIDATE))
 }
 
-fn document(dataset: &Dataset, version: &DatasetVersion, base: &str, language: Option<Language>) -> Value {
+/// The description of a version, with addresses behind `base`.
+pub fn document(
+    dataset: &Dataset,
+    version: &DatasetVersion,
+    base: &str,
+    language: Option<Language>,
+) -> Value {
     let manifest = &dataset.manifest;
     let url = format!("{base}/api/v1/datasets/{}", dataset.slug());
     let title = manifest.title.choose(language).unwrap_or(dataset.slug());

@@ -4,11 +4,11 @@ pub(in crate::http) mod croissant;
 
 use std::fmt::Write;
 
+use crate::catalog::Snapshot;
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::buffer::ResponseBuffer;
-use crate::http::framing::negotiation::choose;
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
@@ -17,7 +17,6 @@ use crate::limits::http::SITEMAP_ADDRESSES_MAX;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
-    Route::new(Method::Get, "/", Guard::Public, root),
     Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
     Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
     Route::new(Method::Get, "/robots.txt", Guard::Public, robots),
@@ -28,19 +27,8 @@ const AN_HOUR: &str = "public, max-age=3600";
 const XML: &str = "application/xml; charset=utf-8";
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// Redirects a browser to the console. Other clients get a 404.
-fn root(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    no_parameters(request)?;
-    let forms: [&[&str]; 2] = [&["application/json"], &["text/html", "application/xhtml+xml"]];
-    if choose(&request.accept(), &forms) != Some(1) {
-        return Err(unknown_path(app).with_header("Vary", "Accept"));
-    }
-    let location = app.documents.location_below_root("docs");
-    Ok(Response::empty(302).with_header("Location", location).with_header("Vary", "Accept"))
-}
-
 /// No route has this path.
-pub(in crate::http) fn unknown_path(app: &App) -> ApiError {
+pub fn unknown_path(app: &App) -> ApiError {
     let (console, document) = (app.documents.link("/docs"), app.documents.link("/api/v1/openapi.json"));
     ApiError::new(ErrorKind::NotFound, "no such path")
         .with_reason("UNKNOWN_PATH", format!("open {console}, or read {document}, for the paths of the API"))
@@ -51,16 +39,18 @@ fn openapi(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     Ok(app.documents.openapi().answer(request, REVALIDATE))
 }
 
-/// The addresses of the datasets, by slug. More of them than one file may hold are spread over numbered parts.
+/// Pages for people that are not about one dataset.
+const PAGES: [&str; 4] = ["/", "/datasets", "/graph", "/pricing"];
+
+/// The addresses of the pages for people and of the datasets, by slug. More of them than one file may hold are spread
+/// over numbered parts.
 fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let part = query.integer("part", 1, u64::MAX, 0);
     query.finish()?;
     let base = app.documents.base_url(request)?;
     let snapshot = app.catalog.snapshot();
-    let mut pages: Vec<(&str, Moment)> =
-        snapshot.datasets().iter().map(|dataset| (dataset.slug(), dataset.updated_at)).collect();
-    pages.sort_unstable();
+    let pages = addresses(&snapshot);
     let text = match (part, pages.len() <= SITEMAP_ADDRESSES_MAX) {
         (0, true) => address_list(base.as_str(), &pages),
         (0, false) => part_list(base.as_str(), pages.len()),
@@ -70,8 +60,20 @@ fn sitemap(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             address_list(base.as_str(), chunk.ok_or_else(|| no_such_part(app))?)
         }
     };
-    let changed = pages.iter().map(|(_, changed)| *changed).max().unwrap_or(Moment::from_unix_millis(0));
-    Ok(Response::raw(XML, ResponseBuffer::from_body(text.as_bytes())).public(request, changed, AN_HOUR))
+    let response = Response::bytes(XML, text.as_bytes());
+    Ok(response.public(request, snapshot.changed_at(), AN_HOUR))
+}
+
+/// Paths and the times of their last changes.
+fn addresses(snapshot: &Snapshot) -> Vec<(String, Moment)> {
+    let mut datasets: Vec<_> = snapshot.datasets().iter().collect();
+    datasets.sort_unstable_by_key(|dataset| dataset.slug());
+    let of_dataset = datasets.into_iter().flat_map(|dataset| {
+        ["/datasets", "/api/v1/datasets"]
+            .map(|folder| (format!("{folder}/{}", dataset.slug()), dataset.updated_at))
+    });
+    let pages = PAGES.map(|path| (path.to_owned(), snapshot.changed_at()));
+    pages.into_iter().chain(of_dataset).collect()
 }
 
 fn no_such_part(app: &App) -> ApiError {
@@ -81,14 +83,11 @@ fn no_such_part(app: &App) -> ApiError {
 }
 
 // Slugs and addresses were checked and have no character that XML would have to escape; writing into a String cannot fail.
-fn address_list(base: &str, pages: &[(&str, Moment)]) -> String {
+fn address_list(base: &str, pages: &[(String, Moment)]) -> String {
     let mut text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{NAMESPACE}\">\n");
-    for (slug, changed) in pages {
-        let _infallible = writeln!(
-            text,
-            "<url><loc>{base}/api/v1/datasets/{slug}</loc><lastmod>{}</lastmod></url>",
-            changed.rfc3339()
-        );
+    for (path, changed) in pages {
+        let _infallible =
+            writeln!(text, "<url><loc>{base}{path}</loc><lastmod>{}</lastmod></url>", changed.rfc3339());
     }
     text.push_str("</urlset>\n");
     text

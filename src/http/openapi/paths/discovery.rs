@@ -13,7 +13,6 @@ use crate::http::openapi::parts::{Fields, Node, named, ordinal, text};
 pub(super) fn all() -> Vec<Entry> {
     vec![
         croissant(),
-        root(),
         openapi(),
         sitemap(),
         robots(),
@@ -57,16 +56,6 @@ pub(in crate::http::openapi) fn croissant_schema() -> Node {
         .node()
 }
 
-fn root() -> Entry {
-    Op::get("/", "getRoot", DISCOVERY, "Begin")
-        .saying(
-            "Leads a client that prefers HTML to the console. Others are told where the paths are described.",
-        )
-        .answering("302", Answer::empty("The console is there.").header("Location"))
-        .refusing(&[ErrorKind::NotFound])
-        .entry()
-}
-
 fn openapi() -> Entry {
     let schema = Fields::open("An OpenAPI document.").has("openapi", text("Its version.")).node();
     Op::get("/api/v1/openapi.json", "getOpenApi", DISCOVERY, "Read this document")
@@ -77,8 +66,8 @@ fn openapi() -> Entry {
 
 fn sitemap() -> Entry {
     let example = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\"></urlset>\n";
-    Op::get("/sitemap.xml", "getSitemap", DISCOVERY, "List the addresses of all datasets")
-        .saying("More than 50,000 of them are spread over parts, and the map is then the list of the parts.")
+    Op::get("/sitemap.xml", "getSitemap", DISCOVERY, "List the addresses of all pages and datasets")
+        .saying("The page and the header of each dataset, and the other pages for people. More than 50,000 of them are spread over parts, and the map is then the list of the parts.")
         .taking(parameter("part", "Number of a part.", ordinal("Number")))
         .holding(Answer::plain("The map.", "application/xml", text("sitemaps.org, version 0.9."), example))
         .refusing(&[ErrorKind::NotFound])

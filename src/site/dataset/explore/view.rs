@@ -1,0 +1,140 @@
+//! A view: conditions, order and columns as a query of the API, and how many rows it has.
+//!
+//! Counts as the estimate of the API does, within a bound on the values that are looked at: the page is for everybody.
+
+use crate::catalog::{ColumnMeta, FormatError, Language, Table};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::query::{self, QueryError, QueryRequest, Selections};
+use crate::site::snippets::Json;
+
+use super::conditions::{Condition, filters};
+
+/// Values that are compared for one count, where no index knows it.
+const TESTED_VALUES_MAX: u64 = 10_000_000;
+/// Texts that are searched for one count: entries of a dictionary, else rows.
+const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
+
+/// The order of the rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) column: String,
+    pub(super) descending: bool,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct View {
+    /// Conditions that can be applied, by the name of their column.
+    pub(super) conditions: Vec<(String, Json)>,
+    /// The columns of each row; none for all.
+    pub(super) columns: Vec<String>,
+    pub(super) order: Option<Order>,
+}
+
+/// How many rows a view has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    /// Exactly so many.
+    Exact(u64),
+    /// Counting would take more work than a page may cause.
+    Unbounded,
+}
+
+impl View {
+    /// The body of a query, with this many rows a page.
+    pub(super) fn body(&self, limit: u64) -> Json {
+        let mut members = self.question();
+        members.push(("limit".to_owned(), Json::Number(limit.to_string())));
+        Json::Object(members)
+    }
+
+    /// The body of an estimate of a stream.
+    pub(super) fn estimate_body(&self, limit: u64) -> Json {
+        let mut members = self.question();
+        members.push(("for".to_owned(), Json::Text("stream".to_owned())));
+        members.push(("limit".to_owned(), Json::Number(limit.to_string())));
+        Json::Object(members)
+    }
+
+    fn question(&self) -> Vec<(String, Json)> {
+        let mut members = Vec::with_capacity(5);
+        if !self.conditions.is_empty() {
+            members.push(("filters".to_owned(), filters(&self.conditions)));
+        }
+        if !self.columns.is_empty() {
+            let names = self.columns.iter().map(|name| Json::Text(name.clone())).collect();
+            members.push(("columns".to_owned(), Json::List(names)));
+        }
+        if let Some(order) = &self.order {
+            members.push(("sortBy".to_owned(), Json::Text(order.column.clone())));
+            if order.descending {
+                members.push(("sortDirection".to_owned(), Json::Text("desc".to_owned())));
+            }
+        }
+        members
+    }
+
+    /// Counts the rows.
+    ///
+    /// # Errors
+    /// The faults of the query, or the damage of the store file.
+    pub(super) fn count(
+        &self,
+        table: &Table,
+        slug: &str,
+        conditions: &[Condition],
+        selections: &dyn Selections,
+    ) -> Result<Count, QueryError> {
+        if searched_texts(table, conditions) > SEARCHED_TEXTS_MAX {
+            return Ok(Count::Unbounded);
+        }
+        let body = self.body(1).line();
+        let request =
+            QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX).map_err(QueryError::Invalid)?;
+        let plan = query::plan(&request, table, slug)?;
+        if let Some(rows) = plan.total_rows() {
+            return Ok(Count::Exact(rows));
+        }
+        let tested = u64::from(table.row_count()).saturating_mul(self.conditions.len() as u64);
+        if tested > TESTED_VALUES_MAX {
+            return Ok(Count::Unbounded);
+        }
+        Ok(Count::Exact(query::count_matches(&plan, selections)?))
+    }
+}
+
+/// Texts that patterns are looked for in.
+fn searched_texts(table: &Table, conditions: &[Condition]) -> u64 {
+    let patterns =
+        conditions.iter().filter(|condition| condition.test.is_pattern() && condition.is_complete());
+    let texts = patterns.filter_map(|condition| {
+        let meta = table.columns().get(condition.column)?;
+        Some(u64::from(if meta.entries > 0 { meta.entries } else { table.row_count() }))
+    });
+    texts.fold(0, u64::saturating_add)
+}
+
+/// Whether a condition alone would be refused, because its literal is none of its column.
+///
+/// # Errors
+/// The damage of the store file.
+pub(super) fn is_refused(
+    condition: &Condition,
+    meta: &ColumnMeta,
+    table: &Table,
+    language: Language,
+) -> Result<bool, FormatError> {
+    let is_costly = searched_texts(table, std::slice::from_ref(condition)) > SEARCHED_TEXTS_MAX;
+    if is_costly || !condition.is_complete() {
+        return Ok(false);
+    }
+    let view =
+        View { conditions: vec![(meta.name.clone(), condition.literal(meta, language))], ..View::default() };
+    let body = view.body(1).line();
+    let Ok(request) = QueryRequest::from_json(body.as_bytes(), QUERY_LIMIT_MAX) else { return Ok(true) };
+    match query::plan(&request, table, "") {
+        Ok(_) => Ok(false),
+        Err(QueryError::Invalid(_)) => Ok(true),
+        Err(QueryError::Format(error)) => Err(error),
+    }
+}

@@ -1,0 +1,128 @@
+//! What is told where there is no such dataset, no such tab, or no data to be read now: in the dress of the site, with ways on.
+
+use askama::Template;
+
+use crate::catalog::{Entry, Slug, nearest_slug};
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::site::cache::Cache;
+use crate::site::frame::{Frame, Section};
+use crate::site::url::Url;
+use crate::site::visit::{HTML, Visit, html_of};
+use crate::site::words::fill;
+
+use super::head::Tab;
+use super::values::shortened;
+use super::{DatasetWords, Opened};
+
+/// Characters of what was typed that are repeated.
+const TYPED_CHARACTERS_MAX: usize = 80;
+
+#[derive(Template)]
+#[template(path = "dataset/missing.html")]
+struct MissingPage {
+    frame: Frame,
+    words: &'static DatasetWords,
+    heading: &'static str,
+    said: String,
+    ways: Vec<Way>,
+}
+
+/// Somewhere to go on.
+struct Way {
+    text: String,
+    url: Url,
+}
+
+/// A page for a refusal that concerns the dataset; any other refusal is left to the page of all errors.
+pub(super) fn answer(
+    app: &App,
+    request: &Incoming,
+    visit: &Visit,
+    refusal: ApiError,
+) -> Result<Response, ApiError> {
+    // Programs are told by JSON, as everywhere.
+    if !request.prefers_html() {
+        return Err(refusal);
+    }
+    let words = DatasetWords::of(visit.language);
+    let typed = request.path_parameter(0).to_owned();
+    let is_unavailable = refusal.kind() == ErrorKind::Unavailable;
+    // A name that no dataset can have is for people one that none has.
+    let refusal = match Slug::parse(&typed) {
+        Ok(_) => refusal,
+        Err(error) => ApiError::new(ErrorKind::NotFound, error.to_string()),
+    };
+    let (heading, said) = match refusal.kind() {
+        ErrorKind::NotFound => (words.missing_dataset, words.missing_dataset_said),
+        ErrorKind::Unavailable if is_verifying(app, &typed) => (words.verifying, words.verifying_said),
+        ErrorKind::Unavailable => (words.quarantined, words.quarantined_said),
+        _ => return Err(refusal),
+    };
+    let said = fill(said, shortened(&typed, TYPED_CHARACTERS_MAX));
+    let ways = if is_unavailable {
+        vec![Way { text: words.way_list.to_owned(), url: visit.link("/datasets") }]
+    } else {
+        ways(app, visit, words, &typed)
+    };
+    let page = MissingPage { frame: frame(visit, heading), words, heading, said, ways };
+    sent(request, visit, &page, &refusal)
+}
+
+/// A page for a tab that no dataset has.
+pub(super) fn unknown_tab(opened: &Opened<'_>) -> Result<Response, ApiError> {
+    let (words, visit) = (opened.words, opened.visit);
+    if !opened.request.prefers_html() {
+        return Err(crate::http::unknown_path(opened.app));
+    }
+    let typed = opened.request.path_parameter(1);
+    let meant = nearest_slug(typed, Tab::ALL.iter().map(|tab| tab.name()).filter(|name| !name.is_empty()));
+    let meant = Tab::ALL.into_iter().find(|tab| Some(tab.name()) == meant);
+    let others = Tab::ALL.into_iter().filter(|tab| Some(*tab) != meant);
+    let way = |tab: Tab| Way { text: tab.label(words).to_owned(), url: opened.tab(tab) };
+    let page = MissingPage {
+        frame: frame(visit, words.missing_tab),
+        words,
+        heading: words.missing_tab,
+        said: fill(words.missing_tab_said, shortened(typed, TYPED_CHARACTERS_MAX)),
+        ways: meant.into_iter().chain(others).map(way).collect(),
+    };
+    let refusal = ApiError::new(ErrorKind::NotFound, "the dataset has no such page");
+    sent(opened.request, visit, &page, &refusal)
+}
+
+fn frame(visit: &Visit, heading: &'static str) -> Frame {
+    visit.frame(Section::Datasets, heading, heading).no_index()
+}
+
+fn sent(
+    request: &Incoming,
+    visit: &Visit,
+    page: &MissingPage,
+    refusal: &ApiError,
+) -> Result<Response, ApiError> {
+    let html = html_of(page)?;
+    Ok(visit.sent(Response::refusal(refusal, HTML, html.as_bytes()), request, Cache::NoStore))
+}
+
+/// Whether the data are only being verified, so that waiting helps.
+fn is_verifying(app: &App, slug: &str) -> bool {
+    let snapshot = app.catalog.snapshot();
+    matches!(snapshot.get(slug), Some(Entry::Serving(dataset)) if !dataset.current.is_verified())
+}
+
+/// The dataset that was probably meant, a search for what was typed, and the list.
+fn ways(app: &App, visit: &Visit, words: &DatasetWords, typed: &str) -> Vec<Way> {
+    let snapshot = app.catalog.snapshot();
+    let meant = nearest_slug(typed, snapshot.datasets().iter().map(|dataset| dataset.slug()));
+    let meant = meant
+        .map(|slug| Way { text: fill(words.way_meant, slug), url: visit.link(&Tab::Overview.path(slug)) });
+    let question: String = typed.replace(['-', '_'], " ").chars().take(TYPED_CHARACTERS_MAX).collect();
+    let search =
+        Way { text: fill(words.way_search, &question), url: visit.link("/datasets").with("q", &question) };
+    let list = Way { text: words.way_list.to_owned(), url: visit.link("/datasets") };
+    let is_searchable = question.trim().chars().count() >= crate::limits::search::QUESTION_CHARS_MIN;
+    meant.into_iter().chain(is_searchable.then_some(search)).chain([list]).collect()
+}

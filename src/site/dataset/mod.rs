@@ -1,0 +1,171 @@
+//! The pages of one dataset, each under an address of its own.
+//!
+//! A page is a struct with all that its template says, beside the handler that fills it. Rows are read as the sample of
+//! the API reads them, figures as the store file keeps them; nothing is counted for a page but the view of `explore`.
+
+mod columns;
+mod explore;
+mod facts;
+mod head;
+mod missing;
+mod overview;
+mod picked;
+mod preview;
+mod relations;
+mod statistics;
+mod texts;
+mod usage;
+mod values;
+mod words;
+
+use std::sync::Arc;
+
+use crate::catalog::{Dataset, FormatError};
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::site::frame::{Frame, Section};
+use crate::site::url::Url;
+use crate::site::visit::Visit;
+
+use head::{Head, Tab};
+pub(super) use words::DatasetWords;
+
+/// Paths of this folder. The last one is for tabs that do not exist.
+pub(super) const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/datasets/{slug}", Guard::Public, overview),
+    Route::new(Method::Get, "/datasets/{slug}/columns", Guard::Public, columns),
+    Route::new(Method::Get, "/datasets/{slug}/preview", Guard::Public, preview),
+    Route::new(Method::Get, "/datasets/{slug}/explore", Guard::Public, explore),
+    Route::new(Method::Get, "/datasets/{slug}/relations", Guard::Public, relations),
+    Route::new(Method::Get, "/datasets/{slug}/methodology", Guard::Public, methodology),
+    Route::new(Method::Get, "/datasets/{slug}/changelog", Guard::Public, changelog),
+    Route::new(Method::Get, "/datasets/{slug}/use", Guard::Public, usage),
+    Route::new(Method::Get, "/datasets/{slug}/{tab}", Guard::Public, unknown_tab),
+];
+
+/// A served dataset, and who looks at it.
+struct Opened<'a> {
+    app: &'a App,
+    request: &'a Incoming,
+    visit: &'a Visit,
+    dataset: Arc<Dataset>,
+    words: &'static DatasetWords,
+}
+
+impl Opened<'_> {
+    /// The title in the language of the page.
+    fn title(&self) -> &str {
+        self.dataset.manifest.title.choose(Some(self.visit.language)).unwrap_or(self.dataset.slug())
+    }
+
+    /// The description in the language of the page.
+    fn description(&self) -> &str {
+        self.dataset.manifest.description.choose(Some(self.visit.language)).unwrap_or("")
+    }
+
+    /// The address of a page of the dataset.
+    fn tab(&self, tab: Tab) -> Url {
+        self.visit.link(&tab.path(self.dataset.slug()))
+    }
+
+    /// The address of a path of the API below the dataset.
+    fn api(&self, part: &str) -> String {
+        format!("{}/api/v1/datasets/{}/{part}", self.app.documents.path_prefix(), self.dataset.slug())
+    }
+
+    /// The same as a whole address, for commands.
+    fn whole_api(&self, part: &str) -> String {
+        self.visit.absolute(&Url::of_path("", &format!("/api/v1/datasets/{}/{part}", self.dataset.slug())))
+    }
+
+    /// What the layout and the head of the dataset say on a tab.
+    fn frame_and_head(&self, tab: Tab) -> (Frame, Head) {
+        let title = match tab {
+            Tab::Overview => self.title().to_owned(),
+            other => format!("{} · {}", other.label(self.words), self.title()),
+        };
+        let frame =
+            self.visit.frame(Section::Datasets, title, summary(self.description())).og_type("article");
+        (frame, Head::of(self, tab))
+    }
+
+    /// Refuses to read values of a store file that is still being verified.
+    fn verified(&self) -> Result<(), ApiError> {
+        crate::http::refuse_unverified(self.dataset.slug(), &self.dataset.current)
+    }
+
+    /// Takes the version out of service whose store file turned out to be damaged.
+    fn damaged(&self, error: &FormatError) -> ApiError {
+        crate::http::withdraw_damaged(
+            self.app,
+            self.dataset.slug(),
+            &self.dataset.current,
+            &error.to_string(),
+        )
+    }
+}
+
+/// Characters of a description that search engines and previews show.
+const SUMMARY_CHARACTERS_MAX: usize = 200;
+
+/// The beginning of a description on one line.
+fn summary(description: &str) -> String {
+    let line = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    values::shortened(&line, SUMMARY_CHARACTERS_MAX)
+}
+
+type Page = fn(&Opened<'_>) -> Result<Response, ApiError>;
+
+/// The page of the dataset in the path, or one that says why there is none. `known` are the names that its query may have.
+fn page_of_dataset(
+    app: &App,
+    request: &mut Incoming,
+    known: &[&str],
+    page: Page,
+) -> Result<Response, ApiError> {
+    let found = crate::http::find_dataset(app, request);
+    let visit = Visit::of(app, request, known)?;
+    let words = DatasetWords::of(visit.language);
+    let answered = found.and_then(|dataset| page(&Opened { app, request, visit: &visit, dataset, words }));
+    answered.or_else(|refusal| missing::answer(app, request, &visit, refusal))
+}
+
+fn overview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], overview::page)
+}
+
+fn columns(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &columns::KNOWN, columns::page)
+}
+
+fn preview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &preview::KNOWN, preview::page)
+}
+
+fn explore(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &explore::KNOWN, explore::page)
+}
+
+fn relations(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], relations::page)
+}
+
+fn methodology(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], texts::methodology)
+}
+
+fn changelog(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], texts::changelog)
+}
+
+fn usage(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], usage::page)
+}
+
+/// The page of a tab that no dataset has.
+fn unknown_tab(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page_of_dataset(app, request, &[], missing::unknown_tab)
+}

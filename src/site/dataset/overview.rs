@@ -1,0 +1,146 @@
+//! The first page of a dataset: what it is, from whom, under which licence, at which price, in which versions and formats.
+
+use crate::catalog::{Dataset, DatasetVersion};
+use crate::http::errors::ApiError;
+use crate::http::response::Response;
+use crate::render::Format;
+use crate::site::cache::Cache;
+use crate::site::frame::Frame;
+use crate::site::url::Url;
+use crate::site::words::fill;
+use askama::Template;
+
+use super::facts::{Fact, TagLink, facts, tags};
+use super::head::{Head, Tab};
+use super::{DatasetWords, Opened};
+
+/// Bytes of the description for machines that a page carries. One of a very wide table stays at the API.
+const JSON_LD_BYTES_MAX: usize = 48 * 1024;
+
+const FORMATS: [(&str, Format); 3] =
+    [("CSV", Format::Csv), ("JSON", Format::Json), ("NDJSON", Format::Ndjson)];
+
+#[derive(Template)]
+#[template(path = "dataset/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    head: Head,
+    words: &'static DatasetWords,
+    paragraphs: Vec<String>,
+    tags: Vec<TagLink>,
+    facts: Vec<Fact>,
+    citation: Option<String>,
+    price_of_row: String,
+    price_of_whole: String,
+    price_said: String,
+    formats: Vec<FormatLine>,
+    versions: Vec<VersionLine>,
+    explore_url: Url,
+    preview_url: Url,
+    use_url: Url,
+    changelog_url: Url,
+}
+
+struct FormatLine {
+    name: &'static str,
+    size: Option<String>,
+}
+
+struct VersionLine {
+    version: String,
+    published: String,
+    rows: String,
+    size: String,
+    is_current: bool,
+}
+
+pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
+    let (words, numbers, dataset) = (opened.words, opened.visit.numbers, &opened.dataset);
+    let (frame, head) = opened.frame_and_head(Tab::Overview);
+    let frame = described(opened, frame).feed(fill(words.feed_of, opened.title()), &feed_url(opened));
+    let rows = u64::from(dataset.current.table.row_count());
+    let page = OverviewPage {
+        paragraphs: paragraphs(opened.description()),
+        tags: tags(opened),
+        facts: facts(opened),
+        citation: dataset.manifest.provenance.citation.clone(),
+        price_of_row: numbers.price(1),
+        price_of_whole: numbers.price(rows),
+        price_said: fill(words.price_said, numbers.integer(rows)),
+        formats: formats(opened),
+        versions: versions(opened),
+        explore_url: opened.tab(Tab::Explore),
+        preview_url: opened.tab(Tab::Preview),
+        use_url: opened.tab(Tab::Use),
+        changelog_url: opened.tab(Tab::Changelog),
+        frame,
+        head,
+        words,
+    };
+    opened.visit.answer(opened.request, &page, Cache::Revalidate(dataset.updated_at))
+}
+
+/// The frame with the same description that `/croissant` gives, unless it is too large for a page. It has whole addresses,
+/// so it is left out where a request does not say how the server is called.
+fn described(opened: &Opened<'_>, frame: Frame) -> Frame {
+    let Ok(base) = opened.app.documents.base_url(opened.request) else { return frame };
+    let (dataset, language) = (&opened.dataset, Some(opened.visit.language));
+    let description = crate::http::croissant(dataset, &dataset.current, base.as_str(), language);
+    let fits = description.to_string().len() <= JSON_LD_BYTES_MAX;
+    if fits { frame.json_ld(&description) } else { frame }
+}
+
+fn feed_url(opened: &Opened<'_>) -> Url {
+    opened.visit.link(&format!("/datasets/{}/feed.atom", opened.dataset.slug()))
+}
+
+/// The parts of a description that an empty line separates.
+fn paragraphs(description: &str) -> Vec<String> {
+    let mut paragraphs: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in description.lines().map(str::trim) {
+        match paragraphs.last_mut().filter(|_| is_open && !line.is_empty()) {
+            Some(paragraph) => {
+                paragraph.push(' ');
+                paragraph.push_str(line);
+            }
+            None if !line.is_empty() => paragraphs.push(line.to_owned()),
+            None => {}
+        }
+        is_open = !line.is_empty();
+    }
+    paragraphs
+}
+
+fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
+    let current = &opened.dataset.current;
+    let size = |format: Format| {
+        // Lengths may have to be counted, which reads values.
+        let bytes = current.is_verified().then(|| opened.app.exports.bytes(&current.table, format)).flatten();
+        bytes.map(|bytes| opened.visit.numbers.bytes(bytes))
+    };
+    FORMATS.map(|(name, format)| FormatLine { name, size: size(format) }).into()
+}
+
+fn versions(opened: &Opened<'_>) -> Vec<VersionLine> {
+    let (dataset, numbers): (&Dataset, _) = (&opened.dataset, opened.visit.numbers);
+    let line = |version: &DatasetVersion| VersionLine {
+        version: version.version.to_string(),
+        published: numbers.day(version.published_at),
+        rows: numbers.integer(version.table.row_count().into()),
+        size: numbers.bytes(version.table.file_bytes()),
+        is_current: version.version == dataset.current.version,
+    };
+    dataset.versions.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paragraphs;
+
+    #[test]
+    fn empty_lines_separate_paragraphs() {
+        assert_eq!(paragraphs("a\n b\n\n\n c \n"), ["a b", "c"]);
+        assert!(paragraphs(" \n\n").is_empty());
+    }
+}

@@ -1,0 +1,262 @@
+//! The words of the pages of a dataset.
+
+use crate::site::words::words;
+
+words! {
+    /// The words of the pages of a dataset.
+    pub struct DatasetWords {
+        // Head.
+        sections: "Pages of this dataset", "Pagine di questo dataset";
+        tab_overview: "Overview", "Panoramica";
+        tab_columns: "Columns", "Colonne";
+        tab_preview: "Preview", "Anteprima";
+        tab_explore: "Explore", "Esplora";
+        tab_relations: "Relations", "Relazioni";
+        tab_methodology: "Methodology", "Metodologia";
+        tab_changelog: "Changelog", "Modifiche";
+        tab_use: "Use it", "Come usarlo";
+        all_datasets: "Datasets", "Dataset";
+        version_is: "version {}", "versione {}";
+        row_is: "{} row", "{} riga";
+        rows_are: "{} rows", "{} righe";
+        column_is: "{} column", "{} colonna";
+        columns_are: "{} columns", "{} colonne";
+        updated_on: "updated {}", "aggiornato il {}";
+        notice_falls_back: "Version {} is out of service because its file is damaged. Version {} is served in its place.",
+            "La versione {} è fuori servizio perché il suo file è danneggiato. Al suo posto è servita la versione {}.";
+        notice_retracted: "The publisher has retracted version {}. Version {} is served.",
+            "L’editore ha ritirato la versione {}. È servita la versione {}.";
+        notice_verifying_newer: "Version {} is being verified. Until then version {} is served.",
+            "La versione {} è in corso di verifica. Fino ad allora è servita la versione {}.";
+        notice_verifying: "The data are being verified. Rows and statistics will be here when that is done.",
+            "I dati sono in corso di verifica. Righe e statistiche saranno disponibili al termine.";
+        // Overview.
+        feed_of: "New versions of {} (Atom)", "Nuove versioni di {} (Atom)";
+        about: "About", "Informazioni";
+        tags: "Tags", "Etichette";
+        license: "Licence", "Licenza";
+        license_none: "not stated", "non indicata";
+        publisher: "Publisher", "Editore";
+        contact: "Contact", "Contatti";
+        homepage: "Website", "Sito";
+        period: "Period", "Periodo";
+        period_since: "since {}", "dal {}";
+        period_until: "until {}", "fino al {}";
+        places: "Places", "Luoghi";
+        update_frequency: "Updates", "Aggiornamento";
+        frequency_continuous: "continuous", "continuo";
+        frequency_hourly: "hourly", "ogni ora";
+        frequency_daily: "daily", "ogni giorno";
+        frequency_weekly: "weekly", "ogni settimana";
+        frequency_fortnightly: "every two weeks", "ogni due settimane";
+        frequency_monthly: "monthly", "ogni mese";
+        frequency_quarterly: "quarterly", "ogni trimestre";
+        frequency_half_yearly: "twice a year", "ogni semestre";
+        frequency_yearly: "yearly", "ogni anno";
+        frequency_irregular: "irregular", "irregolare";
+        frequency_never: "never changes", "nessuno";
+        price: "Price", "Prezzo";
+        price_row: "One row", "Una riga";
+        price_whole: "The whole", "Per intero";
+        price_credit: "1 credit", "1 credito";
+        price_said: "{} credits, VAT excluded. You pay for the rows you get; a filter makes it cheaper.",
+            "{} crediti, IVA esclusa. Si pagano le righe ricevute; con un filtro costa meno.";
+        see_preview: "See the free sample", "Vedi il campione gratuito";
+        choose_rows: "Choose rows and see the price", "Scegli le righe e vedi il prezzo";
+        formats: "Formats", "Formati";
+        format: "Format", "Formato";
+        size: "Size", "Dimensione";
+        formats_caption: "Formats of the download", "Formati da scaricare";
+        size_unknown: "known at the download", "nota al momento dello scaricamento";
+        how_to_read: "How to read it", "Come leggerlo";
+        versions: "Versions", "Versioni";
+        versions_caption: "Versions that can be read", "Versioni leggibili";
+        version: "Version", "Versione";
+        published: "Published", "Pubblicata";
+        rows: "Rows", "Righe";
+        current: "current", "attuale";
+        what_changed: "What changed", "Che cosa è cambiato";
+        citation: "How to cite", "Come citarlo";
+        // Columns.
+        statistics_said: "Statistics are exact: they are counted over all {} rows.",
+            "Le statistiche sono esatte: sono calcolate su tutte le {} righe.";
+        raw_data: "The same for programs:", "Le stesse cose per i programmi:";
+        pages: "Pages", "Pagine";
+        kind_text: "text", "testo";
+        kind_integer: "integer", "intero";
+        kind_decimal: "decimal", "decimale";
+        kind_float: "number", "numero";
+        kind_boolean: "true or false", "vero o falso";
+        kind_date: "date", "data";
+        kind_timestamp: "date and time", "data e ora";
+        mark_indexed: "indexed", "indicizzata";
+        mark_sortable: "sortable", "ordinabile";
+        mark_nullable: "may be missing", "può mancare";
+        example: "Example", "Esempio";
+        nulls: "Missing", "Mancanti";
+        nans: "Not a number", "Non numerici";
+        infinities: "Infinite", "Infiniti";
+        distinct: "Distinct values", "Valori distinti";
+        smallest: "Smallest", "Minimo";
+        largest: "Largest", "Massimo";
+        first_text: "First", "Primo";
+        last_text: "Last", "Ultimo";
+        mean: "Mean", "Media";
+        shortest: "Shortest (characters)", "Più corto (caratteri)";
+        longest: "Longest (characters)", "Più lungo (caratteri)";
+        mean_length: "Mean length", "Lunghezza media";
+        quantiles: "Quantiles", "Quantili";
+        quantiles_of_lengths: "Quantiles of the lengths", "Quantili delle lunghezze";
+        median: "median", "mediana";
+        histogram_of_values: "Distribution of the values", "Distribuzione dei valori";
+        histogram_of_lengths: "Distribution of the lengths in characters", "Distribuzione delle lunghezze in caratteri";
+        histogram_said: "{} intervals; the fullest holds {} values, from {} to {}.",
+            "{} intervalli; il più pieno contiene {} valori, da {} a {}.";
+        histogram_as_table: "The same as a table", "Lo stesso in tabella";
+        from: "From", "Da";
+        to: "To", "A";
+        count: "Count", "Numero";
+        value: "Value", "Valore";
+        share: "Share", "Quota";
+        frequent: "Most frequent values", "Valori più frequenti";
+        empty_text: "(empty text)", "(testo vuoto)";
+        word_true: "true", "vero";
+        word_false: "false", "falso";
+        statistics_incomplete: "This version was converted before statistics were kept; only extremes are known.",
+            "Questa versione è stata convertita prima che si tenessero le statistiche: sono noti solo gli estremi.";
+        // Preview.
+        preview_caption: "{} rows, evenly spaced over the {} of the dataset. They are free.",
+            "{} righe, distribuite uniformemente sulle {} del dataset. Sono gratuite.";
+        preview_sorted: "Sorting concerns the rows of the sample only.", "L’ordine riguarda solo le righe del campione.";
+        pick_columns: "Columns shown", "Colonne mostrate";
+        pick_show: "show", "mostra";
+        pick_hide: "hide", "nascondi";
+        picker_rest: "and {} more, which no link picks", "e altre {}, senza collegamento";
+        all_columns: "First columns again", "Di nuovo le prime colonne";
+        file_order: "Order of the file", "Ordine del file";
+        missing_value: "missing", "mancante";
+        // Explore.
+        explore_said: "Narrow the dataset down, see what the view costs, and take the command for it. Looking costs nothing.",
+            "Restringi il dataset, guarda quanto costa la vista e copia il comando. Guardare non costa nulla.";
+        conditions: "Conditions", "Condizioni";
+        conditions_none: "No condition: the view is the whole dataset.", "Nessuna condizione: la vista è l’intero dataset.";
+        test: "Test", "Confronto";
+        remove: "Remove", "Togli";
+        add_condition: "Add a condition on", "Aggiungi una condizione su";
+        add_none: "choose a column", "scegli una colonna";
+        order_by: "Order by", "Ordina per";
+        order_of_file: "order of the file", "ordine del file";
+        direction: "Direction", "Verso";
+        ascending: "ascending", "crescente";
+        descending: "descending", "decrescente";
+        apply: "Show the price", "Mostra il prezzo";
+        reset: "Start again", "Ricomincia";
+        test_equal: "is", "è";
+        test_not_equal: "is not", "non è";
+        test_at_least: "at least", "almeno";
+        test_at_most: "at most", "al massimo";
+        test_above: "above", "maggiore di";
+        test_below: "below", "minore di";
+        test_contains: "contains", "contiene";
+        test_begins_with: "begins with", "inizia con";
+        test_ends_with: "ends with", "finisce con";
+        test_missing: "is missing", "manca";
+        test_present: "is present", "è presente";
+        needs_integer: "This column holds whole numbers, such as 42.", "Questa colonna contiene numeri interi, come 42.";
+        needs_number: "This column holds numbers, such as 99.5.", "Questa colonna contiene numeri, come 99,5.";
+        needs_date: "This column holds days, such as 2024-01-31.", "Questa colonna contiene giorni, come 2024-01-31.";
+        needs_moment: "This column holds moments, such as 2024-01-31T12:00:00Z.",
+            "Questa colonna contiene istanti, come 2024-01-31T12:00:00Z.";
+        needs_text: "This column takes no such test.", "Questa colonna non ammette questo confronto.";
+        the_view: "The view", "La vista";
+        view_holds_one: "This view holds {} row.", "Questa vista contiene {} riga.";
+        view_holds: "This view holds {} rows.", "Questa vista contiene {} righe.";
+        view_costs_one: "It costs {} credit ({}, VAT excluded).", "Costa {} credito ({}, IVA esclusa).";
+        view_costs: "It costs {} credits ({}, VAT excluded).", "Costa {} crediti ({}, IVA esclusa).";
+        view_uncounted: "Counting this view takes more work than a page does for everybody. Ask with your key; the estimate is free.",
+            "Contare questa vista richiede più lavoro di quanto una pagina ne faccia per tutti. Chiedi con la tua chiave: la stima è gratuita.";
+        view_refused: "This view cannot be counted. Remove a condition or the order.",
+            "Questa vista non si può contare. Togli una condizione o l’ordine.";
+        note_pages: "A page has at most {} rows. The programs below follow its cursor to the end.",
+            "Una pagina ha al massimo {} righe. I programmi qui sotto seguono il cursore fino alla fine.";
+        note_streams: "A stream has at most {} rows; go on with its cursor.",
+            "Un flusso ha al massimo {} righe; si prosegue con il suo cursore.";
+        commands: "Commands for this view", "Comandi per questa vista";
+        key_said: "Each reads the API key from the environment variable MERCATO_KEY.",
+            "Ciascuno legge la chiave API dalla variabile d’ambiente MERCATO_KEY.";
+        copy: "Copy", "Copia";
+        copied: "Copied", "Copiato";
+        snippet_estimate: "Estimate (curl)", "Stima (curl)";
+        snippet_csv: "Export as CSV (curl)", "Esporta in CSV (curl)";
+        snippet_ndjson: "Export as NDJSON (curl)", "Esporta in NDJSON (curl)";
+        // Relations.
+        relations_curated: "Datasets that belong together with this one, the strongest relation first.",
+            "Dataset collegati a questo, a partire dalla relazione più forte.";
+        relations_listed: "Datasets that the publisher names beside this one.", "Dataset che l’editore indica accanto a questo.";
+        relations_none: "No relation to another dataset is known.", "Non si conoscono relazioni con altri dataset.";
+        relations_rest: "and {} more at the API", "e altre {} nell’API";
+        relation: "Relation", "Relazione";
+        relation_related: "related", "collegato";
+        dataset: "Dataset", "Dataset";
+        description: "Description", "Descrizione";
+        direction_from: "from this dataset", "da questo dataset";
+        direction_to: "to this dataset", "verso questo dataset";
+        plot_of_relations: "Neighbours of {}", "Vicini di {}";
+        plot_of_relations_said: "The dataset in the middle and its strongest relations around it; the table has the same.",
+            "Il dataset al centro e le sue relazioni più forti attorno; la tabella contiene lo stesso.";
+        whole_graph: "See the relations of all datasets", "Vedi le relazioni di tutti i dataset";
+        relations_caption: "Relations of this dataset", "Relazioni di questo dataset";
+        // Texts.
+        methodology_none: "The publisher has given no methodology.", "L’editore non ha fornito una metodologia.";
+        changelog_none: "The publisher has given no changelog.", "L’editore non ha fornito un elenco di modifiche.";
+        text_updated: "Last changed {}.", "Ultima modifica: {}.";
+        text_cut: "This is the beginning of a long text.", "Questo è l’inizio di un testo lungo.";
+        text_raw: "The whole text", "Il testo intero";
+        // Use.
+        use_said: "Programs read the dataset through the API with a key. Rows cost a credit each; schema, sample and statistics are free.",
+            "I programmi leggono il dataset dall’API con una chiave. Ogni riga costa un credito; schema, campione e statistiche sono gratuiti.";
+        use_key: "Put your key into the environment first: export MERCATO_KEY=mk_…",
+            "Prima metti la chiave nell’ambiente: export MERCATO_KEY=mk_…";
+        use_first: "A first query", "Una prima interrogazione";
+        use_first_said: "The first rows with a few columns. Choose others with conditions and order under Explore.",
+            "Le prime righe con alcune colonne. In Esplora se ne scelgono altre, con condizioni e ordine.";
+        use_all: "All rows, page by page", "Tutte le righe, pagina per pagina";
+        use_file: "The whole file", "Il file intero";
+        use_file_said: "A download costs a credit for each row: {} credits ({}, VAT excluded). Reading it again in parts within 24 hours is free.",
+            "Lo scaricamento costa un credito per riga: {} crediti ({}, IVA esclusa). Rileggerlo a parti entro 24 ore è gratuito.";
+        use_free: "Free of charge, without a key", "Gratis, senza chiave";
+        use_console: "Try every call in the console", "Prova ogni chiamata nella console";
+        link_schema: "Schema (JSON Schema)", "Schema (JSON Schema)";
+        link_sample: "Sample", "Campione";
+        link_stats: "Statistics", "Statistiche";
+        // Missing.
+        missing_dataset: "There is no such dataset", "Questo dataset non esiste";
+        missing_dataset_said: "No dataset is published under the name “{}”. It may have been withdrawn by its publisher.",
+            "Nessun dataset è pubblicato con il nome «{}». L’editore potrebbe averlo ritirato.";
+        missing_tab: "There is no such page", "Questa pagina non esiste";
+        missing_tab_said: "The dataset has no page “{}”. It has these:", "Il dataset non ha una pagina «{}». Ha queste:";
+        quarantined: "This dataset is out of service", "Questo dataset è fuori servizio";
+        quarantined_said: "The files of “{}” are damaged, and nothing is served from them. The operator has been told; the other datasets are not concerned.",
+            "I file di «{}» sono danneggiati e non ne viene servito nulla. Il gestore è stato avvisato; gli altri dataset non sono coinvolti.";
+        verifying: "This dataset is being verified", "Questo dataset è in corso di verifica";
+        verifying_said: "The data of “{}” are being verified before the first row is shown. Try again in a moment.",
+            "I dati di «{}» vengono verificati prima che sia mostrata la prima riga. Riprova fra poco.";
+        ways_on: "Where to go on", "Come proseguire";
+        way_meant: "Did you mean “{}”?", "Intendevi «{}»?";
+        way_search: "Search for “{}”", "Cerca «{}»";
+        way_list: "All datasets", "Tutti i dataset";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_languages_say_the_same_things() {
+        for (key, english, italian) in DatasetWords::list() {
+            assert!(!english.is_empty() && !italian.is_empty(), "{key}");
+            assert_eq!(english.matches("{}").count(), italian.matches("{}").count(), "{key}");
+        }
+    }
+}

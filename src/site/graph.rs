@@ -1,0 +1,209 @@
+//! All relations between datasets: a list for everybody, and a plot that a script draws for those who like one.
+//!
+//! The script asks the API for the same relations. Knows nothing of how relations are kept.
+
+use std::collections::HashSet;
+
+use askama::Template;
+
+use super::assets;
+use super::cache::Cache;
+use super::frame::{Frame, Section};
+use super::url::Url;
+use super::visit::Visit;
+use super::words::{fill, words};
+use crate::catalog::{Dataset, Entry, Language, Snapshot};
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::ledger::Relations;
+
+/// Paths of this file.
+pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::Public, graph)];
+
+/// Names that the query of the page may have.
+const KNOWN: [&str; 1] = ["page"];
+/// Relations of one page of the list.
+const RELATIONS_PER_PAGE: usize = 100;
+/// Where the script finds the relations.
+const GRAPH_PATH: &str = "/api/v1/datasets/relations/graph";
+
+words! {
+    /// The words of the page of all relations.
+    pub struct GraphWords {
+        title: "Relations between the datasets", "Relazioni fra i dataset";
+        description: "Which datasets belong together, as a plot and as a list.",
+            "Quali dataset sono collegati fra loro, in un grafico e in un elenco.";
+        counts: "{} relations between {} datasets.", "{} relazioni fra {} dataset.";
+        none: "No relation is known yet.", "Non è ancora nota alcuna relazione.";
+        plot: "Plot", "Grafico";
+        plot_help: "Drag to move, scroll or use + and − to zoom, the arrow keys to look around, and Tab to go from dataset to dataset. The list below has the same relations.",
+            "Trascina per spostare, usa la rotella o + e − per ingrandire, le frecce per muoverti e Tab per passare da un dataset all’altro. L’elenco qui sotto contiene le stesse relazioni.";
+        plot_failed: "The plot cannot be drawn now. The list below has the relations.",
+            "Ora il grafico non si può disegnare. L’elenco qui sotto contiene le relazioni.";
+        plot_too_large: "There are too many datasets for a plot. The list below has all relations.",
+            "I dataset sono troppi per un grafico. L’elenco qui sotto contiene tutte le relazioni.";
+        zoom_in: "Zoom in", "Ingrandisci";
+        zoom_out: "Zoom out", "Riduci";
+        zoom_all: "Show everything", "Mostra tutto";
+        list: "List", "Elenco";
+        caption: "Relations, by dataset", "Relazioni, per dataset";
+        from: "From", "Da";
+        relation: "Relation", "Relazione";
+        to: "To", "A";
+        related: "related", "collegato";
+        description_column: "Description", "Descrizione";
+        pages: "Pages", "Pagine";
+    }
+}
+
+#[derive(Template)]
+#[template(path = "graph.html")]
+struct GraphPage {
+    frame: Frame,
+    words: &'static GraphWords,
+    said: String,
+    edges: Vec<EdgeRow>,
+    pages: Vec<(String, Url, bool)>,
+    /// Where the script finds nodes and edges.
+    data_url: String,
+    /// What stands in front of the path of a dataset.
+    dataset_prefix: String,
+    has_relations: bool,
+}
+
+/// A line of the list.
+struct EdgeRow {
+    from: String,
+    from_url: Url,
+    kind: String,
+    to: String,
+    to_url: Url,
+    description: String,
+}
+
+/// A relation between two datasets that are served.
+struct Edge<'a> {
+    from: &'a Dataset,
+    to: &'a Dataset,
+    /// The type that the operator gave it; nothing for one that a manifest lists.
+    kind: Option<&'a str>,
+    description: &'a str,
+}
+
+fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::of(app, request, &KNOWN)?;
+    let words = GraphWords::of(visit.language);
+    let (snapshot, relations) = (app.catalog.snapshot(), app.ledger.relations());
+    let edges = edges(&snapshot, &relations);
+    let pages = edges.len().div_ceil(RELATIONS_PER_PAGE).max(1);
+    let asked = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
+    let current = asked.clamp(1, pages);
+    let first = current.saturating_sub(1).saturating_mul(RELATIONS_PER_PAGE);
+    let numbers = visit.numbers;
+    let counts = fill(words.counts, numbers.integer(edges.len() as u64));
+    let said = if edges.is_empty() {
+        words.none.to_owned()
+    } else {
+        fill(&counts, numbers.integer(snapshot.datasets().len() as u64))
+    };
+    let mut frame = visit.frame(Section::Graph, words.title, words.description);
+    for script in ["d3.js", "graph.js"] {
+        frame = frame.script(format!("{}{}", app.documents.path_prefix(), assets::path(script)));
+    }
+    let page = GraphPage {
+        frame,
+        words,
+        said,
+        has_relations: !edges.is_empty(),
+        edges: edges
+            .iter()
+            .skip(first)
+            .take(RELATIONS_PER_PAGE)
+            .map(|edge| row(&visit, words, edge))
+            .collect(),
+        pages: page_links(&visit, current, pages),
+        data_url: format!("{}{GRAPH_PATH}?lang={}", app.documents.path_prefix(), visit.code()),
+        dataset_prefix: format!("{}/datasets/", app.documents.path_prefix()),
+    };
+    let changed_at = relations.changed_at().map_or(snapshot.changed_at(), |at| at.max(snapshot.changed_at()));
+    visit.answer(request, &page, Cache::Revalidate(changed_at))
+}
+
+/// The edges that the API draws: curated relations, and for datasets without any those of their manifests, each pair once.
+/// In the order of the names of the datasets at which they begin.
+fn edges<'a>(snapshot: &'a Snapshot, relations: &'a Relations) -> Vec<Edge<'a>> {
+    let served = |slug: &str| match snapshot.get(slug) {
+        Some(Entry::Serving(dataset)) => Some(dataset.as_ref()),
+        _ => None,
+    };
+    let curated = relations.all().iter().filter_map(|relation| {
+        Some(Edge {
+            from: served(&relation.key.from)?,
+            to: served(&relation.key.to)?,
+            kind: Some(&relation.key.relation_type),
+            description: &relation.description,
+        })
+    });
+    let mut edges: Vec<Edge<'a>> = curated.collect();
+    let known: HashSet<&str> = edges.iter().flat_map(|edge| [edge.from.slug(), edge.to.slug()]).collect();
+    let mut pairs: HashSet<(&str, &str)> = HashSet::new();
+    let lists = |dataset: &&Dataset| !dataset.manifest.related.is_empty() && !known.contains(dataset.slug());
+    let mut datasets: Vec<&'a Dataset> =
+        snapshot.datasets().iter().map(AsRef::as_ref).filter(lists).collect();
+    // By name, so that of two that list each other it is always the same one at which the edge begins.
+    datasets.sort_unstable_by_key(|dataset| dataset.slug());
+    for from in datasets {
+        for to in crate::http::listed_datasets(from, snapshot) {
+            let (one, other) = (from.slug().min(to.slug()), from.slug().max(to.slug()));
+            if pairs.insert((one, other)) {
+                edges.push(Edge { from, to, kind: None, description: "" });
+            }
+        }
+    }
+    edges.sort_by(|a, b| (a.from.slug(), a.to.slug()).cmp(&(b.from.slug(), b.to.slug())));
+    edges
+}
+
+fn row(visit: &Visit, words: &GraphWords, edge: &Edge<'_>) -> EdgeRow {
+    let url = |dataset: &Dataset| visit.link(&format!("/datasets/{}", dataset.slug()));
+    EdgeRow {
+        from: title(edge.from, visit.language).to_owned(),
+        from_url: url(edge.from),
+        kind: edge.kind.unwrap_or(words.related).to_owned(),
+        to: title(edge.to, visit.language).to_owned(),
+        to_url: url(edge.to),
+        description: edge.description.to_owned(),
+    }
+}
+
+fn title(dataset: &Dataset, language: Language) -> &str {
+    dataset.manifest.title.choose(Some(language)).unwrap_or(dataset.slug())
+}
+
+/// Links to the parts of the list near this one, and to its ends.
+fn page_links(visit: &Visit, current: usize, pages: usize) -> Vec<(String, Url, bool)> {
+    let base = visit.here();
+    let near = |page: &usize| *page == 1 || *page == pages || page.abs_diff(current) <= 3;
+    let link = |page: usize| {
+        let url = if page == 1 { base.without("page") } else { base.with("page", page) };
+        (page.to_string(), url, page == current)
+    };
+    let shown = (1..=pages).filter(near);
+    if pages > 1 { shown.map(link).collect() } else { Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_languages_say_the_same_things() {
+        for (key, english, italian) in GraphWords::list() {
+            assert!(!english.is_empty() && !italian.is_empty(), "{key}");
+            assert_eq!(english.matches("{}").count(), italian.matches("{}").count(), "{key}");
+        }
+    }
+}

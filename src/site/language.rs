@@ -1,0 +1,128 @@
+//! Which language a visitor reads: the one asked for, else the one chosen before, else what the browser says.
+//!
+//! Knows headers; knows no page.
+
+use crate::catalog::Language;
+use crate::http::incoming::Incoming;
+use crate::limits::site::{COOKIE_COUNT_MAX, LANGUAGE_RANGE_COUNT_MAX};
+
+/// Name of the parameter and of the cookie.
+pub const LANGUAGE_NAME: &str = "lang";
+
+/// The languages of the site, with their names in themselves.
+pub const LANGUAGES: [(Language, &str, &str); 2] =
+    [(Language::English, "en", "English"), (Language::Italian, "it", "Italiano")];
+
+/// The code of a language.
+pub const fn code(language: Language) -> &'static str {
+    match language {
+        Language::English => "en",
+        Language::Italian => "it",
+    }
+}
+
+/// What a request says about languages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LanguageChoice {
+    /// By the address.
+    pub asked: Option<Language>,
+    /// By the cookie of an earlier choice.
+    pub remembered: Option<Language>,
+    /// By the browser.
+    pub preferred: Language,
+}
+
+impl LanguageChoice {
+    /// Reads address, cookie and header.
+    pub fn of(request: &Incoming) -> Self {
+        let asked = request.pairs().iter().filter(|(name, _)| name == LANGUAGE_NAME);
+        Self {
+            asked: asked.filter_map(|(_, value)| named(value)).next(),
+            remembered: request.header("Cookie").and_then(of_cookies),
+            preferred: request
+                .list("Accept-Language")
+                .map_or(Language::English, |list| of_preferences(&list)),
+        }
+    }
+
+    /// The language of the answer.
+    pub fn language(self) -> Language {
+        self.asked.or(self.remembered).unwrap_or(self.preferred)
+    }
+
+    /// Whether links have to carry the choice on: it was made by the address and is not remembered yet.
+    pub fn is_carried(self) -> bool {
+        self.asked.is_some() && self.asked != self.remembered
+    }
+}
+
+fn named(text: &str) -> Option<Language> {
+    LANGUAGES.iter().find(|(_, code, _)| *code == text).map(|(language, ..)| *language)
+}
+
+fn of_cookies(header: &str) -> Option<Language> {
+    let pairs = header.split(';').take(COOKIE_COUNT_MAX).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(|(name, _)| *name == LANGUAGE_NAME).find_map(|(_, value)| named(value))
+}
+
+/// The language with the highest quality; of equal ones the first. English where none of ours is named.
+fn of_preferences(header: &str) -> Language {
+    let mut best: Option<(f32, Language)> = None;
+    for range in header.split(',').take(LANGUAGE_RANGE_COUNT_MAX) {
+        let (tag, quality) = range.split_once(';').map_or((range, None), |(tag, rest)| (tag, Some(rest)));
+        let primary = tag.trim().split('-').next().unwrap_or_default().to_ascii_lowercase();
+        let quality = quality.map_or(Some(1.0), |text| text.trim().strip_prefix("q=")?.trim().parse().ok());
+        let (Some(language), Some(quality)) = (named(&primary), quality) else { continue };
+        if quality > 0.0 && best.is_none_or(|(present, _)| quality > present) {
+            best = Some((quality, language));
+        }
+    }
+    best.map_or(Language::English, |(_, language)| language)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_says_which_language_it_likes_most() {
+        for (header, italian) in [
+            ("", false),
+            ("it", true),
+            ("it-IT,it;q=0.9,en;q=0.8", true),
+            ("en-GB, it;q=0.9", false),
+            ("en;q=0.5, it;q=0.7", true),
+            ("de, fr;q=0.9, it;q=0.1", true),
+            ("it;q=0, en;q=0.1", false),
+            ("de-CH, *", false),
+            ("IT", true),
+            ("it;q=x, en", false),
+            ("it;q=NaN, en", false),
+        ] {
+            assert_eq!(of_preferences(header) == Language::Italian, italian, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_read_among_others() {
+        assert_eq!(of_cookies("a=1; lang=it; b=2"), Some(Language::Italian));
+        assert_eq!(of_cookies("lang=de; lang=en"), Some(Language::English));
+        for none in ["", "lang", "language=it", "lang=", "lang=IT", "xlang=it"] {
+            assert_eq!(of_cookies(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_address_comes_before_the_cookie_and_the_cookie_before_the_browser() {
+        let (english, italian) = (Language::English, Language::Italian);
+        let check = |asked, remembered, preferred, language, carried| {
+            let choice = LanguageChoice { asked, remembered, preferred };
+            assert_eq!((choice.language(), choice.is_carried()), (language, carried));
+        };
+        check(Some(italian), Some(english), english, italian, true);
+        check(Some(italian), Some(italian), english, italian, false);
+        check(Some(english), None, italian, english, true);
+        check(None, Some(italian), english, italian, false);
+        check(None, None, italian, italian, false);
+    }
+}

@@ -1,0 +1,103 @@
+//! What rows and whole datasets cost, what is free, and how credits work, out of the numbers that the server goes by.
+//!
+//! Knows prices and limits; knows no account.
+
+use askama::Template;
+
+use super::cache::Cache;
+use super::frame::{Frame, Link, Section};
+use super::visit::Visit;
+use super::words::fill;
+use crate::catalog::Snapshot;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, Method};
+use crate::http::response::Response;
+use crate::http::routing::router::{Guard, Route};
+use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
+use crate::limits::site::PRICED_MAX;
+
+/// Paths of this file.
+pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/pricing", Guard::Public, pricing)];
+
+/// Numbers of rows whose prices are told.
+const AMOUNTS: [u64; 6] = [1, 100, 1_000, 10_000, 100_000, 1_000_000];
+
+#[derive(Template)]
+#[template(path = "pricing.html")]
+struct PricingPage {
+    frame: Frame,
+    text: String,
+    amounts: Vec<Amount>,
+    datasets: Vec<Amount>,
+    credits: Vec<String>,
+    free: Vec<String>,
+    limits: Vec<String>,
+    contact: Option<Link>,
+    /// What stands before and behind the contact.
+    ask: (String, String),
+    list: String,
+}
+
+/// So many rows and their price.
+struct Amount {
+    /// A whole dataset.
+    dataset: Option<Link>,
+    rows: String,
+    price: String,
+}
+
+fn pricing(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    let snapshot = app.catalog.snapshot();
+    let page = PricingPage::new(app, &visit, &snapshot);
+    visit.answer(request, &page, Cache::Revalidate(snapshot.changed_at()))
+}
+
+impl PricingPage {
+    fn new(app: &App, visit: &Visit, snapshot: &Snapshot) -> Self {
+        let (words, numbers) = (visit.words, visit.numbers);
+        let amount = |dataset: Option<Link>, rows: u64| Amount {
+            dataset,
+            rows: numbers.integer(rows),
+            price: numbers.price(rows),
+        };
+        let datasets = snapshot.datasets().iter().take(PRICED_MAX).map(|dataset| {
+            let title = dataset.manifest.title.choose(Some(visit.language)).unwrap_or(dataset.slug());
+            let url = visit.link(&format!("/datasets/{}", dataset.slug())).to_string();
+            amount(Some(Link { text: title.to_owned(), url }), dataset.current.table.row_count().into())
+        });
+        let contact = visit.branding.contact.as_ref();
+        let (before, behind) = words.buy_ask.split_once("{}").unwrap_or((words.buy_ask, ""));
+        Self {
+            frame: visit.frame(Section::Pricing, words.pricing_title, words.pricing_description),
+            text: fill(words.pricing_text, numbers.price(1_000)),
+            amounts: AMOUNTS.into_iter().map(|rows| amount(None, rows)).collect(),
+            datasets: datasets.collect(),
+            credits: vec![
+                words.credits_rows.to_owned(),
+                words.credits_first.to_owned(),
+                words.credits_failed.to_owned(),
+                fill(words.credits_whole, DOWNLOAD_GRANT_HOURS),
+            ],
+            free: vec![
+                words.free_catalogue.to_owned(),
+                fill(words.free_queries, numbers.integer(FREE_QUERIES_PER_MONTH.into())),
+                fill(words.free_rows, numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
+                words.free_not.to_owned(),
+            ],
+            limits: limits(app, visit),
+            contact: contact.map(|contact| Link { text: contact.text.clone(), url: contact.address.clone() }),
+            ask: (before.to_owned(), behind.to_owned()),
+            list: visit.link("/datasets").with("sort", "rows").to_string(),
+        }
+    }
+}
+
+/// The limits that are in force.
+fn limits(app: &App, visit: &Visit) -> Vec<String> {
+    let (words, limits) = (visit.words, app.access.limits());
+    let told = [(words.limits_minute, limits.per_minute), (words.limits_day, limits.per_day)];
+    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    in_force.map(|(text, limit)| fill(text, visit.numbers.integer(limit.into()))).collect()
+}

@@ -1,0 +1,22 @@
+//! What browsers may do with a page: the headers that every response of the site carries.
+
+use crate::http::response::Response;
+
+/// Everything from here, nothing inline, no frame around it, no other base, forms to here only.
+const PAGE_POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+/// A file that is opened by itself runs and loads nothing. Pictures may hold styles.
+const FILE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox";
+
+/// The headers of a page.
+pub fn of_page(response: Response) -> Response {
+    common(response).with_header("Content-Security-Policy", PAGE_POLICY)
+}
+
+/// The headers of a file that pages load.
+pub fn of_file(response: Response) -> Response {
+    common(response).with_header("Content-Security-Policy", FILE_POLICY)
+}
+
+fn common(response: Response) -> Response {
+    response.with_header("X-Frame-Options", "DENY").with_header("Referrer-Policy", "same-origin")
+}

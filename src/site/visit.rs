@@ -1,0 +1,256 @@
+//! One visit to a page: who reads it in which language, where it stands, and how it is sent.
+//!
+//! Knows requests and responses; knows no dataset.
+
+use std::sync::Arc;
+
+use askama::Template;
+
+use super::assets;
+use super::cache::Cache;
+use super::frame::{Frame, LanguageLink, Link, NavLink, Section};
+use super::language::{LANGUAGE_NAME, LANGUAGES, LanguageChoice, code};
+use super::numbers::Numbers;
+use super::security;
+use super::url::Url;
+use super::words::Words;
+use crate::branding::Branding;
+use crate::catalog::Language;
+use crate::clock::Moment;
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::limits::site::QUERY_BYTES_MAX;
+
+/// Media type of pages.
+pub const HTML: &str = "text/html; charset=utf-8";
+/// How long a browser remembers the language that a visitor chose.
+const LANGUAGE_SECONDS: u32 = 31_536_000;
+
+/// A request for a page.
+pub struct Visit {
+    /// The language of the page.
+    pub language: Language,
+    /// The words of the layout in that language.
+    pub words: &'static Words,
+    /// Figures in that language.
+    pub numbers: Numbers,
+    /// How the place presents itself.
+    pub branding: Arc<Branding>,
+    /// The moment that counts as "now".
+    pub now: Moment,
+    choice: LanguageChoice,
+    here: Url,
+    prefix: String,
+    /// Address of the site, or its path where the address is not known.
+    base: String,
+    started_at: Moment,
+}
+
+/// What was typed, without the characters that nobody types.
+fn typed(value: &str) -> String {
+    value.chars().filter(|letter| !letter.is_control() || letter.is_ascii_whitespace()).collect()
+}
+
+impl Visit {
+    /// A visit to a page that knows these names of a query. Others are ignored, and its links do not repeat them.
+    pub fn of(app: &App, request: &Incoming, known: &[&str]) -> Result<Self, ApiError> {
+        let mut visit = Self::plain(app, request);
+        let pairs = request.pairs().iter().filter(|(name, _)| known.contains(&name.as_str()));
+        let bytes: usize = pairs.clone().map(|(name, value)| name.len().saturating_add(value.len())).sum();
+        if bytes > QUERY_BYTES_MAX {
+            let message = format!("the query of a page has at most {QUERY_BYTES_MAX} bytes, found {bytes}");
+            return Err(ApiError::new(ErrorKind::BadRequest, message)
+                .with_reason("QUERY_TOO_LONG", "shorten it, or ask the API"));
+        }
+        let here = visit.here.bare();
+        visit.here = visit.carrying(pairs.fold(here, |url, (name, value)| url.and(name, typed(value))));
+        Ok(visit)
+    }
+
+    /// A visit to a page without a query.
+    pub fn plain(app: &App, request: &Incoming) -> Self {
+        let choice = LanguageChoice::of(request);
+        let language = choice.language();
+        let prefix = app.documents.path_prefix().to_owned();
+        let base = app.documents.base_url(request).map_or(prefix.clone(), |url| url.as_str().to_owned());
+        let here = Url::of_segments(&prefix, request.segments());
+        let mut visit = Self {
+            language,
+            words: Words::of(language),
+            numbers: Numbers::of(language),
+            branding: Arc::clone(&app.branding),
+            now: request.now(),
+            choice,
+            here: Url::default(),
+            prefix,
+            base,
+            started_at: app.documents.started_at(),
+        };
+        visit.here = visit.carrying(here);
+        visit
+    }
+
+    /// This page, with the part of its query that it knows.
+    pub fn here(&self) -> &Url {
+        &self.here
+    }
+
+    /// Another page, by a path that needs no encoding.
+    pub fn link(&self, path: &str) -> Url {
+        self.carrying(Url::of_path(&self.prefix, path))
+    }
+
+    /// The first value of a name in the query that is not empty.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.here
+            .pairs()
+            .iter()
+            .find(|(own, value)| own == name && !value.is_empty())
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a name in the query that are not empty.
+    pub fn values<'v>(&'v self, name: &'v str) -> impl Iterator<Item = &'v str> {
+        self.here.values(name).filter(|value| !value.is_empty())
+    }
+
+    /// The whole address of a page. Only a path, where the request does not say how the server is called.
+    pub fn absolute(&self, url: &Url) -> String {
+        url.absolute(&self.base)
+    }
+
+    /// Code of the language.
+    pub fn code(&self) -> &'static str {
+        code(self.language)
+    }
+
+    /// What the layout says around a page.
+    pub fn frame(&self, section: Section, title: impl Into<String>, description: impl Into<String>) -> Frame {
+        let (words, branding) = (self.words, &self.branding);
+        let own = |path: String| format!("{}{path}", self.prefix);
+        let accent = branding.accent.as_ref().map(assets::accent_path);
+        let logo = branding.logo.as_ref().map(assets::logo_path);
+        let localized =
+            |text: &crate::catalog::LocalizedText| text.choose(Some(self.language)).map(str::to_owned);
+        let legal = branding
+            .links
+            .iter()
+            .filter_map(|link| Some(Link { text: localized(&link.title)?, url: link.url.clone() }));
+        let contact = branding.contact.as_ref();
+        let frame = Frame {
+            words,
+            lang: self.code(),
+            name: branding.name.clone(),
+            tagline: localized(&branding.tagline),
+            title: title.into(),
+            description: description.into(),
+            is_home: section == Section::Home,
+            canonical: String::new(),
+            default_address: String::new(),
+            og_type: "website",
+            og_image: logo.as_ref().map(|path| format!("{}{path}", self.base)),
+            json_ld: None,
+            feeds: vec![Link {
+                text: words.feed_of_all.to_owned(),
+                url: self.link("/feed.atom").to_string(),
+            }],
+            is_hidden: false,
+            navigation: self.navigation(section),
+            languages: self.languages(),
+            home: self.link("/").to_string(),
+            search: own("/datasets".to_owned()),
+            carried: self.choice.is_carried().then_some(self.code()),
+            question: String::new(),
+            styles: std::iter::once(assets::path("style.css")).chain(accent).map(own).collect(),
+            scripts: vec![own(assets::path("copy.js"))],
+            icon: own(assets::path("icon.svg")),
+            logo: logo.map(own),
+            legal: legal.collect(),
+            contact: contact.map(|contact| Link { text: contact.text.clone(), url: contact.address.clone() }),
+            console: own("/docs".to_owned()),
+            document: own("/api/v1/openapi.json".to_owned()),
+            base: self.base.clone(),
+        };
+        frame.canonical(&self.asked(self.here.bare()))
+    }
+
+    /// Sends a page.
+    pub fn answer(
+        &self,
+        request: &Incoming,
+        page: &impl Template,
+        cache: Cache,
+    ) -> Result<Response, ApiError> {
+        Ok(self.sent(Response::bytes(HTML, html_of(page)?.as_bytes()), request, cache))
+    }
+
+    /// Sends what was made for this visit, with the headers of a page.
+    pub fn sent(&self, response: Response, request: &Incoming, cache: Cache) -> Response {
+        // Texts of the program and of the place change with a start.
+        let cache = match cache {
+            Cache::Revalidate(changed_at) => Cache::Revalidate(changed_at.max(self.started_at)),
+            other => other,
+        };
+        let response =
+            security::of_page(cache.apply(response, request)).with_header("Vary", "Accept-Language, Cookie");
+        match self.choice.asked.filter(|asked| self.choice.remembered != Some(*asked)) {
+            Some(asked) => response.with_header("Set-Cookie", self.cookie(asked)),
+            None => response,
+        }
+    }
+
+    /// Keeps the language that a visitor chose.
+    fn cookie(&self, language: Language) -> String {
+        let path = if self.prefix.is_empty() { "/" } else { &self.prefix };
+        let secure = if self.base.starts_with("https://") { "; Secure" } else { "" };
+        format!(
+            "{LANGUAGE_NAME}={}; Path={path}; Max-Age={LANGUAGE_SECONDS}; SameSite=Lax; HttpOnly{secure}",
+            code(language)
+        )
+    }
+
+    fn carrying(&self, url: Url) -> Url {
+        if self.choice.is_carried() { url.with(LANGUAGE_NAME, self.code()) } else { url }
+    }
+
+    /// The address with the language that the visitor asked for by it.
+    fn asked(&self, url: Url) -> Url {
+        self.choice.asked.map_or(url.clone(), |asked| url.with(LANGUAGE_NAME, code(asked)))
+    }
+
+    fn languages(&self) -> Vec<LanguageLink> {
+        let link = |(language, code, name)| LanguageLink {
+            code,
+            name,
+            url: self.here.with(LANGUAGE_NAME, code).to_string(),
+            address: String::new(),
+            is_current: language == self.language,
+        };
+        LANGUAGES.into_iter().map(link).collect()
+    }
+
+    fn navigation(&self, section: Section) -> Vec<NavLink> {
+        let words = self.words;
+        let link = |(of, text, path): (Section, &'static str, &str)| NavLink {
+            text,
+            url: self.link(path).to_string(),
+            is_current: of == section,
+        };
+        let named = [
+            (Section::Datasets, words.datasets, "/datasets"),
+            (Section::Graph, words.graph, "/graph"),
+            (Section::Pricing, words.pricing, "/pricing"),
+            (Section::Status, words.status, "/status"),
+        ];
+        named.into_iter().map(link).collect()
+    }
+}
+
+/// The HTML of a page. Control characters have no place in HTML, so a mark stands for each of them.
+pub fn html_of(page: &impl Template) -> Result<String, ApiError> {
+    let html = page.render().map_err(|error| ApiError::internal(format!("a page: {error}")))?;
+    let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
+    Ok(if html.contains(is_control) { html.replace(is_control, "\u{fffd}") } else { html })
+}

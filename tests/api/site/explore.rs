@@ -1,0 +1,197 @@
+//! A view by form: what it holds, what it costs, and the commands that ask for exactly it.
+
+use serde_json::{Value, json};
+
+use super::{Document, UNLIMITED, ask, open};
+use crate::harness::{Ask, MANIFEST, Site, city_columns};
+
+const ROWS: i64 = 250;
+
+fn site() -> Site {
+    let site = Site::empty(&UNLIMITED);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(ROWS));
+    site
+}
+
+fn view(site: &Site, query: &str) -> Document {
+    open(site, &format!("/datasets/cities/explore?{query}"))
+}
+
+fn condition(column: &str, test: &str, value: &str) -> String {
+    format!("filter={column}&test={test}&value={value}")
+}
+
+/// The number of rows that the page says.
+fn rows_said(page: &Document) -> u64 {
+    let said = page.one("p.view-rows strong").line();
+    said.trim_start_matches("This view holds ").split(' ').next().unwrap().replace(',', "").parse().unwrap()
+}
+
+fn snippet(page: &Document, id: &str) -> String {
+    page.one(&format!("#{id}-text")).text.clone()
+}
+
+/// The JSON in single quotes behind `-d`, as a shell reads it.
+fn body_of_curl(command: &str) -> String {
+    let (_, rest) = command.split_once("-d '").unwrap();
+    let end = rest.replace("'\\''", "\u{1}\u{1}\u{1}\u{1}").find('\'').unwrap();
+    rest[..end].replace("'\\''", "'")
+}
+
+/// The object literal behind a word, up to the line that closes it.
+fn literal(program: &str, begin: &str) -> String {
+    let (_, rest) = program.split_once(begin).unwrap();
+    let (inside, _) = rest.split_once("\n}").unwrap();
+    format!("{inside}\n}}")
+}
+
+/// Python's words as JSON has them; none of the texts in these tests holds one.
+fn json_of_python(literal: &str) -> Value {
+    let text = literal.replace(": True", ": true").replace(": False", ": false");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn the_page_counts_what_the_query_counts() {
+    let site = site();
+    let key = site.paying_key(1_000_000);
+    for query in [
+        String::new(),
+        condition("id", "gte", "100"),
+        condition("id", "lt", "100") + "&" + &condition("id", "gte", "50"),
+        condition("name", "eq", "Roma"),
+        condition("name", "contains", "o") + "&" + &condition("area", "lte", "900.5"),
+        condition("name", "ne", "Roma") + "&sort=area&direction=desc",
+        condition("name", "startsWith", "Mil"),
+        condition("name", "endsWith", "oma"),
+        condition("capital", "true", ""),
+        condition("capital", "false", "") + "&columns=1-3",
+        condition("height", "null", ""),
+        condition("height", "notNull", "") + "&" + &condition("height", "gt", "10.5"),
+        condition("founded", "gte", "1970-02-01"),
+        condition("seen", "lt", "2023-11-14T22:14:00Z") + "&sort=name",
+        condition("id", "eq", "9999"),
+    ] {
+        let page = view(&site, &query);
+        let body = body_of_curl(&snippet(&page, "curl"));
+        let mut exact: Value = serde_json::from_str(&body).unwrap();
+        exact["count"] = json!("exact");
+        let answer = site.query("cities", &key, &exact.to_string());
+        assert_eq!(answer.status, 200, "{query}: {}", answer.text());
+        let data = answer.json()["data"].clone();
+        assert_eq!(rows_said(&page), data["totalRows"].as_u64().unwrap(), "{query}");
+        assert_eq!(data["results"].as_array().unwrap().len() as u64, rows_said(&page), "{query}");
+        let mut estimate: Value = serde_json::from_str(&body).unwrap();
+        estimate["limit"] = json!(10_000);
+        let ask = Ask::post("/api/v1/datasets/cities/query/estimate", &estimate.to_string());
+        let estimated = site.send(&ask.header("X-Api-Key", &key));
+        assert_eq!(estimated.json()["data"]["creditsRequired"].as_u64(), Some(rows_said(&page)), "{query}");
+    }
+}
+
+#[test]
+fn every_command_asks_the_same() {
+    let site = site();
+    let key = site.paying_key(1_000_000);
+    let query = condition("name", "contains", "o%27%22%24")
+        + "&"
+        + &condition("capital", "false", "")
+        + "&"
+        + &condition("area", "gte", "0090000.50")
+        + "&sort=area&direction=desc&columns=1-2";
+    let page = view(&site, &query);
+    let body: Value = serde_json::from_str(&body_of_curl(&snippet(&page, "curl"))).unwrap();
+    assert_eq!(
+        body,
+        json!({"filters": {"name": {"contains": "o'\"$"}, "capital": false, "area": {"gte": 90000.50}},
+            "columns": ["id", "name"], "sortBy": "area", "sortDirection": "desc", "limit": 1})
+    );
+    let python = json_of_python(&literal(&snippet(&page, "python"), "query = "));
+    let typescript: Value =
+        serde_json::from_str(&literal(&snippet(&page, "typescript"), "const query = ")).unwrap();
+    assert_eq!((&python, &typescript), (&body, &body));
+    for id in ["csv", "ndjson"] {
+        let command = snippet(&page, id);
+        let streamed: Value = serde_json::from_str(&body_of_curl(&command)).unwrap();
+        assert_eq!(streamed, body, "{id}");
+        assert!(command.contains("'http://mercato.test/api/v1/datasets/cities/query/stream'"), "{command}");
+        let media_type = command.split("Accept: ").nth(1).unwrap().split('\'').next().unwrap();
+        let ask = Ask::post("/api/v1/datasets/cities/query/stream", &streamed.to_string());
+        let answer = site.send(&ask.header("X-Api-Key", &key).header("Accept", media_type));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(answer.header("Content-Type").unwrap().starts_with(media_type));
+    }
+    assert!(snippet(&page, "curl").starts_with("curl -s 'http://mercato.test/api/v1/datasets/cities/query'"));
+}
+
+#[test]
+fn the_first_commands_of_a_dataset_are_accepted() {
+    let site = site();
+    let key = site.paying_key(1_000_000);
+    let page = open(&site, "/datasets/cities/use");
+    let first = body_of_curl(&snippet(&page, "curl"));
+    let answer = site.query("cities", &key, &first);
+    assert_eq!((answer.status, &answer.json()["data"]["rowsReturned"]), (200, &json!(100)));
+    let python = json_of_python(&literal(&snippet(&page, "python"), "query = "));
+    let typescript: Value =
+        serde_json::from_str(&literal(&snippet(&page, "typescript"), "const query = ")).unwrap();
+    assert_eq!(python, typescript);
+    let answer = site.query("cities", &key, &python.to_string());
+    assert_eq!(answer.json()["data"]["rowsReturned"], ROWS);
+    let command = snippet(&page, "download");
+    let url = command.split('\'').nth(1).unwrap().strip_prefix("http://mercato.test").unwrap().to_owned();
+    assert_eq!(site.send(&Ask::get(&url).header("X-Api-Key", &key)).status, 200, "{url}");
+    assert!(snippet(&page, "duckdb").contains(&format!("read_csv('http://mercato.test{url}')")));
+    let outside = Site::empty(&["--public-url", "https://data.example.org/m"]);
+    outside.publish("cities", MANIFEST, "1.0.0", &city_columns(3));
+    let page = open(&outside, "/datasets/cities/use");
+    assert!(snippet(&page, "curl").contains("'https://data.example.org/m/api/v1/datasets/cities/query'"));
+}
+
+#[test]
+fn the_form_offers_what_suits_a_column() {
+    let site = site();
+    let tests = |column: &str| -> Vec<String> {
+        let page = view(&site, &format!("add={column}"));
+        assert_eq!(page.one("fieldset legend code").line(), column);
+        page.select("select#test-1 option")
+            .iter()
+            .map(|one| one.attribute("value").unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(tests("name"), ["eq", "ne", "contains", "startsWith", "endsWith", "null", "notNull"]);
+    assert_eq!(tests("capital"), ["true", "false", "null", "notNull"]);
+    assert_eq!(tests("area"), ["gte", "lte", "eq", "ne", "gt", "lt", "null", "notNull"]);
+    assert_eq!(tests("height")[6..], ["null", "notNull"]);
+    let page = view(&site, "add=founded&columns=1-2&lang=it");
+    assert_eq!(page.one("input#value-1").attribute("type"), Some("date"));
+    assert_eq!(page.one("form.filters input[name=columns]").attribute("value"), Some("1-2"));
+    assert_eq!(page.one("form.filters input[name=lang]").attribute("value"), Some("it"));
+    assert_eq!(page.one("form.filters").attribute("action"), Some("/datasets/cities/explore"));
+}
+
+#[test]
+fn a_condition_that_does_not_fit_is_told_and_not_applied() {
+    let site = site();
+    let page = view(&site, &(condition("id", "gte", "abc") + "&" + &condition("id", "lte", "10")));
+    assert_eq!(page.one("input#value-1").attribute("aria-invalid"), Some("true"));
+    assert_eq!(page.one("p#fault-1").line(), "This column holds whole numbers, such as 42.");
+    assert!(page.select("p#fault-2").is_empty());
+    assert_eq!(rows_said(&page), 10);
+    let remove = page.select("a.remove")[0].attribute("href").unwrap().to_owned();
+    assert_eq!(remove, "/datasets/cities/explore?filter=id&test=lte&value=10");
+    for harmless in [
+        "filter=nothing&test=eq&value=1",
+        "filter=id&test=nothing&value=1",
+        "filter=id&test=eq",
+        "filter=id&test=gte&value=",
+        "sort=nothing&direction=up&columns=99&add=nothing",
+    ] {
+        let page = view(&site, harmless);
+        assert!(rows_said(&page) > 0, "{harmless}");
+    }
+    let many: Vec<String> = (0..20).map(|number| condition("id", "ne", &number.to_string())).collect();
+    assert_eq!(view(&site, &many.join("&")).select("fieldset.condition").len(), 12);
+    let italian = site.send(&ask("/datasets/cities/explore?filter=area&test=lte&value=900,00&lang=it"));
+    assert!(italian.text().contains("Questa vista contiene 150 righe."), "{}", italian.text());
+}

@@ -1,0 +1,91 @@
+//! `site.toml`: what a place says of itself, and a file that stops the start.
+
+use super::{ask, open, security::check_harmless};
+use crate::harness::{Site, city_columns, publish_files};
+
+const SITE: &str = r##"name = "Valdoro <open> data"
+contact = "data@town.test"
+logo = "town.svg"
+accent = "#8a0b5c"
+[tagline]
+en = "Data of the town"
+it = "I dati della città"
+[about]
+en = "First paragraph.\n\nSecond & last."
+[[links]]
+title = { en = "Privacy", it = "Riservatezza" }
+url = "https://town.test/privacy?a=1&b=2"
+"##;
+
+fn place() -> Site {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("site.toml"), SITE).unwrap();
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>";
+    std::fs::write(folder.path().join("town.svg"), svg).unwrap();
+    Site::over(folder, &[])
+}
+
+#[test]
+fn a_place_has_its_name_its_texts_its_colour_and_its_picture() {
+    let site = place();
+    let page = open(&site, "/");
+    check_harmless("/", &page);
+    assert_eq!(page.one("header .place").line(), "Valdoro <open> data");
+    assert_eq!(page.one("title").line(), "Valdoro <open> data · Data of the town");
+    assert_eq!(page.one("h1").line(), "Data of the town");
+    let texts: Vec<_> = page.select("main .hero p").iter().map(|text| text.line()).collect();
+    assert_eq!(&texts[..2], ["First paragraph.", "Second & last."]);
+    assert_eq!(page.one("footer a[href=mailto:data@town.test]").line(), "data@town.test");
+    assert_eq!(page.one("footer a[href=https://town.test/privacy?a=1&b=2]").line(), "Privacy");
+    let logo = page.one("header img").attribute("src").unwrap();
+    let picture = site.get(logo);
+    assert_eq!(picture.header("Content-Type"), Some("image/svg+xml"));
+    assert!(picture.header("Content-Security-Policy").unwrap().contains("default-src 'none'"));
+    let accent = page.select("link[rel=stylesheet]")[1].attribute("href").unwrap();
+    let colours = site.get(accent);
+    assert!(colours.text().starts_with(":root{--accent:#8a0b5c}"), "{}", colours.text());
+    assert_eq!(colours.header("Cache-Control"), Some("public, max-age=31536000, immutable"));
+    let image = format!("http://mercato.test{logo}");
+    assert_eq!(page.one("meta[property=og:image]").attribute("content"), Some(image.as_str()));
+    let italian = open(&site, "/?lang=it");
+    assert_eq!(italian.one("h1").line(), "I dati della città");
+    assert_eq!(italian.one("footer a[href=https://town.test/privacy?a=1&b=2]").line(), "Riservatezza");
+    assert!(open(&site, "/pricing").one("main").line().contains("ask data@town.test."));
+}
+
+#[test]
+fn a_file_with_a_fault_stops_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("site.toml");
+    for (text, place, words) in [
+        ("name = \"x\"\naccent = \"#ffee00\"\n", ":2:10: ", "take a darker colour"),
+        ("colour = \"#000000\"\n", ":1:1: ", "unknown field `colour`, expected one of"),
+        ("logo = \"absent.png\"\n", ":1:8: ", "put the picture there"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let reason = Site::refusal_to_start(folder.path());
+        let begin = format!("{}{place}", path.display());
+        assert!(reason.starts_with(&begin) && reason.contains(words), "{reason}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    publish_files(
+        &Site::at(folder.path(), &[]).data(),
+        crate::harness::MANIFEST,
+        "1.0.0",
+        &city_columns(2),
+        &[],
+    );
+}
+
+#[test]
+fn behind_a_path_every_link_carries_it() {
+    let site = Site::empty(&["--public-url", "https://data.example.org/market"]);
+    let page = open(&site, "/datasets");
+    for element in page.all() {
+        for name in ["href", "src", "action"] {
+            let Some(link) = element.attribute(name).filter(|link| link.starts_with('/')) else { continue };
+            assert!(link.starts_with("/market/"), "{link}");
+        }
+    }
+    assert_eq!(site.send(&ask("/datasets")).status, 200, "the proxy strips the path");
+}

@@ -1,0 +1,124 @@
+// Visits the site for people in Chromium, as a person with and one without JavaScript would.
+//
+//     node site.mjs URL CHROMIUM [FOLDER]
+//
+// Every page, in both languages, light and dark, on a phone and on a wide screen: it answers as it should, reports no error
+// and no violation of its content security policy, is not wider than the screen, and axe-core finds nothing. Then journeys
+// by clicks. With FOLDER, pictures of the pages go there. Prints one line for each fault; exit code 0 only without any.
+
+import { readFileSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+const [url, executablePath, folder] = process.argv.slice(2);
+const axe = readFileSync(createRequire(path.resolve("package.json")).resolve("axe-core/axe.min.js"), "utf8");
+const DATASET = "/datasets/tpch-lineitem";
+const PAGES = [
+  ["home", "/", 200],
+  ["datasets", "/datasets", 200],
+  ["search", "/datasets?q=energy+consumption", 200],
+  ["nothing-found", "/datasets?q=zzzzzzzz", 200],
+  ["overview", DATASET, 200],
+  ["columns", `${DATASET}/columns`, 200],
+  ["preview", `${DATASET}/preview`, 200],
+  ["explore", `${DATASET}/explore`, 200],
+  ["relations", `${DATASET}/relations`, 200],
+  ["methodology", `${DATASET}/methodology`, 200],
+  ["changelog", `${DATASET}/changelog`, 200],
+  ["use", `${DATASET}/use`, 200],
+  ["graph", "/graph", 200],
+  ["pricing", "/pricing", 200],
+  ["status", "/status", 200],
+  ["not-found", "/there-is-no-such-page", 404],
+];
+const SCREENS = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 900 } };
+const faults = [];
+
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+try {
+  for (const [screen, viewport] of Object.entries(SCREENS))
+    for (const colorScheme of ["light", "dark"])
+      for (const locale of ["en-GB", "it-IT"]) await lookAtAll(screen, viewport, colorScheme, locale);
+  for (const javaScriptEnabled of [true, false])
+    for (const locale of ["en-GB", "it-IT"]) await journey(javaScriptEnabled, locale);
+} finally {
+  await browser.close();
+}
+for (const fault of faults) console.log(`FAULT ${fault}`);
+process.exit(faults.length === 0 ? 0 : 1);
+
+/// Visits each page in one dress.
+async function lookAtAll(screen, viewport, colorScheme, locale) {
+  const context = await browser.newContext({ viewport, colorScheme, locale });
+  for (const [name, at, status] of PAGES) {
+    const where = `${name}, ${screen}, ${colorScheme}, ${locale}`;
+    const page = await openPage(context, where, status);
+    const answer = await page.goto(url + at, { waitUntil: "load" });
+    if (answer.status() !== status) faults.push(`${where}: status ${answer.status()}, expected ${status}`);
+    const lang = await page.getAttribute("html", "lang");
+    if (lang !== locale.slice(0, 2)) faults.push(`${where}: lang ${lang}`);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    if (wide > 0) faults.push(`${where}: ${wide} pixels wider than the screen`);
+    if (name === "graph") await page.waitForSelector("svg circle", { timeout: 10_000 }).catch(() => faults.push(`${where}: nothing drawn`));
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    for (const { id, nodes } of found.violations)
+      faults.push(`${where}: axe ${id} at ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" and ")}`);
+    if (folder !== undefined) {
+      mkdirSync(folder, { recursive: true });
+      await page.screenshot({ path: path.join(folder, `${name}-${screen}-${colorScheme}-${locale.slice(0, 2)}.png`) });
+    }
+    await page.close();
+  }
+  await context.close();
+}
+
+/// A page whose errors are faults. The status of the page itself is looked at by whoever opens it.
+async function openPage(context, where, status = 200) {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => faults.push(`${where}: ${error}`));
+  page.on("console", (message) => {
+    const isOwnStatus = status >= 400 && message.text().includes(`status of ${status}`);
+    if (message.type() === "error" && !isOwnStatus) faults.push(`${where}: ${message.text()}`);
+  });
+  page.on("requestfailed", (request) => faults.push(`${where}: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(url)) faults.push(`${where}: asks for ${request.url()}`);
+  });
+  return page;
+}
+
+/// From the home page to a dataset and its tabs, to a filtered view with its price, and to the other language.
+async function journey(javaScriptEnabled, locale) {
+  const where = `journey, ${javaScriptEnabled ? "with" : "without"} JavaScript, ${locale}`;
+  const context = await browser.newContext({ viewport: SCREENS.wide, locale, javaScriptEnabled });
+  const page = await openPage(context, where);
+  page.setDefaultTimeout(10_000);
+  try {
+    await page.goto(url);
+    await page.fill('main form[role="search"] input[type="search"], main form input[type="search"]', "order lines");
+    await page.press('main form[role="search"] input[type="search"], main form input[type="search"]', "Enter");
+    await page.waitForURL(/\/datasets\?.*q=order(\+|%20)lines/);
+    await page.click(`main a[href^="${DATASET}"]`);
+    await page.waitForURL(new RegExp(`${DATASET}(\\?|$)`));
+    for (const tab of ["columns", "preview", "relations", "methodology", "changelog", "use", "explore"]) {
+      await page.click(`nav.tabs a[href^="${DATASET}/${tab}"]`);
+      await page.waitForURL(new RegExp(`${DATASET}/${tab}`));
+      const current = await page.getAttribute('nav.tabs a[aria-current="page"]', "href");
+      if (!current?.startsWith(`${DATASET}/${tab}`)) faults.push(`${where}: the current tab is ${current}`);
+    }
+    const before = new URL(page.url());
+    const language = locale.startsWith("it") ? "en" : "it";
+    await page.click(`a[hreflang="${language}"]`);
+    await page.waitForLoadState();
+    if ((await page.getAttribute("html", "lang")) !== language) faults.push(`${where}: the language did not change`);
+    if (new URL(page.url()).pathname !== before.pathname) faults.push(`${where}: another page in the other language`);
+    await page.click('nav.tabs a[href*="/columns"]');
+    await page.waitForLoadState();
+    if ((await page.getAttribute("html", "lang")) !== language) faults.push(`${where}: the language was forgotten`);
+  } catch (error) {
+    faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
+  }
+  await context.close();
+}
