@@ -1,4 +1,5 @@
-//! What has expired is left out of the checkpoint: idempotency claims, paid downloads and the request counters of past days.
+//! What has expired is left out of the checkpoint: idempotency claims, paid downloads, the request counters of past days,
+//! sessions and one-time tokens.
 //!
 //! Nobody misses it, because readers of a record check its end; so nothing of this goes to the log. Entries never
 //! expire. Knows no clock: the latest moment that an operation brought along is the present.
@@ -37,6 +38,7 @@ impl State {
             gone.remove(key);
         }
         self.memtable.absorb(gone);
+        self.expire_tokens();
         Ok(())
     }
 }

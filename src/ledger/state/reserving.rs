@@ -25,7 +25,7 @@ use crate::limits::ledger::{OPEN_RESERVATIONS_MAX, PROGRESS_NOTES_PER_BATCH_MAX,
 impl State {
     /// Sets aside what a stream can cost.
     pub(in super::super) fn reserve(&mut self, request: &ChargeRequest) -> Result<Reserved, ChargeError> {
-        let price = self.account(request.account.id())?.record.balance.pay_query(request.rows, request.at);
+        let price = self.open(request.account.id())?.record.balance.pay_query(request.rows, request.at);
         let begun = self.begin_answer(request, price)?;
         self.set_aside(request, &begun, None)
     }
