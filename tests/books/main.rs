@@ -23,5 +23,6 @@ mod login_world;
 mod logins;
 mod model;
 mod operations;
+mod sign_in;
 mod small_disk;
 mod world;
