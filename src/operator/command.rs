@@ -4,19 +4,20 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::account_commands;
 use super::key_commands::{self, Wanted, WantedChange, change};
+use super::key_output::{CreatedKey, Key};
 use super::output::{
-    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
-    CreatedKey, Entries, EntryLine, Key, Usage, UsageDay, Verification,
+    ArchivedSegment, Backup, Balance, CommandOutput, Entries, EntryLine, Usage, UsageDay, Verification,
 };
-use super::relation_commands;
+use super::relation_commands::{self, finite};
 use crate::clock::Moment;
 use crate::ledger::{
     AccountHandle, AccountId, BackupError, Change, ChargeError, IdError, KEY_RANDOM_BYTES, KeyId, Ledger,
     PaymentId, UsageAsked,
 };
 use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
+use crate::limits::operator::ENTRIES_PER_PAGE_MAX;
 
 /// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +45,28 @@ pub enum OperatorCommand {
     },
     /// Shows an account with its keys.
     ShowAccount {
+        /// Its id.
+        account: String,
+    },
+    /// Makes a one-time token with which the owner of an account sets a new password.
+    ResetPassword {
+        /// Its id.
+        account: String,
+    },
+    /// Sets the password of an account, and ends its sessions.
+    SetPassword {
+        /// Its id.
+        account: String,
+        /// The argon2id hash of the password, as a PHC string. The password itself is not sent.
+        password_hash: String,
+    },
+    /// Lists the open sessions of an account.
+    ListSessions {
+        /// Its id.
+        account: String,
+    },
+    /// Ends all sessions of an account at once.
+    EndSessions {
         /// Its id.
         account: String,
     },
@@ -220,7 +243,7 @@ pub struct Context<'l> {
     pub now: Moment,
     /// The id of the request.
     pub request_id: String,
-    /// Random bytes from the operating system, for a new key.
+    /// Random bytes from the operating system, for a new key or token.
     pub random: [u8; KEY_RANDOM_BYTES],
 }
 
@@ -253,13 +276,15 @@ impl OperatorCommand {
     pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
-            Self::CreateAccount { name } => create_account(context, name)?,
-            Self::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
-            Self::ShowAccount { account } => CommandOutput::Account(Account::of(
-                ledger,
-                &ledger.account_view(&find(ledger, account)?, now),
-                now,
-            )),
+            Self::CreateAccount { name } => account_commands::create(context, name)?,
+            Self::ListAccounts { after, limit } => account_commands::list(context, after.as_deref(), *limit)?,
+            Self::ShowAccount { account } => account_commands::show(context, account)?,
+            Self::ResetPassword { account } => account_commands::reset_password(context, account)?,
+            Self::SetPassword { account, password_hash } => {
+                account_commands::set_password(context, account, password_hash)?
+            }
+            Self::ListSessions { account } => account_commands::sessions(context, account)?,
+            Self::EndSessions { account } => account_commands::end_sessions(context, account)?,
             Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {
@@ -283,10 +308,7 @@ impl OperatorCommand {
                 let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
                 key_commands::limit_key(context, parse_key(key)?, &wanted)?
             }
-            Self::ListKeys { account } => {
-                let keys = ledger.keys(find(ledger, account)?.id());
-                CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
-            }
+            Self::ListKeys { account } => key_commands::list_keys(context, find(ledger, account)?.id()),
             Self::RevokeKey { key } => {
                 CommandOutput::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
             }
@@ -337,27 +359,6 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, Command
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
 }
 
-fn create_account(context: &Context<'_>, name: &str) -> Result<CommandOutput, CommandError> {
-    let id = context.ledger.create_account(name, context.now)?;
-    let (name, created_at) = (name.to_owned(), context.now.rfc3339());
-    Ok(CommandOutput::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
-}
-
-fn list_accounts(
-    context: &Context<'_>,
-    after: Option<&str>,
-    limit: Option<usize>,
-) -> Result<CommandOutput, CommandError> {
-    let limit = limit.unwrap_or(ACCOUNTS_PER_PAGE_MAX);
-    check_range("limit", limit as u64, ACCOUNTS_PER_PAGE_MAX as u64)?;
-    let after: Option<AccountId> = after.map(str::parse).transpose()?;
-    let all = context.ledger.accounts();
-    let mut rest = all.iter().filter(|account| after.is_none_or(|after| account.id() > after));
-    let accounts: Vec<_> = rest.by_ref().take(limit).map(AccountLine::of).collect();
-    let next_after = rest.next().and(accounts.last()).map(|account| account.id.clone());
-    Ok(CommandOutput::Accounts(Accounts { accounts, total: all.len(), next_after }))
-}
-
 fn usage(
     context: &Context<'_>,
     account: &str,
@@ -391,7 +392,7 @@ fn read_entries(
     Ok(CommandOutput::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
-fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
+pub(super) fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
 }
@@ -405,27 +406,6 @@ pub(super) fn check_range(field: &'static str, found: u64, most: u64) -> Result<
         return Ok(());
     }
     Err(CommandError::Range { field, expected: format!("1 to {most}"), found })
-}
-
-/// A finite number. JSON would carry NaN and infinity as `null`, which means no number.
-mod finite {
-    use serde::de::Error as _;
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(number: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
-        match number {
-            Some(number) if !number.is_finite() => {
-                Err(S::Error::custom(format!("expected a finite number, found {number}")))
-            }
-            number => number.serialize(out),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-        let number = Option::<f64>::deserialize(from)?;
-        number.map(Some).ok_or_else(|| D::Error::custom("expected a number, found null; leave the field out"))
-    }
 }
 
 #[cfg(test)]

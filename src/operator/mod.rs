@@ -3,15 +3,22 @@
 //! A command over the admin listener and a command of the tools on closed books run the same code and give the same
 //! output. Does not depend on listeners, status codes or the command line.
 
+mod account_commands;
+mod account_output;
 mod command;
 mod key_commands;
+mod key_output;
 mod output;
 mod relation_commands;
 mod relation_output;
 
+pub use account_output::{
+    Account, AccountCreated, AccountLine, Accounts, LoginOfAccount, PasswordReset, PasswordSet, SessionLine,
+    SessionsEnded,
+};
 pub use command::{CommandError, Context, OperatorCommand};
+pub use key_output::{CreatedKey, Key, Limits, Spent};
 pub use output::{
-    Account, AccountCreated, AccountLine, Accounts, ArchivedSegment, Backup, Balance, CommandOutput,
-    CreatedKey, Entries, EntryLine, Key, Limits, Spent, Usage, UsageDay, Verification,
+    ArchivedSegment, Backup, Balance, CommandOutput, Entries, EntryLine, Usage, UsageDay, Verification,
 };
 pub use relation_output::{RelationAdded, RelationLine, Relations};
