@@ -35,6 +35,31 @@ pub mod ledger {
     /// Longest grace of a rotated key.
     pub const KEY_GRACE_SECONDS_MAX: u64 = 30 * 86_400;
 
+    /// Length of an e-mail address.
+    pub const EMAIL_BYTES_MAX: usize = 254;
+    /// Length of the part of an e-mail address before its `@`.
+    pub const EMAIL_LOCAL_BYTES_MAX: usize = 64;
+    /// Length of a password hash, as a PHC string.
+    pub const PASSWORD_HASH_BYTES_MAX: usize = 128;
+    /// Sessions of one account; one more ends the oldest.
+    pub const SESSIONS_PER_ACCOUNT_MAX: usize = 16;
+    /// Sessions that one ledger holds.
+    pub const SESSIONS_MAX: usize = 1_000_000;
+    /// From the sign-in to the end of a session, however much it is used.
+    pub const SESSION_SECONDS_MAX: i64 = 30 * 86_400;
+    /// A session ends when it was not used for so long.
+    pub const SESSION_IDLE_SECONDS_MAX: i64 = 7 * 86_400;
+    /// The last use of a session is known to so many seconds.
+    pub const SESSION_SEEN_GRAIN_SECONDS: i64 = 600;
+    /// One-time tokens of one account; one more takes the place of the oldest.
+    pub const TOKENS_PER_ACCOUNT_MAX: usize = 4;
+    /// One-time tokens that one ledger holds.
+    pub const TOKENS_MAX: usize = 1_000_000;
+    /// How long a token confirms an e-mail address.
+    pub const CONFIRM_EMAIL_SECONDS: i64 = 2 * 86_400;
+    /// How long a token resets a password.
+    pub const RESET_PASSWORD_SECONDS: i64 = 3_600;
+
     /// Credits in one purchase or grant.
     pub const CREDITS_PER_PURCHASE_MAX: u64 = 1_000_000_000_000;
     /// Credits that one account may hold; far below what 63 bits hold.
@@ -85,6 +110,30 @@ pub mod access {
     pub const REQUESTS_IN_FLIGHT_PER_KEY_MAX: usize = 64;
     /// Client addresses whose requests are counted at one time; the longest silent one makes room.
     pub const TRACKED_ADDRESSES_MAX: usize = 65_536;
+    /// E-mail addresses whose sign-ins are counted at one time; the longest silent one makes room.
+    pub const TRACKED_EMAILS_MAX: usize = 65_536;
+    /// The time over which failed sign-ins count.
+    pub const SIGN_IN_WINDOW_SECONDS: i64 = 15 * 60;
+    /// Failed sign-ins of one client address in that time.
+    pub const SIGN_INS_PER_ADDRESS_MAX: usize = 50;
+    /// Failed sign-ins with one e-mail address in that time, from whatever client addresses.
+    pub const SIGN_INS_PER_EMAIL_MAX: usize = 10;
+    /// Sign-ups of one client address in any 24 hours.
+    pub const SIGN_UPS_PER_ADDRESS_MAX: usize = 5;
+    /// Mails that one client address may have sent in any 24 hours.
+    pub const MAILS_PER_ADDRESS_MAX: usize = 20;
+    /// Mails to one e-mail address in any 24 hours.
+    pub const MAILS_PER_EMAIL_MAX: usize = 5;
+    /// Fewest characters of a password.
+    pub const PASSWORD_CHARS_MIN: usize = 10;
+    /// Most characters of a password.
+    pub const PASSWORD_CHARS_MAX: usize = 128;
+    /// Memory of one computation of a password hash, in KiB.
+    pub const PASSWORD_HASH_KIB: u32 = 19 * 1024;
+    /// Password hashes that are computed at one time.
+    pub const PASSWORD_HASHES_MAX: usize = 4;
+    /// How long a computation waits for another one to end, before it is refused.
+    pub const PASSWORD_WAIT: std::time::Duration = std::time::Duration::from_millis(500);
     /// Trusted proxy networks in the configuration.
     pub const TRUSTED_PROXIES_MAX: usize = 64;
 }

@@ -76,6 +76,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("tiny_http", &["src/http/"]),
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
+    ("argon2::", &["src/access/passwords.rs"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 

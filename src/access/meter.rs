@@ -1,4 +1,4 @@
-//! Request meters in a bounded, sharded table.
+//! Meters by subject in a bounded, sharded table: of requests, and of sign-ins.
 //!
 //! Each shard has its own lock. A full shard evicts the least recently seen of a few candidates. Does not depend on
 //! limits or key formats.
@@ -22,14 +22,27 @@ pub(super) struct Meter {
     pub(super) day: UtcDay,
     pub(super) day_count: u32,
     pub(super) is_flushed: bool,
-    seen: Moment,
+}
+
+/// What the table keeps of a subject.
+pub(super) trait Metered {
+    /// Nothing was counted yet.
+    fn new(now: Moment) -> Self;
+    /// Heap memory in bytes.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl Metered for Meter {
+    fn new(now: Moment) -> Meter {
+        Meter { window: Window::default(), day: now.day(), day_count: 0, is_flushed: true }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.window.heap_bytes()
+    }
 }
 
 impl Meter {
-    fn new(now: Moment) -> Meter {
-        Meter { window: Window::default(), day: now.day(), day_count: 0, is_flushed: true, seen: now }
-    }
-
     /// Requests of the current UTC day; resets the counter on a new day.
     pub(super) fn count_today(&mut self, now: Moment) -> u32 {
         let today = now.day();
@@ -42,40 +55,46 @@ impl Meter {
 }
 
 /// Meters by subject.
-pub(super) struct MeterTable<S> {
-    shards: Vec<Mutex<Shard<S>>>,
+pub(super) struct MeterTable<S, M = Meter> {
+    shards: Vec<Mutex<Shard<S, M>>>,
     shard_capacity: usize,
     hasher: RandomState,
 }
 
-struct Shard<S> {
+struct Shard<S, M> {
     index: HashMap<S, usize>,
-    meters: Vec<(S, Meter)>,
+    meters: Vec<Slot<S, M>>,
     hand: usize,
 }
 
-impl<S: Copy + Eq + Hash> MeterTable<S> {
+struct Slot<S, M> {
+    subject: S,
+    meter: M,
+    seen: Moment,
+}
+
+impl<S: Copy + Eq + Hash, M: Metered> MeterTable<S, M> {
     /// A table for at most `capacity` subjects.
-    pub(super) fn new(capacity: usize) -> MeterTable<S> {
+    pub(super) fn new(capacity: usize) -> MeterTable<S, M> {
         let shard = || Mutex::new(Shard { index: HashMap::new(), meters: Vec::new(), hand: 0 });
         let shards = (0..METER_SHARDS).map(|_| shard()).collect();
         MeterTable { shards, shard_capacity: capacity.div_ceil(METER_SHARDS), hasher: RandomState::new() }
     }
 
     /// Calls `look` with the meter of a subject; a new subject starts at zero.
-    pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut Meter) -> T) -> Option<T> {
+    pub(super) fn with<T>(&self, subject: S, now: Moment, look: impl FnOnce(&mut M) -> T) -> Option<T> {
         let mut shard = self.shard(&subject)?;
         let slot = shard.slot_of(subject, now, self.shard_capacity);
-        let (_, meter) = shard.meters.get_mut(slot)?;
-        meter.seen = now;
-        Some(look(meter))
+        let slot = shard.meters.get_mut(slot)?;
+        slot.seen = now;
+        Some(look(&mut slot.meter))
     }
 
     /// Calls `look` with every meter, shard by shard.
-    pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut Meter)) {
+    pub(super) fn for_each(&self, mut look: impl FnMut(S, &mut M)) {
         for shard in &self.shards {
-            for (subject, meter) in &mut lock(shard).meters {
-                look(*subject, meter);
+            for slot in &mut lock(shard).meters {
+                look(slot.subject, &mut slot.meter);
             }
         }
     }
@@ -86,27 +105,27 @@ impl<S: Copy + Eq + Hash> MeterTable<S> {
         for shard in &self.shards {
             let shard = lock(shard);
             subjects += shard.meters.len();
-            bytes += shard.meters.capacity() * size_of::<(S, Meter)>();
+            bytes += shard.meters.capacity() * size_of::<Slot<S, M>>();
             // One slot of the index and its control byte.
             bytes += shard.index.capacity() * (size_of::<(S, usize)>() + 1);
-            bytes += shard.meters.iter().map(|(_, meter)| meter.window.heap_bytes()).sum::<usize>();
+            bytes += shard.meters.iter().map(|slot| slot.meter.heap_bytes()).sum::<usize>();
         }
         (subjects, bytes)
     }
 
-    fn shard(&self, subject: &S) -> Option<MutexGuard<'_, Shard<S>>> {
+    fn shard(&self, subject: &S) -> Option<MutexGuard<'_, Shard<S, M>>> {
         let hash = self.hasher.hash_one(subject) as usize;
         self.shards.get(hash % METER_SHARDS).map(lock)
     }
 }
 
-impl<S: Copy + Eq + Hash> Shard<S> {
+impl<S: Copy + Eq + Hash, M: Metered> Shard<S, M> {
     fn slot_of(&mut self, subject: S, now: Moment, capacity: usize) -> usize {
         if let Some(slot) = self.index.get(&subject) {
             return *slot;
         }
         let slot = if self.meters.len() < capacity {
-            self.meters.push((subject, Meter::new(now)));
+            self.meters.push(Slot { subject, meter: M::new(now), seen: now });
             self.meters.len() - 1
         } else {
             self.evict(subject, now)
@@ -119,13 +138,12 @@ impl<S: Copy + Eq + Hash> Shard<S> {
     fn evict(&mut self, subject: S, now: Moment) -> usize {
         let count = self.meters.len().max(1);
         let candidates = (0..EVICTION_CANDIDATES).map(|step| (self.hand + step) % count);
-        let longest_silent =
-            candidates.min_by_key(|slot| self.meters.get(*slot).map(|(_, meter)| meter.seen));
+        let longest_silent = candidates.min_by_key(|slot| self.meters.get(*slot).map(|slot| slot.seen));
         let slot = longest_silent.unwrap_or(0);
         self.hand = (self.hand + EVICTION_CANDIDATES) % count;
         if let Some(slot) = self.meters.get_mut(slot) {
-            self.index.remove(&slot.0);
-            *slot = (subject, Meter::new(now));
+            self.index.remove(&slot.subject);
+            *slot = Slot { subject, meter: M::new(now), seen: now };
         }
         slot
     }
@@ -152,7 +170,7 @@ mod tests {
         for shard in &table.shards {
             let shard = lock(shard);
             assert_eq!(shard.index.len(), shard.meters.len());
-            assert!(shard.index.iter().all(|(subject, slot)| shard.meters[*slot].0 == *subject));
+            assert!(shard.index.iter().all(|(subject, slot)| shard.meters[*slot].subject == *subject));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Access control: authenticates API keys and limits request rates and concurrency.
+//! Access control: authenticates API keys and people with passwords, and limits request rates and concurrency.
 //!
 //! Answers come from memory. Depends on keys, accounts and time, not on routes, headers or status codes.
 
@@ -7,7 +7,10 @@ mod client_block;
 mod flusher;
 mod in_flight;
 mod meter;
+mod passwords;
 mod rate;
+mod sign_in;
+mod throttle;
 mod window;
 
 use std::net::IpAddr;
@@ -17,7 +20,12 @@ pub use client_address::{CidrError, TrustedProxies};
 pub use client_block::client_block;
 pub use flusher::CounterFlusher;
 pub use in_flight::{InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
+pub use passwords::{
+    NewPassword, PasswordError, PasswordRefusal, Passwords, SALT_BYTES, compute_password_hash,
+};
 pub use rate::{Admission, LimitStatus, RateLimits, RateReason, RateRefusal, Scope};
+pub use sign_in::{SignInDesk, SignInRefusal};
+pub use throttle::Throttled;
 
 use crate::clock::{Clock, Moment};
 use crate::ledger::{

@@ -56,6 +56,8 @@ impl From<ChargeError> for ApiError {
                     .with_reason("IDEMPOTENCY_KEY_IN_USE", "wait until that answer has ended, then try again")
                     .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
             }
+            // Its keys are revoked; the request was let in before that.
+            ChargeError::AccountClosed { .. } => KeyRefusal::Revoked.into(),
             ChargeError::Unavailable { reason } => {
                 let message = format!("the books cannot be kept right now: {reason}");
                 Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)

@@ -11,18 +11,23 @@ use super::LedgerStats;
 use super::audit::AuditReport;
 use super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::counter::CounterNote;
+use super::email::Email;
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::health::Health;
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::{CapStanding, LimitsChange};
+use super::login::Login;
+use super::one_time_token::TokenPurpose;
+use super::password_hash::PasswordHash;
 use super::pending::Pending;
 use super::progress::Progress;
 use super::relation::Relation;
 use super::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Removal, Reserved,
+    Redeemed, Redemption, Removal, Reserved, SignUp,
 };
+use super::token::TokenHash;
 use super::usage::UsageLine;
 use crate::clock::{Moment, UtcDay};
 
@@ -68,6 +73,40 @@ pub(super) trait Books: Send + Sync {
     fn rotate_key(&self, id: KeyId, new: &NewKey, grace_seconds: u64, now: Moment) -> Outcome<KeyId>;
     /// Changes what a key may spend and read, and when it ends.
     fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Outcome<()>;
+    /// Changes what the owner of a key calls it.
+    fn rename_key(&self, id: KeyId, label: &str) -> Outcome<()>;
+
+    /// Creates an account with a login.
+    fn sign_up(&self, email: &Email, password: &PasswordHash, now: Moment) -> Outcome<SignUp>;
+    /// Changes a password, and ends all sessions of the account but one.
+    fn set_password(
+        &self,
+        account: AccountId,
+        password: &PasswordHash,
+        kept: Option<TokenHash>,
+        now: Moment,
+    ) -> Outcome<()>;
+    /// Notes that mail to the address of an account arrives.
+    fn confirm_email(&self, account: AccountId, now: Moment) -> Outcome<()>;
+    /// Opens a session for the account of a login, which must still be as it is here.
+    fn open_session(&self, login: &Login, token: TokenHash, now: Moment) -> Outcome<()>;
+    /// Ends a session at once; the outcome is whether it was open.
+    fn end_session(&self, token: TokenHash, now: Moment) -> Outcome<bool>;
+    /// Ends all sessions of an account but one; the outcome is how many.
+    fn end_all_sessions(&self, account: AccountId, kept: Option<TokenHash>, now: Moment) -> Outcome<usize>;
+    /// Keeps a one-time token; the outcome is its end.
+    fn issue_token(
+        &self,
+        account: AccountId,
+        purpose: TokenPurpose,
+        token: TokenHash,
+        now: Moment,
+    ) -> Outcome<Moment>;
+    /// Uses a one-time token up, and does what it is for.
+    fn redeem_token(&self, token: TokenHash, redemption: &Redemption, now: Moment) -> Outcome<Redeemed>;
+    /// Closes an account: its keys, its sessions and its login go, its entries stay.
+    fn close_account(&self, account: AccountId, now: Moment) -> Outcome<()>;
+
     /// Enters or changes a relation; the outcome is whether there was one.
     fn add_relation(&self, relation: Relation) -> Outcome<bool>;
     /// Removes relations.
@@ -77,6 +116,8 @@ pub(super) trait Books: Send + Sync {
     fn note_counters(&self, notes: &[CounterNote]) -> Result<(), ChargeError>;
     /// Keeps when keys were last used. It may be lost in a crash.
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError>;
+    /// Keeps when a session was last seen. It may be lost in a crash.
+    fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError>;
     /// The counters of the present day.
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
 

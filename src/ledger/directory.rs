@@ -14,6 +14,7 @@ use super::api_key::KeyHash;
 use super::id::{AccountId, KeyId};
 use super::key_limits::KeyLimits;
 use super::key_record::KeyRecord;
+use super::login_directory::LoginDirectory;
 use super::relation::Relations;
 use crate::clock::Moment;
 
@@ -22,6 +23,7 @@ use crate::clock::Moment;
 pub(super) struct Directory {
     tables: RwLock<Tables>,
     relations: RwLock<Arc<Relations>>,
+    logins: LoginDirectory,
 }
 
 #[derive(Default)]
@@ -72,12 +74,13 @@ impl Directory {
     }
 
     /// Shows an account as it now is. Handles that are out in the world see it too.
-    pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64) {
+    pub(super) fn publish_account(&self, record: &AccountRecord, reserved: u64, closed_at: Option<Moment>) {
+        let shown = Shown { balance: record.balance, reserved, closed_at };
         if let Some(handle) = self.account(record.id) {
-            *handle.0.shown.write() = (record.balance, reserved);
+            *handle.0.shown.write() = shown;
             return;
         }
-        let handle = AccountHandle::new(record, reserved);
+        let handle = AccountHandle::new(record, shown);
         self.write(|tables| tables.accounts.insert(record.id, handle));
     }
 
@@ -106,6 +109,11 @@ impl Directory {
         });
     }
 
+    /// Logins and sessions.
+    pub(super) const fn logins(&self) -> &LoginDirectory {
+        &self.logins
+    }
+
     /// All relations as written last.
     pub(super) fn relations(&self) -> Arc<Relations> {
         Arc::clone(&self.relations.read())
@@ -132,14 +140,22 @@ struct AccountCell {
     id: AccountId,
     name: String,
     created_at: Moment,
-    /// The balance, and the credits that running streams have set aside.
-    shown: RwLock<(Balance, u64)>,
+    shown: RwLock<Shown>,
+}
+
+/// What changes of an account.
+#[derive(Clone, Copy)]
+struct Shown {
+    balance: Balance,
+    /// Credits that running streams have set aside.
+    reserved: u64,
+    closed_at: Option<Moment>,
 }
 
 impl AccountHandle {
-    fn new(record: &AccountRecord, reserved: u64) -> AccountHandle {
-        let AccountRecord { id, name, created_at, balance, .. } = record.clone();
-        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new((balance, reserved)) }))
+    fn new(record: &AccountRecord, shown: Shown) -> AccountHandle {
+        let AccountRecord { id, name, created_at, .. } = record.clone();
+        AccountHandle(Arc::new(AccountCell { id, name, created_at, shown: RwLock::new(shown) }))
     }
 
     /// The id.
@@ -147,7 +163,7 @@ impl AccountHandle {
         self.0.id
     }
 
-    /// The name, as the operator gave it.
+    /// The name, as the operator gave it; empty for an account of somebody who signed up.
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -164,7 +180,7 @@ impl AccountHandle {
 
     /// Credits that running streams have set aside.
     pub fn reserved(&self) -> u64 {
-        self.0.shown.read().1
+        self.0.shown.read().reserved
     }
 
     /// The plan.
@@ -172,9 +188,14 @@ impl AccountHandle {
         self.balance().plan()
     }
 
+    /// When the account was closed, if it was.
+    pub fn closed_at(&self) -> Option<Moment> {
+        self.0.shown.read().closed_at
+    }
+
     /// The numbers on which decisions about paying rest.
     pub fn balance(&self) -> Balance {
-        self.0.shown.read().0
+        self.0.shown.read().balance
     }
 }
 

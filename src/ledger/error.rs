@@ -69,6 +69,12 @@ pub enum ChargeError {
         /// The id that was asked for.
         account: AccountId,
     },
+    /// The account is closed: nothing is sold to it any more.
+    #[error("the account {account} is closed")]
+    AccountClosed {
+        /// Its id.
+        account: AccountId,
+    },
     /// An order of the operator breaks a rule.
     #[error("{field}: {rule}")]
     Invalid {

@@ -1,4 +1,5 @@
-//! The books: accounts, keys, credits, and every change of a balance; beside them the relations between datasets.
+//! The books: accounts, keys, credits, and every change of a balance; beside them logins with their sessions, and the
+//! relations between datasets.
 //!
 //! Guarantees:
 //! 1. The balance of an account is the sum of its entries, at any moment and after any crash.
@@ -19,6 +20,7 @@ mod error;
 mod health;
 mod local;
 mod log;
+mod login_directory;
 mod operator;
 mod pending;
 mod progress;
@@ -26,6 +28,7 @@ mod records;
 mod report;
 mod request;
 mod reservation;
+mod sign_in;
 mod state;
 
 use std::path::Path;
@@ -38,6 +41,7 @@ pub use backup::{BackupError, BackupSummary, MovedSegment};
 pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
 pub use directory::{AccountHandle, KeyHandle, KeyView};
+pub use email::{Email, NotAnEmail};
 pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
 pub use health::Health;
@@ -45,7 +49,11 @@ pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
 pub use log::LogError;
+pub use login::Login;
+pub use login_directory::{SessionHandle, SessionView};
+pub use one_time_token::TokenPurpose;
 pub use operator::CreatedKey;
+pub use password_hash::{NotAPasswordHash, PasswordHash};
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
@@ -53,9 +61,11 @@ pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use request::{
     ChargeRequest, ClaimError, ClaimKind, DownloadRequest, Estimate, IdempotencyClaim, PaymentId, Purchase,
-    Receipt,
+    Receipt, Redeemed, Redemption, SignUp,
 };
 pub use reservation::Reservation;
+pub use sign_in::IssuedToken;
+pub use token::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
 pub use usage::{Usage, UsageAsked, UsageLine};
 
 use crate::clock::Moment;
@@ -64,8 +74,9 @@ use books::Books;
 use directory::Directory;
 use local::LocalBooks;
 use records::{
-    account, api_key, changes, claim, codec, counter, entry, id, key_limits, key_record, key_space, relation,
-    reservation_record, usage,
+    account, api_key, changes, claim, closing, codec, counter, email, entry, id, key_limits, key_record,
+    key_space, login, one_time_token, password_hash, relation, reservation_record, session_record, token,
+    usage,
 };
 use request::Reserved;
 
@@ -180,6 +191,9 @@ impl Ledger {
         }
         if self.health() != Health::Serving {
             return Err(Unavailable::Down.into());
+        }
+        if account.closed_at().is_some() {
+            return Err(ChargeError::AccountClosed { account: account.id() });
         }
         let cost = account.balance().afford_anything(spending, now)?.credits();
         let caps = if cost > 0 { self.caps(account, key, now)? } else { Vec::new() };

@@ -110,13 +110,20 @@ impl Ledger {
         self.key_view(id)
     }
 
+    /// Changes what the owner of a key calls it.
+    pub fn rename_key(&self, id: KeyId, label: &str) -> Result<KeyView, ChargeError> {
+        self.books.rename_key(id, label)?.durable()?;
+        self.key_view(id)
+    }
+
     /// Ends a key at once.
     pub fn revoke_key(&self, id: KeyId, now: Moment) -> Result<KeyView, ChargeError> {
         self.books.revoke_key(id, now)?.durable()?;
         self.key_view(id)
     }
 
-    /// Puts a new key in the place of another, which stays valid for so many seconds more.
+    /// Puts a new key in the place of another, which stays valid for so many seconds more; without grace it ends at once,
+    /// in the same batch.
     pub fn rotate_key(
         &self,
         id: KeyId,

@@ -42,6 +42,8 @@ pub struct AccountView {
     pub free_queries_reset_at: Option<Moment>,
     /// When the account was created.
     pub created_at: Moment,
+    /// When it was closed, if it was.
+    pub closed_at: Option<Moment>,
     /// Its keys, oldest first.
     pub keys: Vec<KeyView>,
 }
@@ -60,6 +62,7 @@ impl Ledger {
             free_queries_remaining: is_free.then(|| balance.free_remaining(now)),
             free_queries_reset_at: is_free.then(|| balance.month_at(now).end()),
             created_at: account.created_at(),
+            closed_at: account.closed_at(),
             keys: self.keys(account.id()),
         }
     }

@@ -10,6 +10,7 @@ use super::api_key::KeyHash;
 use super::directory::AccountHandle;
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::{CapStanding, KeyLimits};
+use super::password_hash::PasswordHash;
 use super::progress::Progress;
 use crate::clock::{Moment, UtcMonth};
 use crate::limits::ledger::IDEMPOTENCY_KEY_BYTES_MAX;
@@ -89,6 +90,34 @@ pub(super) struct NewKey {
     pub(super) prefix: String,
     pub(super) label: String,
     pub(super) limits: KeyLimits,
+}
+
+/// What a sign-up gave. To the person who signs up both must look the same: whether somebody has an account is nobody's
+/// business. The owner of the address may be told by mail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SignUp {
+    /// A new account on the free plan, with this login.
+    Created(AccountId),
+    /// The e-mail address has an account. Nothing was changed.
+    EmailTaken,
+}
+
+/// What a one-time token is used for, and what that needs.
+#[derive(Clone)]
+pub enum Redemption {
+    /// Mail to the address arrives.
+    ConfirmEmail,
+    /// The password is this one from now on. Every session ends.
+    ResetPassword(PasswordHash),
+}
+
+/// Whether a one-time token did what it was used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Redeemed {
+    /// It did, for this account, and is used up.
+    By(AccountId),
+    /// There is no such token for it: it is made up, used, replaced or too old. Nothing was changed.
+    Refused,
 }
 
 /// The relations that are removed: all between two datasets in this direction, or the one of a type.

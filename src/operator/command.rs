@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::key_commands::change;
+use super::relation_commands::finite;
 use crate::ledger::Change;
 
 /// A command. As JSON: `{"order":"buyCredits","account":"acc_1","credits":1000}`.
@@ -33,6 +34,28 @@ pub enum OperatorCommand {
     },
     /// Shows an account with its keys.
     ShowAccount {
+        /// Its id.
+        account: String,
+    },
+    /// Makes a one-time token with which the owner of an account sets a new password.
+    ResetPassword {
+        /// Its id.
+        account: String,
+    },
+    /// Sets the password of an account, and ends its sessions.
+    SetPassword {
+        /// Its id.
+        account: String,
+        /// The argon2id hash of the password, as a PHC string. The password itself is not sent.
+        password_hash: String,
+    },
+    /// Lists the open sessions of an account.
+    ListSessions {
+        /// Its id.
+        account: String,
+    },
+    /// Ends all sessions of an account at once.
+    EndSessions {
         /// Its id.
         account: String,
     },
@@ -195,27 +218,6 @@ pub enum OperatorCommand {
         /// The target folder on the server's machine.
         directory: PathBuf,
     },
-}
-
-/// A finite number. JSON would carry NaN and infinity as `null`, which means no number.
-mod finite {
-    use serde::de::Error as _;
-    use serde::ser::Error as _;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(number: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
-        match number {
-            Some(number) if !number.is_finite() => {
-                Err(S::Error::custom(format!("expected a finite number, found {number}")))
-            }
-            number => number.serialize(out),
-        }
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
-        let number = Option::<f64>::deserialize(from)?;
-        number.map(Some).ok_or_else(|| D::Error::custom("expected a number, found null; leave the field out"))
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Executes the commands of the operator on open books.
 
+use super::account_commands;
 use super::command::OperatorCommand;
 use super::key_commands::{self, Wanted, WantedChange};
-use super::output::{
-    Account, AccountCreated, AccountLine, Accounts, Balance, CommandOutput, CreatedKey, Key,
-};
+use super::key_output::{CreatedKey, Key};
+use super::output::{Balance, CommandOutput};
 use super::relation_commands;
 use super::report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};
 use crate::clock::Moment;
@@ -13,7 +13,7 @@ use crate::ledger::{
     UsageAsked,
 };
 use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::limits::operator::{ACCOUNTS_PER_PAGE_MAX, ENTRIES_PER_PAGE_MAX};
+use crate::limits::operator::ENTRIES_PER_PAGE_MAX;
 
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
@@ -27,7 +27,7 @@ pub struct Context<'l> {
     pub now: Moment,
     /// The id of the request.
     pub request_id: String,
-    /// Random bytes from the operating system, for a new key.
+    /// Random bytes from the operating system, for a new key or token.
     pub random: [u8; KEY_RANDOM_BYTES],
 }
 
@@ -60,13 +60,15 @@ impl OperatorCommand {
     pub fn execute(&self, context: &Context<'_>) -> Result<CommandOutput, CommandError> {
         let (ledger, now) = (context.ledger, context.now);
         Ok(match self {
-            Self::CreateAccount { name } => create_account(context, name)?,
-            Self::ListAccounts { after, limit } => list_accounts(context, after.as_deref(), *limit)?,
-            Self::ShowAccount { account } => CommandOutput::Account(Account::of(
-                ledger,
-                &ledger.account_view(&find(ledger, account)?, now),
-                now,
-            )),
+            Self::CreateAccount { name } => account_commands::create(context, name)?,
+            Self::ListAccounts { after, limit } => account_commands::list(context, after.as_deref(), *limit)?,
+            Self::ShowAccount { account } => account_commands::show(context, account)?,
+            Self::ResetPassword { account } => account_commands::reset_password(context, account)?,
+            Self::SetPassword { account, password_hash } => {
+                account_commands::set_password(context, account, password_hash)?
+            }
+            Self::ListSessions { account } => account_commands::sessions(context, account)?,
+            Self::EndSessions { account } => account_commands::end_sessions(context, account)?,
             Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {
@@ -90,10 +92,7 @@ impl OperatorCommand {
                 let wanted = WantedChange { credits_per_day, credits_per_month, datasets, expires_at };
                 key_commands::limit_key(context, parse_key(key)?, &wanted)?
             }
-            Self::ListKeys { account } => {
-                let keys = ledger.keys(find(ledger, account)?.id());
-                CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, now)).collect() }
-            }
+            Self::ListKeys { account } => key_commands::list_keys(context, find(ledger, account)?.id()),
             Self::RevokeKey { key } => {
                 CommandOutput::Key(Key::of(ledger, &ledger.revoke_key(parse_key(key)?, now)?, now))
             }
@@ -144,27 +143,6 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, Command
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
 }
 
-fn create_account(context: &Context<'_>, name: &str) -> Result<CommandOutput, CommandError> {
-    let id = context.ledger.create_account(name, context.now)?;
-    let (name, created_at) = (name.to_owned(), context.now.rfc3339());
-    Ok(CommandOutput::AccountCreated(AccountCreated { id: id.to_string(), name, created_at }))
-}
-
-fn list_accounts(
-    context: &Context<'_>,
-    after: Option<&str>,
-    limit: Option<usize>,
-) -> Result<CommandOutput, CommandError> {
-    let limit = limit.unwrap_or(ACCOUNTS_PER_PAGE_MAX);
-    check_range("limit", limit as u64, ACCOUNTS_PER_PAGE_MAX as u64)?;
-    let after: Option<AccountId> = after.map(str::parse).transpose()?;
-    let all = context.ledger.accounts();
-    let mut rest = all.iter().filter(|account| after.is_none_or(|after| account.id() > after));
-    let accounts: Vec<_> = rest.by_ref().take(limit).map(AccountLine::of).collect();
-    let next_after = rest.next().and(accounts.last()).map(|account| account.id.clone());
-    Ok(CommandOutput::Accounts(Accounts { accounts, total: all.len(), next_after }))
-}
-
 fn usage(
     context: &Context<'_>,
     account: &str,
@@ -198,7 +176,7 @@ fn read_entries(
     Ok(CommandOutput::Entries(Entries { entries: entries.iter().map(EntryLine::of).collect(), next }))
 }
 
-fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
+pub(super) fn find(ledger: &Ledger, account: &str) -> Result<AccountHandle, CommandError> {
     let id: AccountId = account.parse()?;
     Ok(ledger.account(id).ok_or(ChargeError::UnknownAccount { account: id })?)
 }

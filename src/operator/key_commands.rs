@@ -3,7 +3,8 @@
 //! Does not depend on the catalog: a key may name a dataset that is not published yet.
 
 use super::execute::{CommandError, Context};
-use super::output::{CommandOutput, CreatedKey, Key};
+use super::key_output::{CreatedKey, Key};
+use super::output::CommandOutput;
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::{AccountId, Change, ChargeError, KeyId, KeyLimits, LimitsChange};
 
@@ -38,6 +39,12 @@ pub(super) fn create_key(
     let Context { ledger, now, random, .. } = context;
     let created = ledger.create_limited_key(account, label, *random, limits, *now)?;
     Ok(CommandOutput::CreatedKey(CreatedKey::of(ledger, &created, *now)))
+}
+
+pub(super) fn list_keys(context: &Context<'_>, account: AccountId) -> CommandOutput {
+    let Context { ledger, now, .. } = context;
+    let keys = ledger.keys(account);
+    CommandOutput::Keys { keys: keys.iter().map(|key| Key::of(ledger, key, *now)).collect() }
 }
 
 pub(super) fn limit_key(

@@ -3,18 +3,24 @@
 //! A command over the admin listener and a command of the tools on closed books run the same code and give the same
 //! output. Does not depend on listeners, status codes or the command line.
 
+mod account_commands;
+mod account_output;
 mod command;
 mod execute;
 mod key_commands;
+mod key_output;
 mod output;
 mod relation_commands;
 mod relation_output;
 mod report_output;
 
+pub use account_output::{
+    Account, AccountCreated, AccountLine, Accounts, LoginOfAccount, PasswordReset, PasswordSet, SessionLine,
+    SessionsEnded,
+};
 pub use command::OperatorCommand;
 pub use execute::{CommandError, Context};
-pub use output::{
-    Account, AccountCreated, AccountLine, Accounts, Balance, CommandOutput, CreatedKey, Key, Limits, Spent,
-};
+pub use key_output::{CreatedKey, Key, Limits, Spent};
+pub use output::{Balance, CommandOutput};
 pub use relation_output::{RelationAdded, RelationLine, Relations};
 pub use report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};

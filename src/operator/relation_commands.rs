@@ -52,3 +52,27 @@ pub(super) fn list(
     let next_offset = (end < found.len() && !relations.is_empty()).then_some(end);
     Ok(CommandOutput::Relations(Relations { relations, total: found.len(), next_offset }))
 }
+
+/// A finite number. JSON would carry NaN and infinity as `null`, which means no number.
+pub(super) mod finite {
+    use serde::de::Error as _;
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        number: &Option<f64>,
+        out: S,
+    ) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) if !number.is_finite() => {
+                Err(S::Error::custom(format!("expected a finite number, found {number}")))
+            }
+            number => number.serialize(out),
+        }
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+        let number = Option::<f64>::deserialize(from)?;
+        number.map(Some).ok_or_else(|| D::Error::custom("expected a number, found null; leave the field out"))
+    }
+}

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mercato::clock::{Clock, SystemClock};
 use mercato::ledger::{
-    AccountId, ChargeDurability, ChargeRequest, DownloadRequest, EntryKind, KeyId, Ledger, LedgerOptions,
-    Pending,
+    AccountId, ChargeDurability, ChargeRequest, DownloadRequest, Email, EntryKind, KeyId, Ledger,
+    LedgerOptions, PasswordHash, Pending, PlainToken, SignUp,
 };
 
 use crate::desk::{Desk, download, handle, page, stream};
@@ -119,10 +119,44 @@ fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<
             assert!(view.revoked_at.is_some(), "{request} was acknowledged");
             continue;
         }
+        if let Some(number) = request.strip_prefix("login-") {
+            check_login(&ledger, number, told.contains_key(&format!("ended-{number}")));
+            continue;
+        }
+        if request.starts_with("ended-") {
+            continue;
+        }
         assert_eq!(sold.get(request), Some(rows), "{request} was acknowledged");
     }
     assert_eq!(handle(&ledger, account).reserved(), 0);
     last + 1
+}
+
+/// A login that was acknowledged is there, and its session is open unless its end was acknowledged.
+fn check_login(ledger: &Ledger, number: &str, is_ended: bool) {
+    let login = ledger.credentials(&email(number));
+    assert!(login.is_some(), "login {number} was acknowledged");
+    let session = ledger.session(session(number).hash(), SystemClock.now());
+    let (_, count) = number.split_once('-').unwrap();
+    let stays_open = !count.parse::<u64>().unwrap().is_multiple_of(2);
+    // The end of the others may have been written and not acknowledged.
+    assert!(session.is_some() || !stays_open, "the session of login {number} was acknowledged");
+    assert!(session.is_none() || !is_ended, "the end of the session of login {number} was acknowledged");
+}
+
+fn email(number: &str) -> Email {
+    Email::parse(&format!("{number}@example.com")).unwrap()
+}
+
+/// The token of the session of a login, by its number like `3-17`.
+fn session(number: &str) -> PlainToken {
+    PlainToken::from_random(session_random(number))
+}
+
+fn session_random(number: &str) -> [u8; 32] {
+    let mut random = [b'.'; 32];
+    random[..number.len()].copy_from_slice(number.as_bytes());
+    random
 }
 
 #[test]
@@ -144,6 +178,7 @@ fn sells_as_child_until_killed() {
             scope.spawn(|| run_downloads(&ledger, round, &count));
         }
         scope.spawn(|| change_keys(&ledger, round));
+        scope.spawn(|| change_logins(&ledger, round));
     });
 }
 
@@ -210,6 +245,25 @@ fn change_keys(ledger: &Ledger, round: u64) {
         if number.is_multiple_of(2) {
             ledger.revoke_key(created.view.id, SystemClock.now()).unwrap();
             tell(&format!("revoked-{}", created.view.id.number()), created.view.id.number());
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// Signs people up, opens a session for each, and ends every second one; tells `login` or `ended` as the request.
+fn change_logins(ledger: &Ledger, round: u64) {
+    let password = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned();
+    let password = PasswordHash::try_from(password).unwrap();
+    for count in 0_u64.. {
+        let number = format!("{round}-{count}");
+        let created = ledger.sign_up(&email(&number), &password, SystemClock.now()).unwrap();
+        let SignUp::Created(account) = created else { panic!("{number} is new") };
+        let login = ledger.login(account).unwrap();
+        let token = ledger.open_session(&login, session_random(&number), SystemClock.now()).unwrap().hash();
+        tell(&format!("login-{number}"), 0);
+        if count.is_multiple_of(2) {
+            ledger.end_session(token, SystemClock.now()).unwrap();
+            tell(&format!("ended-{number}"), 0);
         }
         std::thread::sleep(Duration::from_millis(3));
     }

@@ -1,4 +1,4 @@
-//! Plain API keys appear in no file and in no log line.
+//! Plain API keys and tokens appear in no file and in no log line.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mercato::catalog::DataDirectory;
+use mercato::clock::{Clock, SystemClock};
+use mercato::ledger::{AccountId, Email, Ledger, LedgerOptions, PasswordHash};
 
 use super::{SERVER_FLAGS, open_account, publish_numbers};
 
@@ -15,6 +17,7 @@ fn plain_key_is_never_stored_or_logged() {
     let data = DataDirectory::new(folder.path());
     publish_numbers(&data, 1_000);
     let (_, key) = open_account(&data);
+    let person = sign_up(&data);
     let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
         .args(SERVER_FLAGS)
         .arg("--data")
@@ -41,6 +44,9 @@ fn plain_key_is_never_stored_or_logged() {
     }
     let token = std::fs::read_to_string(data.admin_token()).unwrap();
     ask(admin, "/metrics", &format!("Authorization: Bearer {}", token.trim()));
+    let order = format!("{{\"order\":\"resetPassword\",\"account\":\"{person}\"}}");
+    let reset = order_from(admin, token.trim(), &order);
+    let reset = reset.pointer("/data/token").unwrap().as_str().unwrap();
     assert!(Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap().success());
     output.read_to_end(&mut log).unwrap();
     child.stderr.take().unwrap().read_to_end(&mut log).unwrap();
@@ -50,7 +56,36 @@ fn plain_key_is_never_stored_or_logged() {
     let secret = &key.as_bytes()[9..25];
     assert!(!contains(&log, secret), "{}", String::from_utf8_lossy(&log));
     assert!(!contains(&log, token.trim().as_bytes()));
-    assert_no_file_holds(folder.path(), secret);
+    assert!(!contains(&log, reset.as_bytes()));
+    for secret in [secret, reset.as_bytes()] {
+        assert_no_file_holds(folder.path(), secret);
+    }
+}
+
+/// An account with a login; returns its id.
+fn sign_up(data: &DataDirectory) -> AccountId {
+    let now = SystemClock.now();
+    let ledger = Ledger::open(&data.ledger(), LedgerOptions::default(), now).unwrap();
+    let hash = PasswordHash::try_from("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA".to_owned()).unwrap();
+    let email = Email::parse("person@example.com").unwrap();
+    ledger.sign_up(&email, &hash, now).unwrap();
+    ledger.credentials(&email).unwrap().account
+}
+
+/// What the operator's listener answers to an order.
+fn order_from(admin: SocketAddr, token: &str, order: &str) -> serde_json::Value {
+    let mut connection = TcpStream::connect(admin).unwrap();
+    write!(
+        connection,
+        "POST /admin/v1/orders HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{order}",
+        order.len()
+    )
+    .unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+    serde_json::from_slice(answer.get(body..).unwrap()).unwrap()
 }
 
 fn ask(address: SocketAddr, target: &str, header: &str) {

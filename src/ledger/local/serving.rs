@@ -8,19 +8,24 @@ use super::super::audit::AuditReport;
 use super::super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::super::books::{Books, Outcome};
 use super::super::counter::CounterNote;
+use super::super::email::Email;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, Unavailable};
 use super::super::health::Health;
 use super::super::id::{AccountId, KeyId, ReservationId};
 use super::super::key_limits::{CapStanding, LimitsChange};
 use super::super::log::{Segment, archive};
+use super::super::login::Login;
+use super::super::one_time_token::TokenPurpose;
+use super::super::password_hash::PasswordHash;
 use super::super::progress::Progress;
 use super::super::relation::Relation;
 use super::super::request::{
     ChargeRequest, ClaimKind, CreditRequest, DownloadRequest, IdempotencyClaim, NewKey, Purchase, Receipt,
-    Removal, Reserved,
+    Redeemed, Redemption, Removal, Reserved, SignUp,
 };
 use super::super::state::State;
+use super::super::token::TokenHash;
 use super::super::usage::UsageLine;
 use super::opening::log_path;
 use super::{LocalBooks, backup};
@@ -94,6 +99,58 @@ impl Books for LocalBooks {
         self.shared.change(|state| state.limit_key(id, change, now))
     }
 
+    fn rename_key(&self, id: KeyId, label: &str) -> Outcome<()> {
+        self.shared.change(|state| state.rename_key(id, label))
+    }
+
+    fn sign_up(&self, email: &Email, password: &PasswordHash, now: Moment) -> Outcome<SignUp> {
+        self.shared.change(|state| state.sign_up(email, password, now))
+    }
+
+    fn set_password(
+        &self,
+        account: AccountId,
+        password: &PasswordHash,
+        kept: Option<TokenHash>,
+        now: Moment,
+    ) -> Outcome<()> {
+        self.shared.change(|state| state.set_password(account, password, kept, now))
+    }
+
+    fn confirm_email(&self, account: AccountId, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.confirm_email(account, now))
+    }
+
+    fn open_session(&self, login: &Login, token: TokenHash, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.open_session(login, token, now))
+    }
+
+    fn end_session(&self, token: TokenHash, now: Moment) -> Outcome<bool> {
+        self.shared.change(|state| Ok(state.end_session(token, now)))
+    }
+
+    fn end_all_sessions(&self, account: AccountId, kept: Option<TokenHash>, now: Moment) -> Outcome<usize> {
+        self.shared.change(|state| Ok(state.end_all_sessions(account, kept, now)))
+    }
+
+    fn issue_token(
+        &self,
+        account: AccountId,
+        purpose: TokenPurpose,
+        token: TokenHash,
+        now: Moment,
+    ) -> Outcome<Moment> {
+        self.shared.change(|state| state.issue_token(account, purpose, token, now))
+    }
+
+    fn redeem_token(&self, token: TokenHash, redemption: &Redemption, now: Moment) -> Outcome<Redeemed> {
+        self.shared.change(|state| state.redeem_token(token, redemption, now))
+    }
+
+    fn close_account(&self, account: AccountId, now: Moment) -> Outcome<()> {
+        self.shared.change(|state| state.close_account(account, now))
+    }
+
     fn add_relation(&self, relation: Relation) -> Outcome<bool> {
         self.shared.change(|state| state.add_relation(relation))
     }
@@ -112,6 +169,13 @@ impl Books for LocalBooks {
     fn note_key_uses(&self, uses: &[(KeyId, Moment)]) -> Result<(), ChargeError> {
         self.shared.ask(|state| {
             state.note_uses(uses);
+            Ok(())
+        })
+    }
+
+    fn note_session_use(&self, token: TokenHash, at: Moment) -> Result<(), ChargeError> {
+        self.shared.ask(|state| {
+            state.note_session_use(token, at);
             Ok(())
         })
     }

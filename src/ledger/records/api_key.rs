@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 use xxhash_rust::xxh3::xxh3_64;
 
 const PREFIX: &str = "mk_";
-const RANDOM_CHARACTERS: usize = 43;
+pub(super) const RANDOM_CHARACTERS: usize = 43;
 const CHECKSUM_CHARACTERS: usize = 6;
 const SHOWN_CHARACTERS: usize = 6;
 /// Length of every key.
@@ -27,14 +27,10 @@ pub struct PlainKey(String);
 
 impl PlainKey {
     /// The key that these random bytes spell.
-    pub fn from_random(mut random: [u8; KEY_RANDOM_BYTES]) -> PlainKey {
-        let mut text = String::with_capacity(KEY_CHARACTERS);
-        text.push_str(PREFIX);
-        for _ in 0..RANDOM_CHARACTERS {
-            text.push(base62(divide(&mut random, 62)));
-        }
-        text.push_str(&checksum(&text));
-        PlainKey(text)
+    pub fn from_random(random: [u8; KEY_RANDOM_BYTES]) -> PlainKey {
+        let body = format!("{PREFIX}{}", spell(random));
+        let checksum = checksum(&body);
+        PlainKey(body + &checksum)
     }
 
     /// The text, to be shown once.
@@ -108,6 +104,11 @@ fn check_form(text: &str) -> Result<(), NotAKey> {
         return Err(NotAKey::Form);
     }
     if checksum(body) == found { Ok(()) } else { Err(NotAKey::Checksum) }
+}
+
+/// Random bytes as so many base62 characters.
+pub(super) fn spell(mut random: [u8; KEY_RANDOM_BYTES]) -> String {
+    (0..RANDOM_CHARACTERS).map(|_| base62(divide(&mut random, 62))).collect()
 }
 
 fn checksum(body: &str) -> String {

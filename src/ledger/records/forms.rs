@@ -3,14 +3,21 @@
 use super::account::Payment;
 use super::api_key::KeyHash;
 use super::claim::{Remembered, WHOLE};
+use super::closing::Closing;
 use super::codec::Record;
 use super::counter::{CounterNote, CounterSubject};
+use super::email::Email;
 use super::entry::{Entry, EntryKind};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::KeyLimits;
 use super::key_record::KeyRecord;
+use super::login::Login;
+use super::one_time_token::{OneTimeToken, TokenPurpose};
+use super::password_hash::PasswordHash;
 use super::relation::{Relation, RelationKey};
 use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
+use super::session_record::SessionRecord;
+use super::token::TokenHash;
 use super::usage::Usage;
 use crate::clock::{Moment, UtcDay, UtcMonth};
 
@@ -107,4 +114,35 @@ fn keeps_bytes_of_every_record() {
         key,
         "0106040505050505050505050505050505050505050505050505050505050505050505036d6b5f00c69e8fbfbf68000000010a0001c69e8fbfbf6801066f7264657273"
     );
+}
+
+#[test]
+fn keeps_the_bytes_of_every_record_of_logins() {
+    let account = AccountId::from_number(4);
+    let login = Login {
+        account,
+        email: Email::parse("a@b.it").unwrap(),
+        password: PasswordHash::try_from("$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA".to_owned()).unwrap(),
+        created_at: AT,
+        confirmed_at: Some(AT),
+    };
+    check!(
+        Login,
+        login,
+        "0104066140622e697428246172676f6e32696424763d3139246d3d312c743d312c703d3124633246736441246147467a6141c69e8fbfbf6801c69e8fbfbf68"
+    );
+    let token = TokenHash::from_bytes([6; 32]);
+    check!(
+        SessionRecord,
+        SessionRecord { token, account, created_at: AT, last_seen_at: AT, expires_at: AT },
+        "01060606060606060606060606060606060606060606060606060606060606060604c69e8fbfbf68c69e8fbfbf68c69e8fbfbf68"
+    );
+    let token = TokenHash::from_bytes([7; 32]);
+    let purpose = TokenPurpose::ResetPassword;
+    check!(
+        OneTimeToken,
+        OneTimeToken { token, account, purpose, created_at: AT, expires_at: AT },
+        "0107070707070707070707070707070707070707070707070707070707070707070401c69e8fbfbf68c69e8fbfbf68"
+    );
+    check!(Closing, Closing { account, at: AT }, "0104c69e8fbfbf68");
 }

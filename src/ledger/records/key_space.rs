@@ -4,6 +4,11 @@
 //! ```text
 //! M name                         format version and other facts about the ledger itself
 //! A account                      account
+//! C account                      account that is closed
+//! E account                      login of an account: e-mail address and password hash
+//! S hash                         session that is open
+//! T hash                         one-time token that was not used
+//! F e-mail hash                  free queries of a closed account, until the month ends
 //! K key id                       API key
 //! R reservation                  reservation that is open
 //! I account, hash                idempotency claim, until it expires
@@ -20,16 +25,22 @@
 use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::relation::RelationKey;
+use super::token::TokenHash;
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::request::PaymentId;
 
 pub(in crate::ledger) const META: &[u8] = b"M";
 pub(in crate::ledger) const ACCOUNT: &[u8] = b"A";
+pub(in crate::ledger) const CLOSING: &[u8] = b"C";
+pub(in crate::ledger) const LOGIN: &[u8] = b"E";
+pub(in crate::ledger) const SESSION: &[u8] = b"S";
+pub(in crate::ledger) const ONE_TIME_TOKEN: &[u8] = b"T";
 pub(in crate::ledger) const API_KEY: &[u8] = b"K";
 pub(in crate::ledger) const RESERVATION: &[u8] = b"R";
 pub(in crate::ledger) const EXPIRY: &[u8] = b"X";
 pub(in crate::ledger) const COUNTER: &[u8] = b"D";
 pub(in crate::ledger) const RELATION: &[u8] = b"L";
+const FREE_USED: &[u8] = b"F";
 const CLAIM: &[u8] = b"I";
 const GRANT: &[u8] = b"G";
 const USAGE: &[u8] = b"U";
@@ -62,6 +73,27 @@ pub(in crate::ledger) fn relation(key: &RelationKey) -> Vec<u8> {
 
 pub(in crate::ledger) fn account(id: AccountId) -> Vec<u8> {
     numbered(ACCOUNT, id.number())
+}
+
+pub(in crate::ledger) fn closing(id: AccountId) -> Vec<u8> {
+    numbered(CLOSING, id.number())
+}
+
+pub(in crate::ledger) fn login(id: AccountId) -> Vec<u8> {
+    numbered(LOGIN, id.number())
+}
+
+pub(in crate::ledger) fn session(token: &TokenHash) -> Vec<u8> {
+    [SESSION, token.bytes()].concat()
+}
+
+pub(in crate::ledger) fn one_time_token(token: &TokenHash) -> Vec<u8> {
+    [ONE_TIME_TOKEN, token.bytes()].concat()
+}
+
+/// The record of the free queries that a closed account with this e-mail address has used.
+pub(in crate::ledger) fn free_used(email: &[u8; 16]) -> Vec<u8> {
+    [FREE_USED, email].concat()
 }
 
 pub(in crate::ledger) fn api_key(id: KeyId) -> Vec<u8> {

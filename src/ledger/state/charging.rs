@@ -16,6 +16,7 @@ impl State {
     /// Sells the rows of a page.
     pub(in super::super) fn charge(&mut self, request: &ChargeRequest) -> Result<Receipt, ChargeError> {
         let account = request.account.id();
+        self.open(account)?;
         if let Some(claim) = &request.claim
             && self.claimed(account, claim, request.at)? == Claimed::Yes
         {

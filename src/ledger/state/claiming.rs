@@ -178,7 +178,8 @@ impl State {
         self.keep(key, Remembered { until, hash: *hash, paid_rows: None });
     }
 
-    fn keep(&mut self, key: &[u8], remembered: Remembered) {
+    /// Remembers something under a key until it expires.
+    pub(super) fn keep(&mut self, key: &[u8], remembered: Remembered) {
         self.written.changes.put(key.to_vec(), remembered.encode());
         self.written.changes.put(key_space::expiry(remembered.until, key), Vec::new());
     }

@@ -30,7 +30,7 @@ impl State {
         request: &DownloadRequest,
     ) -> Result<Reserved, ChargeError> {
         let charge = &request.charge;
-        let price = self.account(charge.account.id())?.record.balance.pay_credits(charge.rows);
+        let price = self.open(charge.account.id())?.record.balance.pay_credits(charge.rows);
         let begun = self.begin_answer(charge, price)?;
         self.set_aside(charge, &begun, Some(ReservedFile { hash: request.file(), is_promised: false }))
     }
@@ -39,6 +39,7 @@ impl State {
     pub(in super::super) fn sell_part(&mut self, request: &DownloadRequest) -> Result<Receipt, ChargeError> {
         let charge = &request.charge;
         let (account, at, hash) = (charge.account.id(), charge.at, request.file());
+        self.open(account)?;
         self.check_part(charge)?;
         let key = key_space::grant(account, &hash);
         let known = self.unpaid(&key, at)?;

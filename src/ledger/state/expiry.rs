@@ -1,4 +1,5 @@
-//! Removes expired records from the checkpoint: idempotency claims, paid downloads and request counters of past days.
+//! Removes expired records from the checkpoint: idempotency claims, paid downloads, request counters of past days,
+//! sessions and one-time tokens.
 //!
 //! Readers check the expiry of a record, so removals need no log. Entries never expire. The current time is the
 //! latest time of any operation.
@@ -37,6 +38,7 @@ impl State {
             gone.remove(key);
         }
         self.memtable.absorb(gone);
+        self.expire_tokens();
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Adds up the newest entries again and refuses contradictions: a wrong balance is worse than none.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use super::super::account::AccountRecord;
 use super::super::audit::Audit;
 use super::super::changes::Changes;
 use super::super::checkpoint::{Checkpoint, Mark, Pair};
+use super::super::closing::Closing;
 use super::super::codec::Record;
 use super::super::directory::Directory;
 use super::super::error::OpenError;
@@ -20,9 +21,11 @@ use super::super::id::{AccountId, ReservationId};
 use super::super::key_record::KeyRecord;
 use super::super::key_space;
 use super::super::log::LogReader;
+use super::super::login::Login;
 use super::super::progress::{Outcome, Progress};
 use super::super::relation::{Relation, RelationKey};
 use super::super::reservation_record::ReservationRecord;
+use super::logins::Logins;
 use super::memtable::Memtable;
 use super::payload::{Read, Written, contradiction, read_batch, record_error};
 use super::{Account, OpenReservation, State};
@@ -87,6 +90,7 @@ impl Loading<'_> {
             closed_reservations: Vec::new(),
             spent_by_key: HashMap::new(),
             changed_keys: HashSet::new(),
+            logins: tables.logins,
             relations: tables.relations,
             relations_changed: true,
             relations_changed_at: tables.relations_changed_at,
@@ -98,6 +102,7 @@ impl Loading<'_> {
         }
         let (accounts, keys) = (&state.accounts, &state.keys);
         state.directory.keep_only(|id| accounts.contains_key(&id), |id| keys.contains_key(&id));
+        state.logins.forget_others(&state.directory);
         state.publish();
         Ok(state)
     }
@@ -180,6 +185,7 @@ struct Tables {
     accounts: HashMap<AccountId, Account>,
     keys: Vec<KeyRecord>,
     reservations: HashMap<ReservationId, OpenReservation>,
+    logins: Logins,
     relations: BTreeMap<RelationKey, Relation>,
     relations_changed_at: Option<Moment>,
 }
@@ -189,8 +195,15 @@ impl Tables {
         let mut accounts: HashMap<AccountId, Account> = HashMap::new();
         for record in all(path, checkpoint, key_space::ACCOUNT) {
             let record: AccountRecord = record?;
-            accounts.insert(record.id, Account { record, reserved: 0, open: BTreeSet::new() });
+            accounts.insert(record.id, Account::new(record));
         }
+        for closing in all(path, checkpoint, key_space::CLOSING) {
+            let Closing { account, at } = closing?;
+            if let Some(account) = accounts.get_mut(&account) {
+                account.closed_at = Some(at);
+            }
+        }
+        let logins = read_logins(path, checkpoint)?;
         let keys = all(path, checkpoint, key_space::API_KEY).collect::<Result<_, _>>()?;
         let mut reservations = HashMap::new();
         for record in all(path, checkpoint, key_space::RESERVATION) {
@@ -211,8 +224,27 @@ impl Tables {
         let changed_at = checkpoint.get(&key_space::relations_changed_at())?;
         let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
         let relations_changed_at = millis.map(Moment::from_unix_millis);
-        Ok(Tables { accounts, keys, reservations, relations, relations_changed_at })
+        Ok(Tables { accounts, keys, reservations, logins, relations, relations_changed_at })
     }
+}
+
+fn read_logins(path: &Path, checkpoint: &Checkpoint) -> Result<Logins, OpenError> {
+    let mut logins = Logins::default();
+    for login in all(path, checkpoint, key_space::LOGIN) {
+        let login: Login = login?;
+        let account = login.account;
+        if !logins.put(login) {
+            let finding = format!("the e-mail address of {account} belongs to another account, too");
+            return Err(contradiction(path, finding));
+        }
+    }
+    for session in all(path, checkpoint, key_space::SESSION) {
+        logins.put_session(session?);
+    }
+    for token in all(path, checkpoint, key_space::ONE_TIME_TOKEN) {
+        logins.tokens.insert(token?);
+    }
+    Ok(logins)
 }
 
 /// Makes sure that this program can read the records; a new checkpoint is marked with the present version.

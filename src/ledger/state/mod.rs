@@ -9,13 +9,17 @@ mod claiming;
 mod downloading;
 mod expiry;
 mod loading;
+mod logins;
 mod memtable;
 mod operating;
 mod payload;
 mod purchasing;
 mod relating;
 mod reserving;
+mod sessions;
+mod signing;
 mod spending;
+mod token_table;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -37,6 +41,7 @@ use super::progress::Progress;
 use super::relation::{Relation, RelationKey, Relations};
 use super::reservation_record::ReservationRecord;
 use crate::clock::Moment;
+use logins::Logins;
 use memtable::Memtable;
 use spending::Spent;
 
@@ -49,6 +54,15 @@ pub(super) struct Account {
     pub(super) reserved: u64,
     /// Its open reservations.
     pub(super) open: BTreeSet<ReservationId>,
+    /// When it was closed.
+    pub(super) closed_at: Option<Moment>,
+}
+
+impl Account {
+    /// An account of which nothing is set aside.
+    pub(super) const fn new(record: AccountRecord) -> Account {
+        Account { record, reserved: 0, open: BTreeSet::new(), closed_at: None }
+    }
 }
 
 /// An open reservation and the stream that it pays for.
@@ -76,6 +90,7 @@ pub(super) struct State {
     spent_by_key: HashMap<KeyId, Spent>,
     changed_accounts: HashSet<AccountId>,
     changed_keys: HashSet<KeyId>,
+    logins: Logins,
     relations: BTreeMap<RelationKey, Relation>,
     relations_changed: bool,
     relations_changed_at: Option<Moment>,
@@ -121,6 +136,16 @@ impl State {
 
     pub(super) fn account(&self, id: AccountId) -> Result<&Account, ChargeError> {
         self.accounts.get(&id).ok_or(ChargeError::UnknownAccount { account: id })
+    }
+
+    /// An account to which something may be sold.
+    fn open(&self, id: AccountId) -> Result<&Account, ChargeError> {
+        let account = self.account(id)?;
+        if account.closed_at.is_some() {
+            Err(ChargeError::AccountClosed { account: id })
+        } else {
+            Ok(account)
+        }
     }
 
     /// Every account, in no order.
@@ -172,7 +197,7 @@ impl State {
     fn publish(&mut self) {
         for id in self.changed_accounts.drain() {
             if let Some(account) = self.accounts.get(&id) {
-                self.directory.publish_account(&account.record, account.reserved);
+                self.directory.publish_account(&account.record, account.reserved, account.closed_at);
             }
         }
         for id in self.changed_keys.drain() {
@@ -180,6 +205,7 @@ impl State {
                 self.directory.publish_key(key);
             }
         }
+        self.logins.publish(&self.directory);
         if std::mem::take(&mut self.relations_changed) {
             let revision = self.directory.relations().revision().wrapping_add(1);
             let shown = Relations::new(&self.relations, revision, self.relations_changed_at);

@@ -2,8 +2,6 @@
 //!
 //! Checks every text and number before anything changes. Never sees a plain key.
 
-use std::collections::BTreeSet;
-
 use super::super::account::AccountRecord;
 use super::super::changes::Changes;
 use super::super::codec::Record;
@@ -27,14 +25,18 @@ impl State {
         now: Moment,
     ) -> Result<AccountId, ChargeError> {
         check_text("name", name, 1)?;
+        self.open_account(name.to_owned(), now)
+    }
+
+    pub(super) fn open_account(&mut self, name: String, now: Moment) -> Result<AccountId, ChargeError> {
         if self.accounts.len() >= ACCOUNTS_MAX {
             return Err(invalid("account", format!("a ledger holds at most {ACCOUNTS_MAX} accounts")));
         }
         self.latest = self.latest.max(now);
         let id = AccountId::from_number(self.next_account);
         self.next_account += 1;
-        let record = AccountRecord::new(id, name.to_owned(), now);
-        self.accounts.insert(id, Account { record, reserved: 0, open: BTreeSet::new() });
+        let record = AccountRecord::new(id, name, now);
+        self.accounts.insert(id, Account::new(record));
         self.changed_accounts.insert(id);
         Ok(id)
     }
@@ -47,7 +49,7 @@ impl State {
     ) -> Result<KeyId, ChargeError> {
         check_text("label", &new.label, 0)?;
         check_limits(&new.limits, now)?;
-        self.account(account)?;
+        self.open(account)?;
         if self.keys_of.get(&account).copied().unwrap_or(0) >= KEYS_PER_ACCOUNT_MAX {
             return Err(invalid("key", format!("an account has at most {KEYS_PER_ACCOUNT_MAX} keys")));
         }
@@ -81,6 +83,15 @@ impl State {
         self.keys.insert(id, record);
         self.changed_keys.insert(id);
         id
+    }
+
+    /// Changes what the owner of a key calls it.
+    pub(in super::super) fn rename_key(&mut self, id: KeyId, label: &str) -> Result<(), ChargeError> {
+        check_text("label", label, 0)?;
+        let key = self.keys.get_mut(&id).ok_or_else(|| unknown_key(id))?;
+        label.clone_into(&mut key.label);
+        self.changed_keys.insert(id);
+        Ok(())
     }
 
     pub(in super::super) fn revoke_key(&mut self, id: KeyId, now: Moment) -> Result<(), ChargeError> {

@@ -3,10 +3,12 @@
 //! If a server has the books open, a command goes to its admin API; otherwise this process opens the books. Both return
 //! the same response. Knows no route of the public API.
 
+mod account;
 mod admin_client;
 mod backend;
 mod export;
 mod key;
+mod password;
 mod relation;
 mod text_output;
 
@@ -20,6 +22,7 @@ use serde_json::Value;
 
 use crate::commands::print_json;
 use crate::failure::Failure;
+pub use account::AccountCommand;
 use backend::Backend;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
@@ -39,7 +42,7 @@ pub struct BooksLocation {
 /// The commands on the books.
 #[derive(Debug, Subcommand)]
 pub enum BooksCommand {
-    /// Create, list and show accounts.
+    /// Create, list and show accounts; reset passwords and end sessions.
     #[command(subcommand)]
     Account(AccountCommand),
     /// Sell and give credits.
@@ -92,35 +95,6 @@ pub enum BooksCommand {
     /// Verify, export and archive the entries.
     #[command(subcommand)]
     Ledger(LedgerCommand),
-}
-
-/// The commands for accounts.
-#[derive(Debug, Subcommand)]
-pub enum AccountCommand {
-    /// Create an account without credits.
-    Create {
-        /// Its name.
-        #[arg(long)]
-        name: String,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
-    /// List all accounts.
-    List {
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
-    /// Show one account with its keys.
-    Show {
-        /// The account.
-        #[arg(long, value_name = "ID")]
-        account: String,
-        /// The location of the books.
-        #[command(flatten)]
-        location: BooksLocation,
-    },
 }
 
 /// The commands for credits.
@@ -226,7 +200,7 @@ pub fn notify_server(data: &DataDirectory) {
 /// When the books cannot be opened or refuse the command.
 pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
     match command {
-        BooksCommand::Account(command) => run_account(command, json),
+        BooksCommand::Account(command) => account::run(command, json),
         BooksCommand::Credits(command) => run_credits(command, json),
         BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
@@ -246,40 +220,6 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
             execute(location, &OperatorCommand::Backup { directory }, json, text_output::backup)
         }
         BooksCommand::Restore { backup, data } => run_restore(backup, data, json),
-    }
-}
-
-fn run_account(command: &AccountCommand, json: bool) -> Result<(), Failure> {
-    match command {
-        AccountCommand::Create { name, location } => {
-            let response = Backend::open_or_create(location)?
-                .execute(&OperatorCommand::CreateAccount { name: name.clone() })?;
-            show(&response, json, text_output::created_account)
-        }
-        AccountCommand::List { location } => show(&list_accounts(location)?, json, text_output::accounts),
-        AccountCommand::Show { account, location } => execute(
-            location,
-            &OperatorCommand::ShowAccount { account: account.clone() },
-            json,
-            text_output::account,
-        ),
-    }
-}
-
-/// Collects all pages into one document.
-fn list_accounts(location: &BooksLocation) -> Result<Value, Failure> {
-    let backend = Backend::open_existing(location)?;
-    let mut all = Vec::new();
-    let mut after = None;
-    loop {
-        let mut page = backend.execute(&OperatorCommand::ListAccounts { after, limit: None })?;
-        if let Some(Value::Array(accounts)) = page.get_mut("accounts") {
-            all.append(accounts);
-        }
-        match page.get("nextAfter").and_then(Value::as_str) {
-            Some(next) => after = Some(next.to_owned()),
-            None => return Ok(serde_json::json!({ "total": all.len(), "accounts": all })),
-        }
     }
 }
 

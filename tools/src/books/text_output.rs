@@ -15,19 +15,61 @@ pub(super) fn created_account(response: &Value) -> Result<(), Failure> {
 pub(super) fn accounts(response: &Value) -> Result<(), Failure> {
     list(response, "accounts").try_for_each(|account| {
         let (id, plan) = (text(account, "id"), text(account, "plan"));
-        let (credits, name) = (text(account, "credits"), text(account, "name"));
+        let (credits, name) = (text(account, "credits"), named(account));
         print_text(&format!("{id:12} {plan:8} {credits:>16} credits  {name}"))
     })
 }
 
 pub(super) fn account(response: &Value) -> Result<(), Failure> {
-    print_text(&format!("{} {} ({})", text(response, "id"), text(response, "name"), text(response, "plan")))?;
+    print_text(&format!("{} {} ({})", text(response, "id"), named(response), text(response, "plan")))?;
     print_text(&format!("credits: {}, reserved: {}", text(response, "credits"), text(response, "reserved")))?;
+    if is_set(response, "email") {
+        let confirmed = match response.get("emailConfirmedAt").and_then(Value::as_str) {
+            Some(at) => format!("confirmed {at}"),
+            None => "not confirmed".to_owned(),
+        };
+        let sessions = counted(response.get("sessions").and_then(Value::as_u64).unwrap_or(0), "session");
+        print_text(&format!("e-mail: {}, {confirmed}; {sessions} open", text(response, "email")))?;
+    }
     if response.get("freeQueriesRemaining").is_some_and(|value| !value.is_null()) {
         let (left, reset) = (text(response, "freeQueriesRemaining"), text(response, "freeQueriesResetAt"));
         print_text(&format!("free queries left: {left}, begin anew at {reset}"))?;
     }
     keys(response)
+}
+
+/// The name of an account or its e-mail address, and whether it is closed.
+fn named(account: &Value) -> String {
+    let name = text(account, "name");
+    let name = if name.is_empty() { text(account, "email") } else { name };
+    match account.get("closedAt").and_then(Value::as_str) {
+        Some(at) => format!("{name}, closed {at}").trim_start_matches(", ").to_owned(),
+        None => name,
+    }
+}
+
+pub(super) fn password_reset(response: &Value) -> Result<(), Failure> {
+    let (account, email) = (text(response, "account"), text(response, "email"));
+    let (token, end) = (text(response, "token"), text(response, "expiresAt"));
+    print_text(&format!("{account} {email}: a new password can be set once, until {end}, with this token"))?;
+    print_text(&format!("{token}\nThis token is shown only now. Whoever has it can take the account over."))
+}
+
+pub(super) fn password_set(response: &Value) -> Result<(), Failure> {
+    let (account, email) = (text(response, "account"), text(response, "email"));
+    print_text(&format!("{account} {email}: the password is set, and all sessions have ended"))
+}
+
+pub(super) fn sessions(response: &Value) -> Result<(), Failure> {
+    list(response, "sessions").try_for_each(|session| {
+        let (opened, seen) = (text(session, "createdAt"), text(session, "lastSeenAt"));
+        print_text(&format!("opened {opened}  last seen {seen}  ends {}", text(session, "endsAt")))
+    })
+}
+
+pub(super) fn ended_sessions(response: &Value) -> Result<(), Failure> {
+    let ended = counted(response.get("ended").and_then(Value::as_u64).unwrap_or(0), "session");
+    print_text(&format!("{}: {ended} ended", text(response, "account")))
 }
 
 pub(super) fn balance(response: &Value) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::{json, names, refused, run};
 
-fn serve(data: &Path) -> Running {
+pub fn serve(data: &Path) -> Running {
     let flags = TypedFlags {
         data: Some(data.to_owned()),
         listen: Some("127.0.0.1:0".parse().unwrap()),

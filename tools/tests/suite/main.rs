@@ -8,6 +8,7 @@ mod convert;
 mod documents;
 #[cfg(target_os = "linux")]
 mod loadgen;
+mod logins;
 mod outputs;
 mod publish;
 #[cfg(target_os = "linux")]

@@ -41,6 +41,10 @@ impl From<CommandError> for ApiError {
             CommandError::Ledger(ChargeError::UnknownAccount { .. }) => {
                 Self::new(ErrorKind::NotFound, message).with_reason("UNKNOWN_ACCOUNT", "list the accounts")
             }
+            CommandError::Ledger(ChargeError::AccountClosed { .. }) => {
+                Self::new(ErrorKind::Conflict, message)
+                    .with_reason("ACCOUNT_CLOSED", "create another account")
+            }
             CommandError::Ledger(error) => error.into(),
             CommandError::Backup(BackupError::Ledger(error)) => error.into(),
             CommandError::Backup(error) => {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::people::People;
 use super::*;
 
 /// States after a loss of power that one history is checked in.
@@ -10,12 +11,18 @@ const STATES_MAX: usize = 24;
 const HISTORIES: u32 = 640;
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Charge { rows: u64, is_awaited: bool, key: Option<u8> },
     Reserve { rows: u64 },
     Settle { rows: u64 },
     Grant { credits: u64 },
     CreateKey,
+    SignUp,
+    OpenSession { login: usize },
+    EndSession { which: usize },
+    IssueToken { login: usize },
+    RedeemToken { which: usize },
+    CloseAccount { login: usize },
     Checkpoint,
 }
 
@@ -27,6 +34,12 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..200_u64).prop_map(|rows| Step::Settle { rows }),
         1 => (1..100_u64).prop_map(|credits| Step::Grant { credits }),
         1 => Just(Step::CreateKey),
+        1 => Just(Step::SignUp),
+        2 => any::<usize>().prop_map(|login| Step::OpenSession { login }),
+        1 => any::<usize>().prop_map(|which| Step::EndSession { which }),
+        1 => any::<usize>().prop_map(|login| Step::IssueToken { login }),
+        1 => any::<usize>().prop_map(|which| Step::RedeemToken { which }),
+        1 => (0..20_usize).prop_map(|login| Step::CloseAccount { login }),
         1 => Just(Step::Checkpoint),
     ]
 }
@@ -36,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Told {
     charges: Vec<(u64, u64)>,
     keys: usize,
+    people: People,
 }
 
 fn run(bench: &Bench, steps: &[Step]) -> Told {
@@ -71,6 +85,7 @@ fn run(bench: &Bench, steps: &[Step]) -> Told {
                 told.keys += 1;
             }
             Step::Checkpoint => books.shared.write_checkpoint(),
+            other => told.people.take(&ledger, other, place as u8 + 1),
         }
     }
     // The process dies here: nothing is settled, noted or synced any more.
@@ -97,6 +112,7 @@ fn check(bench: &Bench, state: &SimulatedDisk, told: &Told, keeps_checkpoint: bo
         let sold: Vec<i64> = of_request.map(|entry| entry.amount).collect();
         assert_eq!(sold, [-(*charged as i64)], "request {request} was acknowledged");
     }
+    told.people.check(&ledger);
     let keys: usize = ledger.accounts().iter().map(|account| ledger.keys(account.id()).len()).sum();
     assert!(keys >= told.keys, "{keys} keys of {}", told.keys);
 }

@@ -9,6 +9,7 @@ use crate::clock::UtcDay;
 
 mod failing;
 mod losing_power;
+mod people;
 
 /// A folder for the checkpoint, and a disk for the log.
 struct Bench {

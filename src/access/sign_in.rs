@@ -1,0 +1,117 @@
+//! Signing in with e-mail address and password, signing up, and asking for mails: how often, and whether the password is right.
+//!
+//! An answer does not tell whether an account exists: attempts are counted by what was typed, and every one that is admitted
+//! computes one hash. Does not depend on pages, sessions or mail.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::client_address::client_key;
+use super::passwords::{PasswordError, Passwords};
+use super::throttle::{Throttle, Throttled};
+use crate::clock::Moment;
+use crate::ledger::{Email, Ledger, Login};
+use crate::limits::access::{
+    MAILS_PER_ADDRESS_MAX, MAILS_PER_EMAIL_MAX, SIGN_IN_WINDOW_SECONDS, SIGN_INS_PER_ADDRESS_MAX,
+    SIGN_INS_PER_EMAIL_MAX, SIGN_UPS_PER_ADDRESS_MAX, TRACKED_ADDRESSES_MAX, TRACKED_EMAILS_MAX,
+};
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// Why somebody is not signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SignInRefusal {
+    /// Address or password are wrong; which one, nobody is told.
+    #[error("the e-mail address or the password is wrong")]
+    Wrong,
+    /// There were too many attempts from the client's address, or with the e-mail address.
+    #[error(transparent)]
+    Throttled(#[from] Throttled),
+    /// The password could not be compared now.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
+}
+
+/// Where people sign in, shared by all threads.
+pub struct SignInDesk {
+    ledger: Arc<Ledger>,
+    passwords: Passwords,
+    sign_ins: Counted,
+    mails: Counted,
+    sign_ups: Throttle<[u8; 16]>,
+}
+
+/// Attempts, counted by the address of the client and by the e-mail address.
+struct Counted {
+    by_address: Throttle<[u8; 16]>,
+    by_email: Throttle<[u8; 16]>,
+}
+
+impl SignInDesk {
+    /// Nobody has tried yet.
+    pub fn new(ledger: Arc<Ledger>) -> SignInDesk {
+        let addresses = |limit, seconds| Throttle::new(TRACKED_ADDRESSES_MAX, limit, seconds);
+        let emails = |limit, seconds| Throttle::new(TRACKED_EMAILS_MAX, limit, seconds);
+        SignInDesk {
+            ledger,
+            passwords: Passwords::default(),
+            sign_ins: Counted {
+                by_address: addresses(SIGN_INS_PER_ADDRESS_MAX, SIGN_IN_WINDOW_SECONDS),
+                by_email: emails(SIGN_INS_PER_EMAIL_MAX, SIGN_IN_WINDOW_SECONDS),
+            },
+            mails: Counted {
+                by_address: addresses(MAILS_PER_ADDRESS_MAX, DAY_SECONDS),
+                by_email: emails(MAILS_PER_EMAIL_MAX, DAY_SECONDS),
+            },
+            sign_ups: addresses(SIGN_UPS_PER_ADDRESS_MAX, DAY_SECONDS),
+        }
+    }
+
+    /// Computes and compares passwords.
+    pub const fn passwords(&self) -> &Passwords {
+        &self.passwords
+    }
+
+    /// The login that was typed, if its password is right. A successful attempt does not count towards the limits.
+    pub fn check(
+        &self,
+        email: &str,
+        password: &str,
+        address: IpAddr,
+        now: Moment,
+    ) -> Result<Arc<Login>, SignInRefusal> {
+        let email = Email::parse(email).ok();
+        self.sign_ins.admit(email.as_ref(), address, now)?;
+        let login = email.as_ref().and_then(|email| self.ledger.credentials(email));
+        let verified = self.passwords.verify(password, login.as_ref().map(|login| &login.password));
+        if verified != Ok(false) {
+            self.sign_ins.forgive(email.as_ref(), address, now);
+        }
+        login.filter(|_| verified == Ok(true)).ok_or_else(|| match verified {
+            Err(error) => error.into(),
+            Ok(_) => SignInRefusal::Wrong,
+        })
+    }
+
+    /// Counts a sign-up of a client, or refuses it.
+    pub fn admit_sign_up(&self, address: IpAddr, now: Moment) -> Result<(), Throttled> {
+        self.sign_ups.admit(client_key(address), now)
+    }
+
+    /// Counts a mail that a client asks to have sent to an address, or refuses it.
+    pub fn admit_mail(&self, email: &Email, address: IpAddr, now: Moment) -> Result<(), Throttled> {
+        self.mails.admit(Some(email), address, now)
+    }
+}
+
+impl Counted {
+    fn admit(&self, email: Option<&Email>, address: IpAddr, now: Moment) -> Result<(), Throttled> {
+        self.by_address.admit(client_key(address), now)?;
+        email.map_or(Ok(()), |email| self.by_email.admit(email.digest(), now))
+    }
+
+    fn forgive(&self, email: Option<&Email>, address: IpAddr, at: Moment) {
+        self.by_address.forgive(client_key(address), at);
+        email.inspect(|email| self.by_email.forgive(email.digest(), at));
+    }
+}

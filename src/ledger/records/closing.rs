@@ -1,0 +1,18 @@
+//! The end of an account. It stands beside the account, which is written with every charge. Knows its bytes, and no store.
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
+use super::id::AccountId;
+use crate::clock::Moment;
+
+/// An account that is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(in crate::ledger) struct Closing {
+    pub(in crate::ledger) account: AccountId,
+    pub(in crate::ledger) at: Moment,
+}
+
+impl Record for Closing {
+    const NAME: &'static str = "closed account";
+}

@@ -1,0 +1,60 @@
+//! A token that shows once, by a link in a mail or out of the operator's hand, who somebody is. Knows its bytes and no mail.
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
+use super::id::AccountId;
+use super::token::{TokenHash, TokenRecord};
+use crate::clock::Moment;
+use crate::limits::ledger::{CONFIRM_EMAIL_SECONDS, RESET_PASSWORD_SECONDS};
+
+/// What a one-time token is for. New purposes go to the end: a record holds the place of its purpose.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum TokenPurpose {
+    /// To show that mail to an address arrives.
+    ConfirmEmail,
+    /// To set a new password.
+    ResetPassword,
+}
+
+impl TokenPurpose {
+    /// When a token of this moment ends.
+    pub(in crate::ledger) const fn end(self, created_at: Moment) -> Moment {
+        created_at.plus_seconds(match self {
+            TokenPurpose::ConfirmEmail => CONFIRM_EMAIL_SECONDS,
+            TokenPurpose::ResetPassword => RESET_PASSWORD_SECONDS,
+        })
+    }
+}
+
+/// A one-time token as it is kept until it is used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(in crate::ledger) struct OneTimeToken {
+    pub(in crate::ledger) token: TokenHash,
+    pub(in crate::ledger) account: AccountId,
+    pub(in crate::ledger) purpose: TokenPurpose,
+    pub(in crate::ledger) created_at: Moment,
+    pub(in crate::ledger) expires_at: Moment,
+}
+
+impl Record for OneTimeToken {
+    const NAME: &'static str = "one-time token";
+}
+
+impl TokenRecord for OneTimeToken {
+    fn token(&self) -> TokenHash {
+        self.token
+    }
+
+    fn account(&self) -> AccountId {
+        self.account
+    }
+
+    fn created_at(&self) -> Moment {
+        self.created_at
+    }
+
+    fn ends_at(&self) -> Moment {
+        self.expires_at
+    }
+}

@@ -1,0 +1,48 @@
+//! A session as it is kept while it is open: the hash of its token, never the token. Knows its bytes and when it ends.
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::Record;
+use super::id::AccountId;
+use super::token::{TokenHash, TokenRecord};
+use crate::clock::Moment;
+use crate::limits::ledger::SESSION_IDLE_SECONDS_MAX;
+
+/// An open session as it is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(in crate::ledger) struct SessionRecord {
+    pub(in crate::ledger) token: TokenHash,
+    pub(in crate::ledger) account: AccountId,
+    pub(in crate::ledger) created_at: Moment,
+    /// Written lazily.
+    pub(in crate::ledger) last_seen_at: Moment,
+    /// When it ends however much it is used.
+    pub(in crate::ledger) expires_at: Moment,
+}
+
+impl Record for SessionRecord {
+    const NAME: &'static str = "session";
+}
+
+impl TokenRecord for SessionRecord {
+    fn token(&self) -> TokenHash {
+        self.token
+    }
+
+    fn account(&self) -> AccountId {
+        self.account
+    }
+
+    fn created_at(&self) -> Moment {
+        self.created_at
+    }
+
+    fn ends_at(&self) -> Moment {
+        end_of_session(self.last_seen_at, self.expires_at)
+    }
+}
+
+/// When a session ends that was last seen and expires at these moments.
+pub(in crate::ledger) fn end_of_session(last_seen_at: Moment, expires_at: Moment) -> Moment {
+    expires_at.min(last_seen_at.plus_seconds(SESSION_IDLE_SECONDS_MAX))
+}
