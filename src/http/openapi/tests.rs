@@ -66,6 +66,12 @@ fn component(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
+/// What any request can meet.
+const ANYWHERE: [u16; 9] = [400, 408, 414, 417, 431, 500, 501, 503, 505];
+/// Refusals of single operations that follow from nothing else in their description.
+const OF_THEIR_OWN: [(&str, u16); 4] =
+    [("estimateQuery", 402), ("getUsage", 404), ("getRoot", 404), ("getSitemap", 404)];
+
 fn json() -> Value {
     serde_json::from_str(&document(None)).unwrap()
 }
@@ -113,6 +119,37 @@ fn routes_that_need_a_key_say_so_and_no_others() {
         let operation = &document["paths"][route.pattern][method_of(route)];
         let security = operation["security"].as_array().unwrap();
         assert_eq!(!security.is_empty(), route.guard == Guard::Key, "{}", route.pattern);
+    }
+}
+
+#[test]
+fn every_operation_lists_the_refusals_that_its_parts_give() {
+    let document = json();
+    for route in routes() {
+        let operation = &document["paths"][route.pattern][method_of(route)];
+        let id = operation["operationId"].as_str().unwrap();
+        let takes_header = |name| takes(operation, "header", name);
+        let forms = operation["responses"]["200"]["content"].as_object().map_or(0, Map::len);
+        let is_paid = takes_header("Idempotency-Key");
+        let parts: [(bool, &[u16]); 9] = [
+            (true, &ANYWHERE),
+            (route.guard != Guard::Uncounted, &[429]),
+            (route.guard == Guard::Key, &[401]),
+            (route.pattern.contains('{'), &[404]),
+            (operation.get("requestBody").is_some(), &[411, 413, 415]),
+            (forms > 1 && !route.pattern.starts_with("/docs/"), &[406]),
+            (is_paid, &[402, 409, 422]),
+            (takes_header("If-Match"), &[412]),
+            (takes_header("Range"), &[416]),
+        ];
+        let given = parts.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, statuses)| statuses);
+        let own = OF_THEIR_OWN.iter().filter(|(owner, _)| *owner == id).map(|(_, status)| status);
+        let expected: BTreeSet<u16> = given.chain(own).copied().collect();
+        let statuses = members(&operation["responses"]).keys().map(|status| status.parse::<u16>().unwrap());
+        let (described, others): (BTreeSet<u16>, BTreeSet<u16>) = statuses.partition(|status| *status >= 400);
+        assert_eq!(described, expected, "{id}");
+        assert_eq!(others.contains(&304), takes_header("If-None-Match"), "{id}");
+        assert_eq!(others.contains(&206), takes_header("Range"), "{id}");
     }
 }
 
