@@ -18,6 +18,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::net::raw::Raw;
+use crate::openapi::check_answer;
 
 /// What a name in the catalog looks like when nothing else is said.
 pub const MANIFEST: &str = r#"slug = "cities"
@@ -152,15 +153,21 @@ impl Site {
         (account, key.plain.reveal().to_owned())
     }
 
+    #[track_caller]
     pub fn get(&self, target: &str) -> Answer {
         self.send(&Ask::get(target))
     }
 
+    /// Sends a request, and checks that the OpenAPI document allows the answer.
+    #[track_caller]
     pub fn send(&self, ask: &Ask) -> Answer {
-        exchange(self.address, ask)
+        let answer = exchange(self.address, ask);
+        check_answer(&ask.method, &ask.target, &answer);
+        answer
     }
 
     /// Posts a JSON body with a key.
+    #[track_caller]
     pub fn query(&self, slug: &str, key: &str, body: &str) -> Answer {
         self.send(&Ask::post(&format!("/api/v1/datasets/{slug}/query"), body).header("X-Api-Key", key))
     }
@@ -354,6 +361,11 @@ impl Answer {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The body as JSON; null where it is something else.
+    pub fn json_or_null(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
     pub fn text(&self) -> String {

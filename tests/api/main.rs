@@ -26,6 +26,7 @@ mod links;
 mod metadata;
 mod net;
 mod observability;
+mod openapi;
 mod process;
 mod provenance;
 mod publishing;

@@ -30,9 +30,7 @@ impl Documents {
     pub(in crate::http) fn openapi(&self) -> &Prepared {
         self.openapi.get_or_init(|| {
             let document = openapi::document(self.public_url.as_ref().map(PublicUrl::as_str));
-            // The document is made of strings and numbers, which always have a JSON form.
-            let text = document.to_json().unwrap_or_default();
-            Prepared::new("application/json; charset=utf-8", text.into_bytes(), self.started_at)
+            Prepared::new("application/json; charset=utf-8", document.into_bytes(), self.started_at)
         })
     }
 

@@ -1,8 +1,11 @@
-//! The interactive console: a page of our own around Swagger UI, whose files come from a crate.
+//! The interactive console: a page of our own around Swagger UI, whose release comes as an archive in a crate.
 //!
 //! Loads nothing from other hosts, and works behind a path: everything it names is relative to itself.
 
-use std::sync::Arc;
+use std::io::{Cursor, Read};
+
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
 
 use crate::clock::Moment;
 use crate::http::app::App;
@@ -32,8 +35,8 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Files of the crate that the page names.
-const CRATE_FILES: [(&str, &str); 5] = [
+/// Files of the release that the page names.
+const RELEASED_FILES: [(&str, &str); 5] = [
     ("swagger-ui-bundle.js", SCRIPT),
     ("swagger-ui.css", STYLE),
     ("index.css", STYLE),
@@ -81,13 +84,25 @@ fn build(last_modified: Moment) -> Vec<(&'static str, Prepared)> {
         own(PAGE_INSIDE, HTML, PAGE.replace("{base}", "")),
         own("initializer.js", SCRIPT, INITIALIZER.to_owned()),
     ];
-    let config = Arc::new(utoipa_swagger_ui::Config::from("../api/v1/openapi.json"));
-    for (name, content_type) in CRATE_FILES {
-        if let Ok(Some(file)) = utoipa_swagger_ui::serve(name, Arc::clone(&config)) {
-            files.push((name, Prepared::new(content_type, file.bytes.into_owned(), last_modified)));
-        }
+    // A test finds all of them in the archive.
+    if let Ok(mut archive) = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED)) {
+        let released = RELEASED_FILES.into_iter().filter_map(|(name, content_type)| {
+            let bytes = unpacked(&mut archive, name)?;
+            Some((name, Prepared::new(content_type, bytes, last_modified)))
+        });
+        files.extend(released);
     }
     files
+}
+
+/// A file of the folder `dist` of the release.
+fn unpacked(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str) -> Option<Vec<u8>> {
+    let is_meant =
+        |path: &str| path.split_once('/').and_then(|(_, path)| path.strip_prefix("dist/")) == Some(name);
+    let path = archive.file_names().filter_map(Result::ok).find(|path| is_meant(path))?.into_owned();
+    let mut bytes = Vec::new();
+    archive.by_name(&path).ok()?.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -95,9 +110,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_crate_is_there() {
+    fn every_file_of_the_release_is_there() {
         let files = build(Moment::from_unix_millis(0));
-        assert_eq!(files.len(), CRATE_FILES.len() + 3);
+        assert_eq!(files.len(), RELEASED_FILES.len() + 3);
     }
 
     #[test]
