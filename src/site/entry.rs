@@ -38,7 +38,7 @@ impl Entry {
         let rows = dataset.current.table.row_count();
         let facts = [
             Some(rows_in_words(visit, rows.into())),
-            Some(fill(words.whole_for, numbers.price(rows.into()))),
+            Some(fill(words.whole_for, numbers.price_to_the_cent(rows.into()))),
             manifest.license.clone(),
             Some(fill(words.version, &dataset.current.version)),
             Some(fill(words.updated_on, numbers.day(dataset.updated_at))),

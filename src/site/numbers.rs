@@ -8,6 +8,8 @@ use crate::limits::ledger::CENTS_PER_THOUSAND_CREDITS;
 
 /// Parts of a euro in which the price of any number of credits is whole: a thousandth of a cent.
 const PARTS_PER_EURO: u128 = 100_000;
+/// Such parts in a cent.
+const PARTS_PER_CENT: u128 = PARTS_PER_EURO / 100;
 /// Steps of sizes in bytes, each a thousand times the one before.
 const SIZES: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
 
@@ -84,7 +86,18 @@ impl Numbers {
         let fraction = format!("{:05}", parts % PARTS_PER_EURO);
         let (cents, finer) = fraction.split_at_checked(2).unwrap_or((&fraction, ""));
         let whole = self.grouped(&(parts / PARTS_PER_EURO).to_string());
-        let amount = format!("{whole}{}{cents}{}", self.point(), finer.trim_end_matches('0'));
+        self.euros(&format!("{whole}{}{cents}{}", self.point(), finer.trim_end_matches('0')))
+    }
+
+    /// The price of so many credits to the cent: `€300.88`. Half a cent and more is rounded up.
+    pub fn price_to_the_cent(self, credits: u64) -> String {
+        let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
+        let cents = parts.saturating_add(PARTS_PER_CENT / 2) / PARTS_PER_CENT;
+        let whole = self.grouped(&(cents / 100).to_string());
+        self.euros(&format!("{whole}{}{:02}", self.point(), cents % 100))
+    }
+
+    fn euros(self, amount: &str) -> String {
         if self.italian { format!("{amount}\u{a0}€") } else { format!("€{amount}") }
     }
 
@@ -189,6 +202,12 @@ mod tests {
             assert_eq!(ENGLISH.price(credits), english);
         }
         assert_eq!(ITALIAN.price(600_572), "3.002,86\u{a0}€");
+        for (credits, expected) in
+            [(0, "€0.00"), (1, "€0.01"), (60_175, "€300.88"), (60_174, "€300.87"), (200_000, "€1,000.00")]
+        {
+            assert_eq!(ENGLISH.price_to_the_cent(credits), expected);
+        }
+        assert_eq!(ITALIAN.price_to_the_cent(60_175), "300,88\u{a0}€");
     }
 
     #[test]

@@ -57,22 +57,24 @@ fn pricing(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 impl PricingPage {
     fn new(app: &App, visit: &Visit, snapshot: &Snapshot) -> Self {
         let (words, numbers) = (visit.words, visit.numbers);
-        let amount = |dataset: Option<Link>, rows: u64| Amount {
-            dataset,
-            rows: numbers.integer(rows),
-            price: numbers.price(rows),
-        };
+        let amount =
+            |rows: u64| Amount { dataset: None, rows: numbers.integer(rows), price: numbers.price(rows) };
         let datasets = snapshot.datasets().iter().take(PRICED_MAX).map(|dataset| {
             let title = dataset.manifest.title.choose(Some(visit.language)).unwrap_or(dataset.slug());
             let url = visit.link(&format!("/datasets/{}", dataset.slug())).to_string();
-            amount(Some(Link { text: title.to_owned(), url }), dataset.current.table.row_count().into())
+            let rows = dataset.current.table.row_count().into();
+            Amount {
+                dataset: Some(Link { text: title.to_owned(), url }),
+                rows: numbers.integer(rows),
+                price: numbers.price_to_the_cent(rows),
+            }
         });
         let contact = visit.branding.contact.as_ref();
         let (before, behind) = words.buy_ask.split_once("{}").unwrap_or((words.buy_ask, ""));
         Self {
             frame: visit.frame(Section::Pricing, words.pricing_title, words.pricing_description),
             text: fill(words.pricing_text, numbers.price(1_000)),
-            amounts: AMOUNTS.into_iter().map(|rows| amount(None, rows)).collect(),
+            amounts: AMOUNTS.into_iter().map(amount).collect(),
             datasets: datasets.collect(),
             credits: vec![
                 words.credits_rows.to_owned(),

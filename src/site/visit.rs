@@ -173,7 +173,7 @@ impl Visit {
             document: own("/api/v1/openapi.json".to_owned()),
             base: self.base.clone(),
         };
-        frame.canonical(&self.asked(self.here.bare()))
+        frame.canonical(&self.asked(&self.here.bare()))
     }
 
     /// Sends a page.
@@ -216,7 +216,7 @@ impl Visit {
     }
 
     /// The address with the language that the visitor asked for by it.
-    fn asked(&self, url: Url) -> Url {
+    fn asked(&self, url: &Url) -> Url {
         self.choice.asked.map_or(url.clone(), |asked| url.with(LANGUAGE_NAME, code(asked)))
     }
 

@@ -65,7 +65,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
         facts: facts(opened),
         citation: dataset.manifest.provenance.citation.clone(),
         price_of_row: numbers.price(1),
-        price_of_whole: numbers.price(rows),
+        price_of_whole: numbers.price_to_the_cent(rows),
         price_said: fill(words.price_said, numbers.integer(rows)),
         formats: formats(opened),
         versions: versions(opened),

@@ -140,9 +140,9 @@ fn prices_are_those_that_the_server_goes_by() {
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let page = open(&site, "/pricing");
     let rows: Vec<_> = page.select("main table tbody tr").iter().map(|row| row.line()).collect();
-    assert!(rows.contains(&"1,000 1,000 €5.00".to_owned()), "{rows:?}");
-    assert!(rows.contains(&"1 1 €0.005".to_owned()), "{rows:?}");
-    assert!(rows.contains(&"Cities 6 6 €0.03".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"1,0001,000€5.00".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"11€0.005".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"Cities66€0.03".to_owned()), "{rows:?}");
     let text = page.one("main").line();
     for said in [
         "100 queries in each calendar month",

@@ -26,6 +26,9 @@ fn a_browser_is_told_by_a_page() {
         assert_eq!(page.one("main a.button[href=/datasets]").line(), "All datasets");
         assert!(page.one("main").line().contains("Number of this request: "));
     }
+    let near = site.send(&ask("/datasets/citis/feed.atom"));
+    let page = check_page("/datasets/citis/feed.atom", &near, 404, "This page does not exist");
+    assert_eq!(page.one("main a[href=/datasets/cities]").line(), "cities");
     let posted = site.send(&Ask::post("/datasets", "{}").header("Accept", BROWSER));
     check_page("/datasets", &posted, 405, "This request is not possible");
     assert_eq!(posted.header("Allow"), Some("GET, HEAD, OPTIONS"));
