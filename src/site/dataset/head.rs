@@ -102,10 +102,10 @@ impl Head {
             title: opened.title().to_owned(),
             slug: dataset.slug().to_owned(),
             figures: vec![
-                fill(words.version_is, &version.version.to_string()),
+                fill(words.version_is, &version.version),
                 counted(words.row_is, words.rows_are, rows, &numbers.integer(rows)),
                 counted(words.column_is, words.columns_are, columns, &numbers.integer(columns)),
-                fill(words.updated_on, &numbers.day(dataset.updated_at)),
+                fill(words.updated_on, numbers.day(dataset.updated_at)),
             ],
             list_url: opened.visit.link("/datasets"),
             tabs: Tab::ALL.into_iter().map(link).collect(),
@@ -125,14 +125,14 @@ fn notices(opened: &Opened<'_>) -> Vec<String> {
     let served = dataset.current.version.to_string();
     let mut notices = Vec::new();
     if dataset.falls_back() {
-        let said = fill(words.notice_falls_back, &dataset.wanted.to_string());
+        let said = fill(words.notice_falls_back, &dataset.wanted);
         notices.push(fill(&said, &served));
     } else if let Some(newest) =
         dataset.versions.first().filter(|newest| newest.version > dataset.current.version)
     {
         let is_rolled_back = dataset.wanted == dataset.current.version;
         let said = if is_rolled_back { words.notice_retracted } else { words.notice_verifying_newer };
-        notices.push(fill(&fill(said, &newest.version.to_string()), &served));
+        notices.push(fill(&fill(said, &newest.version), &served));
     }
     if !dataset.current.is_verified() {
         notices.push(words.notice_verifying.to_owned());

@@ -197,7 +197,7 @@ fn shown(figures: &Figures<'_>, kind: ColumnKind, rows: u64, id: &str, writer: W
     let top = figures.top_values.as_deref().unwrap_or_default();
     // Where every value is among the frequent ones, these tell more than bins.
     let told_by_top = figures.distinct.is_some_and(|distinct| distinct > 0 && distinct == top.len() as u64);
-    let histogram = figures.histogram.as_ref().filter(|_| !told_by_top && !(of_lengths && !top.is_empty()));
+    let histogram = figures.histogram.as_ref().filter(|_| !told_by_top && (!of_lengths || top.is_empty()));
     let bin_kind = if of_lengths { ColumnKind::Integer } else { kind };
     let bins: Vec<Bin> = histogram.map(|histogram| bins(histogram, bin_kind, writer)).unwrap_or_default();
     let histogram_title = if of_lengths { words.histogram_of_lengths } else { words.histogram_of_values };
@@ -235,7 +235,7 @@ fn shown(figures: &Figures<'_>, kind: ColumnKind, rows: u64, id: &str, writer: W
 
 fn plot(bins: &[Bin], title: &'static str, id: &str, writer: Writer) -> Option<Histogram> {
     let fullest = bins.iter().max_by_key(|bin| bin.count)?;
-    let said = fill(writer.words.histogram_said, &writer.numbers.integer(bins.len() as u64));
+    let said = fill(writer.words.histogram_said, writer.numbers.integer(bins.len() as u64));
     let said = fill(&said, &fullest.count_text);
     // Bounds are numbers, days and moments, so none of them holds the placeholder of the next.
     let said = fill(&fill(&said, &fullest.from), &fullest.to);

@@ -6,7 +6,7 @@ use super::security::check_harmless;
 use super::{Document, UNLIMITED, ask, manifest, open, read};
 use crate::harness::{MANIFEST, Site, city_columns, publish_files, store_path, wait_until};
 use mercato::catalog::Slug;
-use mercato::catalog::publish::unpublish;
+use mercato::catalog::publish::{rollback, unpublish};
 
 pub const TABS: [&str; 8] =
     ["", "/columns", "/preview", "/explore", "/relations", "/methodology", "/changelog", "/use"];
@@ -281,6 +281,23 @@ fn what_is_not_there_is_told_with_ways_on() {
     assert_eq!(json.refusal(), (404, "NOT_FOUND".to_owned(), "DATASET_NOT_FOUND".to_owned()));
     unpublish(&site.data(), &Slug::parse("towns").unwrap()).unwrap();
     wait_until("it is withdrawn", || site.send(&ask("/datasets/towns")).status == 404);
+}
+
+#[test]
+fn a_retracted_version_is_told_on_every_tab() {
+    let site = site();
+    assert!(open(&site, "/datasets/cities").select("p.notice").is_empty());
+    rollback(&site.data(), &Slug::parse("cities").unwrap(), &semver::Version::new(1, 0, 0)).unwrap();
+    wait_until("it is rolled back", || site.serves("cities", "1.0.0"));
+    for tab in TABS {
+        let page = open(&site, &format!("/datasets/cities{tab}"));
+        let expected = "The publisher has retracted version 1.1.0. Version 1.0.0 is served.";
+        assert_eq!(page.one("header p.notice").line(), expected, "{tab}");
+    }
+    assert_eq!(
+        lines(&open(&site, "/datasets/cities"), "section[aria-labelledby=versions] tbody tr th"),
+        ["1.1.0", "1.0.0 current"]
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A view by form: what it holds, what it costs, and the commands that ask for exactly it.
 
+use mercato_format::ColumnKind;
+use mercato_format::writer::{Column, ColumnValues};
 use serde_json::{Value, json};
 
 use super::{Document, UNLIMITED, ask, open};
@@ -194,4 +196,21 @@ fn a_condition_that_does_not_fit_is_told_and_not_applied() {
     assert_eq!(view(&site, &many.join("&")).select("fieldset.condition").len(), 12);
     let italian = site.send(&ask("/datasets/cities/explore?filter=area&test=lte&value=900,00&lang=it"));
     assert!(italian.text().contains("Questa vista contiene 150 righe."), "{}", italian.text());
+}
+
+#[test]
+fn a_view_that_takes_too_much_work_is_estimated_with_a_key() {
+    const TEXTS: usize = 1_000_001;
+    let site = Site::empty(&UNLIMITED);
+    let names = (0..TEXTS).map(|row| Some(format!("name {row}"))).collect();
+    let columns = [Column::new("name", ColumnKind::Text, ColumnValues::Texts(names))];
+    site.publish("many", &super::manifest("many", "Many", ""), "1.0.0", &columns);
+    let begins = open(&site, "/datasets/many/explore?filter=name&test=eq&value=name%205");
+    assert_eq!(rows_said(&begins), 1, "an index knows it");
+    let page = open(&site, "/datasets/many/explore?filter=name&test=contains&value=99999");
+    assert!(page.one("p.view-rows").line().starts_with("Counting this view takes more work"));
+    let body = body_of_curl(&snippet(&page, "estimate"));
+    let ask = Ask::post("/api/v1/datasets/many/query/estimate", &body);
+    let estimated = site.send(&ask.header("X-Api-Key", &site.paying_key(100)));
+    assert_eq!(estimated.json()["data"]["rows"], 19, "{body}: {}", estimated.text());
 }
