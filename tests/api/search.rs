@@ -345,8 +345,9 @@ fn finds_published_and_forgets_unpublished_datasets() {
             "1.0.0",
             &columns,
         );
-        let found = results(&site, "q=ghiacciai&limit=50");
-        assert!(found.iter().any(|result| result["slug"] == slug.as_str()), "{slug}: {found:?}");
+        wait_until("the index follows the catalog", || {
+            results(&site, "q=ghiacciai&limit=50").iter().any(|result| result["slug"] == slug.as_str())
+        });
     }
     let slug = mercato::catalog::Slug::parse("glacier-0").unwrap();
     mercato::catalog::publish::unpublish(&site.data(), &slug).unwrap();

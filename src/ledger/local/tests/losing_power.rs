@@ -8,7 +8,7 @@ use super::*;
 
 /// States after a loss of power that one history is checked in.
 const STATES_MAX: usize = 24;
-const HISTORIES: u32 = 640;
+const HISTORIES: u32 = 800;
 
 #[derive(Clone, Debug)]
 pub(super) enum Step {
