@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Builder, Int64Array,
-    ListBuilder, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray,
+use arrow_array::builder::{Int32Builder, ListBuilder};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    StructArray, TimestampMicrosecondArray,
 };
 use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use indicatif::ProgressBar;

@@ -37,9 +37,6 @@ fn check_successes(site: &Site, key: &str, operation: Operation) {
         assert_eq!((answer.status, sent), (200, Some(media_type.as_str())), "{}", operation.id());
         assert!(!answer.body.is_empty(), "{}", operation.id());
     }
-    if operation.response(302).is_some() {
-        assert_eq!(site.send(&operation.ask(key, "").header("Accept", "text/html")).status, 302);
-    }
     if operation.response(206).is_some() {
         assert_eq!(site.send(&operation.ask(key, "").header("Range", "bytes=0-3")).status, 206);
     }

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::TimeUnit;
+use arrow_schema::TimeUnit;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{Int96, Int96Type};
 use parquet::errors::ParquetError;

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::datatypes::{Fields, Schema, TimeUnit};
+use arrow_schema::{Fields, Schema, TimeUnit};
 use mercato_format::limits::{NAME_BYTES_MAX, SOURCE_SCHEMA_BYTES_MAX};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::parquet_to_arrow_schema;

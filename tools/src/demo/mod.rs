@@ -5,6 +5,7 @@ mod dataset_folders;
 pub mod open;
 mod relations;
 pub mod tables;
+mod tpch;
 
 use std::fs;
 use std::net::SocketAddr;

@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::error::ArrowError;
-use arrow::record_batch::RecordBatchReader;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use arrow_schema::SchemaRef;
 use indicatif::ProgressBar;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -20,11 +19,8 @@ use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
     RegionGenerator, SupplierGenerator,
 };
-use tpchgen_arrow::{
-    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
-    SupplierArrow,
-};
 
+use super::tpch::{self, Batches};
 use crate::failure::Failure;
 
 /// Rows of a row group.
@@ -103,27 +99,29 @@ impl Table {
     #[must_use]
     pub fn schema(self) -> SchemaRef {
         match self {
-            Table::LineItem => LineItemArrow::schema_ref(),
-            Table::Orders => OrderArrow::schema_ref(),
-            Table::DemoAccount => CustomerArrow::schema_ref(),
-            Table::Part => PartArrow::schema_ref(),
-            Table::PartSupp => PartSuppArrow::schema_ref(),
-            Table::Supplier => SupplierArrow::schema_ref(),
-            Table::Nation => NationArrow::schema_ref(),
-            Table::Region => RegionArrow::schema_ref(),
+            Table::LineItem => tpch::schema(&tpch::line_items(&[])),
+            Table::Orders => tpch::schema(&tpch::orders(&[])),
+            Table::DemoAccount => tpch::schema(&tpch::customers(&[])),
+            Table::Part => tpch::schema(&tpch::parts(&[])),
+            Table::PartSupp => tpch::schema(&tpch::parts_of_suppliers(&[])),
+            Table::Supplier => tpch::schema(&tpch::suppliers(&[])),
+            Table::Nation => tpch::schema(&tpch::nations(&[])),
+            Table::Region => tpch::schema(&tpch::regions(&[])),
         }
     }
 
-    fn batches(self, scale: f64) -> Box<dyn RecordBatchReader + Send> {
+    fn batches(self, scale: f64) -> Batches {
         match self {
-            Table::LineItem => Box::new(LineItemArrow::new(LineItemGenerator::new(scale, 1, 1))),
-            Table::Orders => Box::new(OrderArrow::new(OrderGenerator::new(scale, 1, 1))),
-            Table::DemoAccount => Box::new(CustomerArrow::new(CustomerGenerator::new(scale, 1, 1))),
-            Table::Part => Box::new(PartArrow::new(PartGenerator::new(scale, 1, 1))),
-            Table::PartSupp => Box::new(PartSuppArrow::new(PartSuppGenerator::new(scale, 1, 1))),
-            Table::Supplier => Box::new(SupplierArrow::new(SupplierGenerator::new(scale, 1, 1))),
-            Table::Nation => Box::new(NationArrow::new(NationGenerator::new(scale, 1, 1))),
-            Table::Region => Box::new(RegionArrow::new(RegionGenerator::new(scale, 1, 1))),
+            Table::LineItem => tpch::batches(LineItemGenerator::new(scale, 1, 1).iter(), tpch::line_items),
+            Table::Orders => tpch::batches(OrderGenerator::new(scale, 1, 1).iter(), tpch::orders),
+            Table::DemoAccount => tpch::batches(CustomerGenerator::new(scale, 1, 1).iter(), tpch::customers),
+            Table::Part => tpch::batches(PartGenerator::new(scale, 1, 1).iter(), tpch::parts),
+            Table::PartSupp => {
+                tpch::batches(PartSuppGenerator::new(scale, 1, 1).iter(), tpch::parts_of_suppliers)
+            }
+            Table::Supplier => tpch::batches(SupplierGenerator::new(scale, 1, 1).iter(), tpch::suppliers),
+            Table::Nation => tpch::batches(NationGenerator::new(scale, 1, 1).iter(), tpch::nations),
+            Table::Region => tpch::batches(RegionGenerator::new(scale, 1, 1).iter(), tpch::regions),
         }
     }
 }
@@ -134,7 +132,7 @@ impl Table {
 /// When the file cannot be written.
 pub fn write(table: Table, scale: f64, path: &Path, bar: &ProgressBar) -> Result<(), Failure> {
     let mut batches = table.batches(scale);
-    let schema = batches.schema();
+    let schema = table.schema();
     let (sender, receiver) = sync_channel(BATCHES_WAITING_MAX);
     write_whole(path, |file| {
         std::thread::scope(|scope| {

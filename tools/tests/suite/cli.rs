@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, Int64Array};
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 

@@ -153,7 +153,7 @@ fn next_version_inherits_options() {
 fn skips_and_reports_inherited_names_without_column() {
     let folder = workshop();
     json(folder.path(), &attempt("1.0.0", &["--sort-index", "id", "--drop", "tags", "--json"]));
-    let ids: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::Int64Array::from(vec![1, 2]));
+    let ids: arrow_array::ArrayRef = std::sync::Arc::new(arrow_array::Int64Array::from(vec![1, 2]));
     files::write(&folder.path().join("small.parquet"), vec![("key", ids)], Default::default());
     fs::write(folder.path().join("small/dataset.toml"), "slug = \"small\"\n").unwrap();
     fs::write(folder.path().join("small/changelog.md"), "## 2.0.0\nOnly the key is left.\n").unwrap();

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DECIMAL64_MAX_PRECISION, DataType, FieldRef, Fields, TimeUnit};
+use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType, FieldRef, Fields, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use arrow::datatypes::{DataType, Field, Fields, TimeUnit as ArrowUnit};
+use arrow_schema::{DataType, Field, Fields, TimeUnit as ArrowUnit};
 use mercato_format::limits::NAME_BYTES_MAX;
 use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 

@@ -1,14 +1,15 @@
 //! Feeds Arrow arrays into a column builder, batch by batch and without an allocation for each value. Knows no file.
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type,
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit as ArrowUnit,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use mercato_format::{ColumnBuilder, FormatError};
 
 use crate::convert::limits::{ENCODED_BYTES, VALUE_BYTES_MAX};

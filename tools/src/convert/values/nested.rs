@@ -1,15 +1,18 @@
 //! Encodes lists and maps, with their structs, as JSON text, by the rules of the row encoder: exact decimals, RFC 3339
 //! datetimes, Base64 bytes, null for numbers that are not finite. Knows no column and no file.
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
-use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, TimeUnit as ArrowUnit,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time32MillisecondType, Time32SecondType,
+    Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_buffer::i256;
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, TimeUnit as ArrowUnit};
 use mercato_format::{FloatWidth, TimeUnit, encode, text};
 
 use crate::convert::limits::VALUE_BYTES_MAX;

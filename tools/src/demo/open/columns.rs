@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int16Array, Int32Array, Int64Array,
-    ListBuilder, RecordBatch, StringArray, StringBuilder, StructArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray,
+    RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
-use arrow::datatypes::{Field, Fields, Schema};
-use arrow::error::ArrowError;
+use arrow_schema::ArrowError;
+use arrow_schema::{Field, Fields, Schema};
 
 /// The columns of one table, in their order.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 //!
 //! A failed measurement is NaN, a missing one is null.
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 use super::columns::Columns;
 use super::random::{Random, rounded};

@@ -1,7 +1,7 @@
 //! Generated tables of mobility: shared bicycles and regional trains.
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 use super::columns::Columns;
 use super::random::{Random, rounded};

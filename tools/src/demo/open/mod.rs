@@ -11,8 +11,8 @@ mod mobility;
 mod random;
 mod region;
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 use random::Random;
 

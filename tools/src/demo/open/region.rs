@@ -2,8 +2,8 @@
 //!
 //! All generated tables refer to them, so they can be joined.
 
-use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 
 use super::columns::Columns;
 use super::random::{Random, rounded};

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Decimal256Array, Int64Array, StructArray};
-use arrow::datatypes::{DataType, Field, i256};
+use arrow_array::{ArrayRef, Decimal256Array, Int64Array, StructArray};
+use arrow_buffer::i256;
+use arrow_schema::{DataType, Field};
 use parquet::data_type::{
     ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int96, Int96Type,
 };
@@ -215,7 +216,7 @@ fn rejects_decimal_wider_than_128_bits() {
 #[test]
 fn rejects_value_above_limit() {
     let folder = tempfile::tempdir().unwrap();
-    let values = arrow::array::StringArray::from(vec!["short".to_owned(), "x".repeat(17 * 1024 * 1024)]);
+    let values = arrow_array::StringArray::from(vec!["short".to_owned(), "x".repeat(17 * 1024 * 1024)]);
     let reason = refusal(&write_columns(folder.path(), vec![("essay", Arc::new(values))]));
     assert!(reason.contains("`essay`") && reason.contains("bytes"), "{reason}");
 }

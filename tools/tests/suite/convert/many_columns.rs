@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::Field;
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::Field;
 use mercato_format::Table;
 use mercato_tools::convert::{Conversion, SortIndex, convert};
 use parquet::file::properties::WriterProperties;

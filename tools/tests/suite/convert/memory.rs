@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{
+use arrow_array::{
     Array, ArrayRef, BinaryArray, Float64Array, ListArray, RecordBatch, StringArray, StructArray,
 };
-use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::data_type::{Int96, Int96Type};

@@ -4,20 +4,22 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray,
-    Float16Array, GenericListArray, Int64Array, LargeBinaryArray, LargeStringArray, MapBuilder, NullArray,
-    OffsetSizeTrait, PrimitiveArray, StringArray, StringBuilder, StringDictionaryBuilder, StringViewArray,
-    StructArray,
-};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{
-    DataType, Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DecimalType, DurationMillisecondType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
+use arrow_array::builder::{MapBuilder, StringBuilder, StringDictionaryBuilder};
+use arrow_array::types::{
+    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
+    DurationMillisecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, FixedSizeBinaryArray, FixedSizeListArray,
+    Float16Array, GenericListArray, Int64Array, LargeBinaryArray, LargeStringArray, NullArray,
+    OffsetSizeTrait, PrimitiveArray, StringArray, StringViewArray, StructArray,
+};
+use arrow_buffer::i256;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field};
 use base64::Engine;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
