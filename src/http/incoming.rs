@@ -13,7 +13,7 @@ use super::request_id::RequestId;
 use super::routing::parameters::Parameters;
 use super::routing::router;
 use super::routing::target::{Target, TargetError};
-use crate::access::{Admission, Caller, Permit};
+use crate::access::{Admission, Caller, Permit, TrustedProxies};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 use crate::net::ResponseSocket;
@@ -30,6 +30,9 @@ const SINGLE_HEADERS: [&str; 9] = [
     "If-Unmodified-Since",
     "Content-Type",
 ];
+
+/// Media type of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The methods of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,9 +286,36 @@ impl Incoming {
         })
     }
 
-    /// Address of the client, or of the proxy before it.
-    pub(super) fn peer(&self) -> IpAddr {
-        self.socket.facts().peer
+    /// The body of a form that a browser sends, as names and values: refuses other media types with 415, and bodies above
+    /// `bytes_max` with 413.
+    pub fn read_form(&mut self, bytes_max: usize) -> Result<Vec<(String, String)>, ApiError> {
+        let content_type = self.header("Content-Type").unwrap_or_default();
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        let is_plain = self.header("Content-Encoding").is_none();
+        if !essence.eq_ignore_ascii_case(FORM) || !is_plain {
+            let message = "a form is read here, as a browser sends it";
+            return Err(unsupported(
+                "MEDIA_TYPE",
+                message,
+                "send `Content-Type: application/x-www-form-urlencoded`",
+            ));
+        }
+        let body = self.read_body()?;
+        if body.len() > bytes_max {
+            let message = format!("the form is larger than {bytes_max} bytes");
+            return Err(ApiError::new(ErrorKind::PayloadTooLarge, message)
+                .with_reason("BODY_TOO_LARGE", "send less")
+                .with_fact("limit", bytes_max));
+        }
+        let text = std::str::from_utf8(&body).map_err(|_| TargetError::Encoding);
+        text.and_then(Target::parse_pairs).map_err(|_| {
+            validation_error("BODY_INVALID", "", "the form cannot be read", "percent-encode it as UTF-8")
+        })
+    }
+
+    /// Address of the client: of the connection, or what a trusted proxy says.
+    pub fn client_address(&self, proxies: &TrustedProxies) -> IpAddr {
+        proxies.client_address(self.socket.facts().peer, self.headers("X-Forwarded-For"))
     }
 
     /// Ends the exchange with tiny_http and returns the facts needed to respond.
