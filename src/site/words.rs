@@ -50,6 +50,7 @@ words! {
         graph: "Relations", "Relazioni";
         pricing: "Pricing", "Prezzi";
         status: "Status", "Stato";
+        account: "Account", "Account";
         api: "API", "API";
         search: "Search", "Cerca";
         search_label: "Search the datasets", "Cerca fra i dataset";
@@ -194,6 +195,10 @@ words! {
         failed_text: "The fault is ours and has been noted.", "L’errore è nostro ed è stato registrato.";
         request_number: "Number of this request: {}", "Numero di questa richiesta: {}";
         refused_title: "This request is not possible", "Questa richiesta non è possibile";
+        foreign_text: "The form was not sent from a page of this site, or the browser does not say from where. Open the page here and send it again.",
+            "Il modulo non è stato inviato da una pagina di questo sito, o il browser non dice da dove. Apri la pagina qui e invialo di nuovo.";
+        form_text: "The form that was sent cannot be read. Open the page again and fill it in anew.",
+            "Il modulo inviato non si può leggere. Apri di nuovo la pagina e compilalo da capo.";
         what_was_wrong: "In detail", "In dettaglio";
     }
 }
@@ -214,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_word_is_translated_and_keeps_its_gaps() {
-        check(&Words::list(), &["api", "dataset", "one_dataset"]);
+        check(&Words::list(), &["account", "api", "dataset", "one_dataset"]);
     }
 
     #[test]
