@@ -31,9 +31,6 @@ const SINGLE_HEADERS: [&str; 9] = [
     "Content-Type",
 ];
 
-/// Media type of forms.
-const FORM: &str = "application/x-www-form-urlencoded";
-
 /// The methods of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
@@ -286,33 +283,6 @@ impl Incoming {
         })
     }
 
-    /// The body of a form that a browser sends, as names and values: refuses other media types with 415, and bodies above
-    /// `bytes_max` with 413.
-    pub fn read_form(&mut self, bytes_max: usize) -> Result<Vec<(String, String)>, ApiError> {
-        let content_type = self.header("Content-Type").unwrap_or_default();
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        let is_plain = self.header("Content-Encoding").is_none();
-        if !essence.eq_ignore_ascii_case(FORM) || !is_plain {
-            let message = "a form is read here, as a browser sends it";
-            return Err(unsupported(
-                "MEDIA_TYPE",
-                message,
-                "send `Content-Type: application/x-www-form-urlencoded`",
-            ));
-        }
-        let body = self.read_body()?;
-        if body.len() > bytes_max {
-            let message = format!("the form is larger than {bytes_max} bytes");
-            return Err(ApiError::new(ErrorKind::PayloadTooLarge, message)
-                .with_reason("BODY_TOO_LARGE", "send less")
-                .with_fact("limit", bytes_max));
-        }
-        let text = std::str::from_utf8(&body).map_err(|_| TargetError::Encoding);
-        text.and_then(Target::parse_pairs).map_err(|_| {
-            validation_error("BODY_INVALID", "", "the form cannot be read", "percent-encode it as UTF-8")
-        })
-    }
-
     /// Address of the client: of the connection, or what a trusted proxy says.
     pub fn client_address(&self, proxies: &TrustedProxies) -> IpAddr {
         proxies.client_address(self.socket.facts().peer, self.headers("X-Forwarded-For"))
@@ -370,7 +340,7 @@ fn body_too_large() -> ApiError {
         .with_fact("limit", BODY_SIZE_BYTES_MAX)
 }
 
-fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
+pub(super) fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
     ApiError::new(ErrorKind::UnsupportedMediaType, message).with_reason(reason, hint)
 }
 

@@ -249,11 +249,25 @@ mod tests {
     }
 
     #[test]
+    fn amounts_and_changes_have_their_signs() {
+        assert_eq!(
+            (ENGLISH.cents(1_250), ITALIAN.cents(123_405)),
+            ("€12.50".into(), "1.234,05\u{a0}€".into())
+        );
+        assert_eq!(
+            (ENGLISH.change(1_000), ITALIAN.change(-1_000)),
+            ("+1,000".into(), "\u{2212}1.000".into())
+        );
+        assert_eq!(ENGLISH.change(i64::MIN), "\u{2212}9,223,372,036,854,775,808");
+    }
+
+    #[test]
     fn a_day_is_written_out() {
         let moment = Moment::from_unix_millis(1_795_392_000_000);
         assert_eq!(
             (ENGLISH.day(moment), ITALIAN.day(moment)),
             ("23 November 2026".into(), "23 novembre 2026".into())
         );
+        assert_eq!(ENGLISH.minute(moment.plus_seconds(22_335)), "23 November 2026, 06:12 UTC");
     }
 }

@@ -151,8 +151,8 @@ words! {
         credits: "Credits", "Crediti";
         price: "Price without VAT", "Prezzo senza IVA";
         dataset: "Dataset", "Dataset";
-        buy_ask: "To buy credits or to get a key, ask {}.", "Per acquistare crediti o avere una chiave, scrivi a {}.";
-        buy_operator: "To buy credits or to get a key, ask whoever runs this place.", "Per acquistare crediti o avere una chiave, rivolgiti a chi gestisce questo sito.";
+        buy_ask: "Keys you make in your account. To buy credits, ask {}.", "Le chiavi le crei nel tuo account. Per acquistare crediti, scrivi a {}.";
+        buy_operator: "Keys you make in your account. To buy credits, ask whoever runs this place.", "Le chiavi le crei nel tuo account. Per acquistare crediti, rivolgiti a chi gestisce questo sito.";
         // Status.
         status_title: "Status", "Stato";
         status_description: "Whether everything works right now.", "Se tutto funziona in questo momento.";

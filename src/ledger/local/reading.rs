@@ -95,7 +95,7 @@ impl Shared {
 }
 
 /// Looks for one entry more than is wanted, to know whether there are more.
-fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Result<History, OpenError> {
+pub(super) fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Result<History, OpenError> {
     let mut before = asked.before.unwrap_or(u64::MAX);
     let firsts: Vec<u64> =
         log.segments().map(|segment| segment.first).filter(|first| *first < before).collect();

@@ -7,7 +7,8 @@
 //! - A sign-up answers the same whether the address has an account, after the same work. Without mail somebody must sign in
 //!   afterwards, and that tells whoever chose the password whether the address was free: there is no way around it, because an
 //!   account that was opened can be used. It takes two forms, opens an account for each address that was free, and a client
-//!   address has few sign-ups a day. An answer at the sign-up would tell it at once and leave no trace.
+//!   address has few sign-ups a day. An answer at the sign-up would tell it at once. What still
+//!   differs is the time of one write to the books, which tells no more than the sign-in does.
 //! - Nothing here is kept by a browser or a cache.
 //!
 //! Knows no way to pay and sends no mail.

@@ -8,6 +8,7 @@ use super::*;
 use crate::clock::UtcDay;
 
 mod failing;
+mod history;
 mod losing_power;
 mod people;
 
