@@ -94,6 +94,10 @@ pub mod ledger {
     pub const USAGE_DAYS_MAX: u32 = 90;
     /// Entries that one page of an export carries.
     pub const ENTRIES_PER_PAGE_MAX: usize = 10_000;
+    /// Segments of the log that one look for the entries of an account reads.
+    pub const HISTORY_SEGMENTS_MAX: usize = 2;
+    /// How long a look for the entries of an account waits for another one.
+    pub const HISTORY_WAIT: std::time::Duration = std::time::Duration::from_millis(1_000);
     /// Newest records of the log whose entries are added up again at every start; `ledger verify` adds up all of them.
     pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 4_096;
 }
@@ -265,6 +269,18 @@ pub mod site {
     pub const HOME_TAGS_MAX: usize = 30;
     /// Datasets in the table of prices.
     pub const PRICED_MAX: usize = 10;
+    /// Size of a form of the account area.
+    pub const FORM_BYTES_MAX: usize = 16 * 1024;
+    /// Length of one field of such a form; lists of datasets need the most.
+    pub const FIELD_BYTES_MAX: usize = 12 * 1024;
+    /// Length of the address to which a sign-in leads back.
+    pub const NEXT_BYTES_MAX: usize = 1024;
+    /// Entries of one page of an account.
+    pub const ENTRIES_PER_PAGE: usize = 50;
+    /// Newest entries on the first page of an account.
+    pub const NEWEST_ENTRIES_MAX: usize = 5;
+    /// Lines of one table of an account.
+    pub const ACCOUNT_LINES_MAX: usize = 100;
     /// Slugs that one list of the status page names.
     pub const STATUS_SLUGS_MAX: usize = 50;
     /// Entries of a feed.

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::access::{AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, TrustedProxies};
+use crate::access::{
+    AccessControl, CounterFlusher, InFlight, InFlightLimits, RateLimits, SignInDesk, TrustedProxies,
+};
 use crate::branding::{Branding, BrandingError};
 use crate::catalog::{Catalog, CatalogError, DataDirectory};
 use crate::clock::{Clock, Moment};
@@ -103,6 +105,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
+        sign_ins: SignInDesk::new(Arc::clone(&ledger)),
         ledger,
         access,
         in_flight: InFlight::new(InFlightLimits {

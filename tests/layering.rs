@@ -29,7 +29,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "site",
-        &["branding", "catalog", "clock", "http", "ledger", "limits", "query", "render", "search", "words"],
+        &[
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "query", "render",
+            "search", "words",
+        ],
     ),
     (
         "http",

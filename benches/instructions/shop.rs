@@ -75,6 +75,7 @@ impl Shop {
             search: Arc::new(Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
+            sign_ins: mercato::access::SignInDesk::new(Arc::clone(&ledger)),
             ledger: Arc::clone(&ledger),
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: clock.clone(),

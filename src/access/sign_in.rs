@@ -98,6 +98,17 @@ impl SignInDesk {
         self.sign_ups.admit(client_key(address), now)
     }
 
+    /// Counts an attempt of a client to set a password with a token from the operator, like a sign-in, or refuses it. One
+    /// that succeeds is taken back with [`SignInDesk::forgive_reset`].
+    pub fn admit_reset(&self, address: IpAddr, now: Moment) -> Result<(), Throttled> {
+        self.sign_ins.by_address.admit(client_key(address), now)
+    }
+
+    /// Takes an attempt back that was admitted at this moment.
+    pub fn forgive_reset(&self, address: IpAddr, at: Moment) {
+        self.sign_ins.by_address.forgive(client_key(address), at);
+    }
+
     /// Counts a mail that a client asks to have sent to an address, or refuses it.
     pub fn admit_mail(&self, email: &Email, address: IpAddr, now: Moment) -> Result<(), Throttled> {
         self.mails.admit(Some(email), address, now)

@@ -9,7 +9,7 @@ use super::content::documents::Documents;
 use super::content::exports::Exports;
 use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use crate::access::{AccessControl, InFlight, TrustedProxies};
+use crate::access::{AccessControl, InFlight, SignInDesk, TrustedProxies};
 use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
@@ -28,6 +28,8 @@ pub struct App {
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
     pub access: Arc<AccessControl>,
+    /// Where people sign in.
+    pub sign_ins: SignInDesk,
     /// Requests and streams in progress, by key.
     pub in_flight: Arc<InFlight>,
     /// The time.

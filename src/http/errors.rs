@@ -103,6 +103,7 @@ pub const fn reason_phrase(status: u16) -> &'static str {
         204 => "No Content",
         206 => "Partial Content",
         302 => "Found",
+        303 => "See Other",
         304 => "Not Modified",
         400 => "Bad Request",
         401 => "Unauthorized",

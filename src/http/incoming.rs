@@ -13,7 +13,7 @@ use super::request_id::RequestId;
 use super::routing::parameters::Parameters;
 use super::routing::router;
 use super::routing::target::{Target, TargetError};
-use crate::access::{Admission, Caller, Permit};
+use crate::access::{Admission, Caller, Permit, TrustedProxies};
 use crate::clock::Moment;
 use crate::limits::http::BODY_SIZE_BYTES_MAX;
 use crate::net::ResponseSocket;
@@ -283,9 +283,9 @@ impl Incoming {
         })
     }
 
-    /// Address of the client, or of the proxy before it.
-    pub(super) fn peer(&self) -> IpAddr {
-        self.socket.facts().peer
+    /// Address of the client: of the connection, or what a trusted proxy says.
+    pub fn client_address(&self, proxies: &TrustedProxies) -> IpAddr {
+        proxies.client_address(self.socket.facts().peer, self.headers("X-Forwarded-For"))
     }
 
     /// Ends the exchange with tiny_http and returns the facts needed to respond.
@@ -340,7 +340,7 @@ fn body_too_large() -> ApiError {
         .with_fact("limit", BODY_SIZE_BYTES_MAX)
 }
 
-fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
+pub(super) fn unsupported(reason: &str, message: impl Into<String>, hint: &str) -> ApiError {
     ApiError::new(ErrorKind::UnsupportedMediaType, message).with_reason(reason, hint)
 }
 

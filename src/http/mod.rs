@@ -9,6 +9,7 @@ mod app;
 mod books_errors;
 mod content;
 pub mod errors;
+mod form_body;
 mod framing;
 pub mod handlers;
 pub mod incoming;

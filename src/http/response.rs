@@ -97,6 +97,11 @@ impl Response {
         Self::of(status, Body::Absent)
     }
 
+    /// Leads a browser on to another page after a form: it opens the page at `location`, which is percent-encoded.
+    pub fn see_other(location: String) -> Self {
+        Self::bytes("text/plain; charset=utf-8", b"").with_status(303).with_header("Location", location)
+    }
+
     /// A streamed response.
     pub fn stream(content_type: &'static str, body: Box<dyn StreamBody>) -> Self {
         Self::of(200, Body::Stream { body, length: None }).with_header("Content-Type", content_type)

@@ -133,6 +133,7 @@ mod tests {
             search: Arc::new(crate::search::Search::by_words(Arc::clone(&catalog)).unwrap()),
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
+            sign_ins: crate::access::SignInDesk::new(Arc::clone(&ledger)),
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),

@@ -194,7 +194,7 @@ impl Service {
     }
 
     fn client_address(&self, request: &Incoming) -> IpAddr {
-        self.app.trusted_proxies.client_address(request.peer(), request.headers("X-Forwarded-For"))
+        request.client_address(&self.app.trusted_proxies)
     }
 
     fn preflight(&self, request: &mut Incoming) -> Result<Response, ApiError> {

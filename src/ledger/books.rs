@@ -15,6 +15,7 @@ use super::email::Email;
 use super::entry::Entry;
 use super::error::ChargeError;
 use super::health::Health;
+use super::history::{History, HistoryAsked};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::key_limits::{CapStanding, LimitsChange};
 use super::login::Login;
@@ -131,6 +132,8 @@ pub(super) trait Books: Send + Sync {
     ) -> Result<Vec<UsageLine>, ChargeError>;
     /// At most `limit` entries from a sequence number on, and where to go on.
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError>;
+    /// The newest entries of an account, looked for from the end of the log on.
+    fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError>;
     /// Adds up every entry and compares the sums with the accounts.
     fn verify(&self) -> Result<AuditReport, ChargeError>;
     /// Writes a backup into a folder.

@@ -18,6 +18,7 @@ mod checkpoint;
 mod directory;
 mod error;
 mod health;
+mod history;
 mod local;
 mod log;
 mod login_directory;
@@ -34,6 +35,8 @@ mod state;
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 pub use account::{Balance, Payment, Plan, Spending};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
@@ -45,6 +48,7 @@ pub use email::{Email, NotAnEmail};
 pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
 pub use health::Health;
+pub use history::{History, HistoryAsked};
 pub use id::{AccountId, IdError, KeyId, ReservationId};
 pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
@@ -113,6 +117,8 @@ pub struct LedgerOptions {
 pub struct Ledger {
     books: Arc<dyn Books>,
     directory: Arc<Directory>,
+    /// Held while the entries of an account are looked for.
+    looking: Mutex<()>,
 }
 
 /// Numbers for an operator's dashboard.
@@ -143,7 +149,11 @@ impl Ledger {
     pub fn open(path: &Path, options: LedgerOptions, now: Moment) -> Result<Ledger, OpenError> {
         let directory = Arc::<Directory>::default();
         let books = LocalBooks::open(path, options.durability, Arc::clone(&directory), now)?;
-        Ok(Ledger { books: Arc::new(books), directory })
+        Ok(Ledger::over(Arc::new(books), directory))
+    }
+
+    fn over(books: Arc<dyn Books>, directory: Arc<Directory>) -> Ledger {
+        Ledger { books, directory, looking: Mutex::default() }
     }
 
     /// Whether the books can be written.

@@ -26,7 +26,11 @@ const CSS: &str = "text/css; charset=utf-8";
 const SVG: &str = "image/svg+xml";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const STYLE: &str = concat!(include_str!("assets/base.css"), include_str!("assets/dataset.css"));
+const STYLE: &str = concat!(
+    include_str!("assets/base.css"),
+    include_str!("assets/dataset.css"),
+    include_str!("assets/account.css")
+);
 
 /// The parts of D3 that draw the graph, each after those that it needs.
 const D3: &str = concat!(

@@ -20,6 +20,8 @@ pub enum Section {
     Pricing,
     /// `/status`
     Status,
+    /// `/account` and what belongs to it.
+    Account,
     /// A page that the navigation does not name.
     Other,
 }

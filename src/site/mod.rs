@@ -3,6 +3,7 @@
 //! A page is a struct beside its handler, with everything that its template may say. Pages use the same functions as the
 //! API and never ask it over HTTP. Knows no socket.
 
+mod account;
 mod assets;
 mod cache;
 mod dataset;
@@ -37,6 +38,7 @@ pub const PAGES: Pages = Pages {
         graph::ROUTES,
         pricing::ROUTES,
         status::ROUTES,
+        account::ROUTES,
         assets::ROUTES,
     ],
     refusal: refusal::page,

@@ -101,6 +101,19 @@ impl Numbers {
         if self.italian { format!("{amount}\u{a0}€") } else { format!("€{amount}") }
     }
 
+    /// An amount in cents: `€12.50`, in Italian `12,50 €`.
+    pub fn cents(self, cents: u64) -> String {
+        let whole = self.grouped(&(cents / 100).to_string());
+        let amount = format!("{whole}{}{:02}", self.point(), cents % 100);
+        if self.italian { format!("{amount}\u{a0}€") } else { format!("€{amount}") }
+    }
+
+    /// A change of a balance with its sign: `+1,000`, `−25`.
+    pub fn change(self, amount: i64) -> String {
+        let sign = if amount < 0 { "\u{2212}" } else { "+" };
+        format!("{sign}{}", self.integer(amount.unsigned_abs()))
+    }
+
     /// A share of a whole: `12.5%`, in Italian `12,5%`. What is there but less than a thousandth is `<0.1%`, and what
     /// lacks that little is `>99.9%`.
     pub fn share(self, part: u64, whole: u64) -> String {
@@ -125,6 +138,13 @@ impl Numbers {
         let place = usize::try_from(month).unwrap_or(1).saturating_sub(1);
         let (english, italian) = MONTHS.get(place).copied().unwrap_or_default();
         format!("{day} {} {year}", if self.italian { italian } else { english })
+    }
+
+    /// `23 November 2026, 06:12 UTC`
+    pub fn minute(self, moment: Moment) -> String {
+        let text = moment.rfc3339();
+        let time = text.split_once('T').and_then(|(_, time)| time.get(..5)).unwrap_or_default();
+        format!("{}, {time} UTC", self.day(moment))
     }
 
     const fn point(self) -> &'static str {
@@ -229,11 +249,25 @@ mod tests {
     }
 
     #[test]
+    fn amounts_and_changes_have_their_signs() {
+        assert_eq!(
+            (ENGLISH.cents(1_250), ITALIAN.cents(123_405)),
+            ("€12.50".into(), "1.234,05\u{a0}€".into())
+        );
+        assert_eq!(
+            (ENGLISH.change(1_000), ITALIAN.change(-1_000)),
+            ("+1,000".into(), "\u{2212}1.000".into())
+        );
+        assert_eq!(ENGLISH.change(i64::MIN), "\u{2212}9,223,372,036,854,775,808");
+    }
+
+    #[test]
     fn a_day_is_written_out() {
         let moment = Moment::from_unix_millis(1_795_392_000_000);
         assert_eq!(
             (ENGLISH.day(moment), ITALIAN.day(moment)),
             ("23 November 2026".into(), "23 novembre 2026".into())
         );
+        assert_eq!(ENGLISH.minute(moment.plus_seconds(22_335)), "23 November 2026, 06:12 UTC");
     }
 }

@@ -81,6 +81,10 @@ fn told(words: &'static Words, kind: ErrorKind) -> (&'static str, &'static str) 
         ErrorKind::RateLimited => (words.busy_title, words.busy_text),
         ErrorKind::Unavailable => (words.unavailable_title, words.unavailable_text),
         ErrorKind::Internal => (words.failed_title, words.failed_text),
+        ErrorKind::Forbidden => (words.refused_title, words.foreign_text),
+        ErrorKind::PayloadTooLarge | ErrorKind::UnsupportedMediaType => {
+            (words.refused_title, words.form_text)
+        }
         _ => (words.refused_title, words.bad_request_text),
     }
 }

@@ -21,6 +21,7 @@ use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
+use crate::http::routing::target::Target;
 use crate::limits::site::QUERY_BYTES_MAX;
 
 /// Media type of pages.
@@ -121,6 +122,33 @@ impl Visit {
         url.absolute(&self.base)
     }
 
+    /// A page of this site at a target that somebody typed, made anew out of its parts: never another site.
+    pub fn own_page(&self, target: &str) -> Option<Url> {
+        let is_plain = target.starts_with('/') && !target.starts_with("//") && !target.contains('\\');
+        let target = Target::parse(target).ok().filter(|_| is_plain)?;
+        let is_step = |segment: &String| segment.is_empty() || segment == "." || segment == "..";
+        if target.segments.is_empty() || target.segments.iter().any(is_step) {
+            return None;
+        }
+        let page = Url::of_segments(&self.prefix, &target.segments);
+        Some(self.carrying(target.pairs.iter().fold(page, |url, (name, value)| url.and(name, typed(value)))))
+    }
+
+    /// Address of the site; only its path, where the request does not say how the server is called.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// Whether the outside reaches the site by TLS, as far as the operator has said so.
+    pub fn is_secure(&self) -> bool {
+        self.base.starts_with("https://")
+    }
+
+    /// Leads on to another page after a form.
+    pub fn redirect(&self, request: &Incoming, to: &Url) -> Response {
+        self.sent(Response::see_other(to.to_string()), request, Cache::NoStore)
+    }
+
     /// Code of the language.
     pub fn code(&self) -> &'static str {
         code(self.language)
@@ -204,7 +232,7 @@ impl Visit {
     /// Keeps the language that a visitor chose.
     fn cookie(&self, language: Language) -> String {
         let path = if self.prefix.is_empty() { "/" } else { &self.prefix };
-        let secure = if self.base.starts_with("https://") { "; Secure" } else { "" };
+        let secure = if self.is_secure() { "; Secure" } else { "" };
         format!(
             "{LANGUAGE_NAME}={}; Path={path}; Max-Age={LANGUAGE_SECONDS}; SameSite=Lax; HttpOnly{secure}",
             code(language)
@@ -243,6 +271,7 @@ impl Visit {
             (Section::Graph, words.graph, "/graph"),
             (Section::Pricing, words.pricing, "/pricing"),
             (Section::Status, words.status, "/status"),
+            (Section::Account, words.account, "/account"),
         ];
         named.into_iter().map(link).collect()
     }

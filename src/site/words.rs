@@ -50,6 +50,7 @@ words! {
         graph: "Relations", "Relazioni";
         pricing: "Pricing", "Prezzi";
         status: "Status", "Stato";
+        account: "Account", "Account";
         api: "API", "API";
         search: "Search", "Cerca";
         search_label: "Search the datasets", "Cerca fra i dataset";
@@ -150,8 +151,8 @@ words! {
         credits: "Credits", "Crediti";
         price: "Price without VAT", "Prezzo senza IVA";
         dataset: "Dataset", "Dataset";
-        buy_ask: "To buy credits or to get a key, ask {}.", "Per acquistare crediti o avere una chiave, scrivi a {}.";
-        buy_operator: "To buy credits or to get a key, ask whoever runs this place.", "Per acquistare crediti o avere una chiave, rivolgiti a chi gestisce questo sito.";
+        buy_ask: "Keys you make in your account. To buy credits, ask {}.", "Le chiavi le crei nel tuo account. Per acquistare crediti, scrivi a {}.";
+        buy_operator: "Keys you make in your account. To buy credits, ask whoever runs this place.", "Le chiavi le crei nel tuo account. Per acquistare crediti, rivolgiti a chi gestisce questo sito.";
         // Status.
         status_title: "Status", "Stato";
         status_description: "Whether everything works right now.", "Se tutto funziona in questo momento.";
@@ -194,6 +195,10 @@ words! {
         failed_text: "The fault is ours and has been noted.", "L’errore è nostro ed è stato registrato.";
         request_number: "Number of this request: {}", "Numero di questa richiesta: {}";
         refused_title: "This request is not possible", "Questa richiesta non è possibile";
+        foreign_text: "The form was not sent from a page of this site, or the browser does not say from where. Open the page here and send it again.",
+            "Il modulo non è stato inviato da una pagina di questo sito, o il browser non dice da dove. Apri la pagina qui e invialo di nuovo.";
+        form_text: "The form that was sent cannot be read. Open the page again and fill it in anew.",
+            "Il modulo inviato non si può leggere. Apri di nuovo la pagina e compilalo da capo.";
         what_was_wrong: "In detail", "In dettaglio";
     }
 }
@@ -214,7 +219,7 @@ mod tests {
 
     #[test]
     fn every_word_is_translated_and_keeps_its_gaps() {
-        check(&Words::list(), &["api", "dataset", "one_dataset"]);
+        check(&Words::list(), &["account", "api", "dataset", "one_dataset"]);
     }
 
     #[test]

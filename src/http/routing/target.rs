@@ -56,6 +56,16 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Names and values of a form, which a browser writes like a query.
+    pub fn parse_pairs(form: &str) -> Result<Vec<(String, String)>, TargetError> {
+        if !form.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TargetError::RawByte);
+        }
+        split_query(form)
+    }
+}
+
 fn strip_authority(raw: &str) -> Result<&str, TargetError> {
     if raw.starts_with('/') {
         return Ok(raw);

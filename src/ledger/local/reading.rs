@@ -1,5 +1,7 @@
 //! Reports of the local books. Entries are read from the log while it grows.
 
+use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,6 +12,7 @@ use super::super::audit::{Audit, AuditReport};
 use super::super::directory::Directory;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, OpenError, Unavailable};
+use super::super::history::{History, HistoryAsked};
 use super::super::log::{LogReader, OpenOptions};
 use super::super::pending::Durability;
 use super::super::reservation_record::ReservationRecord;
@@ -17,7 +20,7 @@ use super::super::state::{LiveStreams, Read, State, read_batch};
 use super::opening::{Opening, log_folder};
 use super::{Core, Shared, lock};
 use crate::clock::Moment;
-use crate::limits::ledger::ENTRIES_PER_PAGE_MAX;
+use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, HISTORY_SEGMENTS_MAX};
 
 /// The balances that the entries of one moment must add up to.
 struct Snapshot {
@@ -76,12 +79,72 @@ impl Shared {
         Ok((entries, None))
     }
 
+    /// The newest entries of an account, segment by segment from the end of the log on.
+    pub(super) fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+        let _segments = self.segments.read();
+        let log = self.look(|_| ())?.1;
+        search(&self.path, &log, asked).map_err(unreadable)
+    }
+
     /// Adds up every entry that the log holds.
     pub(super) fn verify(&self) -> Result<AuditReport, ChargeError> {
         let _segments = self.segments.read();
         let (snapshot, log) = self.look(Snapshot::of)?;
         snapshot.audit(&self.path, &log).map_err(unreadable)
     }
+}
+
+/// Looks for one entry more than is wanted, to know whether there are more.
+pub(super) fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Result<History, OpenError> {
+    let mut before = asked.before.unwrap_or(u64::MAX);
+    let firsts: Vec<u64> =
+        log.segments().map(|segment| segment.first).filter(|first| *first < before).collect();
+    let mut found = History::default();
+    for (place, first) in firsts.iter().copied().enumerate().rev().take(HISTORY_SEGMENTS_MAX) {
+        let room = asked.limit.saturating_add(1).saturating_sub(found.entries.len());
+        let (newest, is_oldest) = search_segment(path, log, asked, first..before, room)?;
+        found.entries.extend(newest.into_iter().rev());
+        if found.entries.len() > asked.limit {
+            found.entries.truncate(asked.limit);
+            found.before = found.entries.last().map(|entry| entry.sequence);
+            return Ok(found);
+        }
+        before = first;
+        found.before = (place > 0 && !is_oldest).then_some(first);
+        if is_oldest {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// The last wanted entries among these records, which begin a segment and end in it; whether older ones can be no account's.
+fn search_segment(
+    path: &Path,
+    log: &LogReader,
+    asked: &HistoryAsked,
+    records: Range<u64>,
+    room: usize,
+) -> Result<(VecDeque<Entry>, bool), OpenError> {
+    let mut newest = VecDeque::new();
+    let mut is_oldest = false;
+    for batch in log.batches(records.start) {
+        let batch = batch?;
+        if batch.first >= records.end {
+            break;
+        }
+        read_batch(path, &batch, |record| {
+            let Read::<&str>::Entry(entry) = record else { return };
+            is_oldest |= asked.is_older(entry.at);
+            if entry.sequence < records.end && asked.wants(&entry) {
+                newest.push_back(entry.owned());
+                if newest.len() > room {
+                    newest.pop_front();
+                }
+            }
+        })?;
+    }
+    Ok((newest, is_oldest))
 }
 
 fn unreadable(error: impl std::fmt::Display) -> ChargeError {

@@ -12,6 +12,7 @@ use super::super::email::Email;
 use super::super::entry::Entry;
 use super::super::error::{ChargeError, Unavailable};
 use super::super::health::Health;
+use super::super::history::{History, HistoryAsked};
 use super::super::id::{AccountId, KeyId, ReservationId};
 use super::super::key_limits::{CapStanding, LimitsChange};
 use super::super::log::{Segment, archive};
@@ -196,6 +197,10 @@ impl Books for LocalBooks {
 
     fn entries(&self, first: u64, limit: usize) -> Result<(Vec<Entry>, Option<u64>), ChargeError> {
         self.shared.entries(first, limit)
+    }
+
+    fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+        self.shared.history(asked)
     }
 
     fn verify(&self) -> Result<AuditReport, ChargeError> {

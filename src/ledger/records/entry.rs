@@ -97,6 +97,27 @@ impl<Text: Default> Entry<Text> {
     }
 }
 
+impl Entry<&str> {
+    /// The same with texts of its own.
+    pub(in crate::ledger) fn owned(&self) -> Entry {
+        Entry {
+            sequence: self.sequence,
+            account: self.account,
+            key: self.key,
+            kind: self.kind,
+            amount: self.amount,
+            balance: self.balance,
+            at: self.at,
+            rows: self.rows,
+            cents: self.cents,
+            related: self.related,
+            request_id: self.request_id.to_owned(),
+            dataset: self.dataset.to_owned(),
+            note: self.note.to_owned(),
+        }
+    }
+}
+
 impl<Text: Serialize> Record for Entry<Text> {
     const NAME: &'static str = "entry";
 }

@@ -7,7 +7,7 @@ use super::{Document, ask, large_site};
 use crate::harness::Site;
 
 /// Largest page, before it is encoded.
-const PAGE_BYTES_MAX: usize = 100 * 1024;
+pub const PAGE_BYTES_MAX: usize = 100 * 1024;
 /// Pages that are looked at; there are more combinations of facets than anybody wants to see.
 const PAGES_MAX: usize = 1_500;
 
@@ -27,7 +27,7 @@ fn targets(page: &Document) -> BTreeSet<String> {
 }
 
 #[track_caller]
-fn check_usable(target: &str, page: &Document) {
+pub fn check_usable(target: &str, page: &Document) {
     assert!(page.errors.is_empty(), "{target}: {:?}", page.errors);
     check_harmless(target, page);
     for only in [
@@ -118,11 +118,15 @@ fn every_link_leads_somewhere_and_every_page_can_be_used() {
         "/graph",
         "/pricing",
         "/status",
+        "/account",
+        "/account/sign-in",
+        "/account/sign-up",
+        "/account/reset",
         "/datasets?q=set",
         "/?lang=it",
     ];
     let seen = crawl(&site, &begin);
-    for part in ["datasets", "pricing", "status", "assets", "feed.atom", "docs"] {
+    for part in ["account", "datasets", "pricing", "status", "assets", "feed.atom", "docs"] {
         assert!(seen.contains_key(part), "{part}: {seen:?}");
     }
 }

@@ -71,6 +71,18 @@ impl Document {
         found[0]
     }
 
+    /// The rows that a selector means, each as the texts of its cells.
+    pub fn rows(&self, selector: &str) -> Vec<String> {
+        let parts: Vec<&str> = selector.split(' ').collect();
+        let places = (0..self.elements.len()).filter(|place| self.fits(&self.elements[*place], &parts));
+        let cells = |row: usize| {
+            let cells = self.elements.iter().filter(|element| ["th", "td"].contains(&element.name.as_str()));
+            let texts = cells.filter(|cell| cell.ancestors.contains(&row)).map(Element::line);
+            texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+        };
+        places.map(cells).collect()
+    }
+
     /// All elements.
     pub fn all(&self) -> &[Element] {
         &self.elements

@@ -1,5 +1,10 @@
 //! The pages for people: what they say, how they may be read, and what they never do.
 
+mod account;
+mod account_keys;
+mod account_login;
+mod account_security;
+mod browser;
 mod caching;
 mod crawl;
 mod dataset;

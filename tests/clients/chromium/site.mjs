@@ -30,8 +30,13 @@ const PAGES = [
   ["graph", "/graph", 200],
   ["pricing", "/pricing", 200],
   ["status", "/status", 200],
+  ["sign-in", "/account/sign-in", 200],
+  ["sign-up", "/account/sign-up", 200],
+  ["reset", "/account/reset", 200],
   ["not-found", "/there-is-no-such-page", 404],
 ];
+const ACCOUNT = ["/account", "/account/keys", "/account/keys/KEY", "/account/usage", "/account/credits", "/account/settings"];
+const PASSWORD = "eleven blue horses";
 const SCREENS = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 900 } };
 const faults = [];
 
@@ -42,6 +47,10 @@ try {
       for (const locale of ["en-GB", "it-IT"]) await lookAtAll(screen, viewport, colorScheme, locale);
   for (const javaScriptEnabled of [true, false])
     for (const locale of ["en-GB", "it-IT"]) await journey(javaScriptEnabled, locale);
+  // A client address opens five accounts a day.
+  await account(true, "en-GB", "light");
+  await account(true, "it-IT", "dark");
+  await account(false, "it-IT", "light");
 } finally {
   await browser.close();
 }
@@ -58,13 +67,9 @@ async function lookAtAll(screen, viewport, colorScheme, locale) {
     if (answer.status() !== status) faults.push(`${where}: status ${answer.status()}, expected ${status}`);
     const lang = await page.getAttribute("html", "lang");
     if (lang !== locale.slice(0, 2)) faults.push(`${where}: lang ${lang}`);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (wide > 0) faults.push(`${where}: ${wide} pixels wider than the screen`);
+    await lookAtWidth(page, where);
     if (name === "graph") await page.waitForSelector("svg circle", { timeout: 10_000 }).catch(() => faults.push(`${where}: nothing drawn`));
-    await page.evaluate(axe);
-    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-    for (const { id, nodes } of found.violations)
-      faults.push(`${where}: axe ${id} at ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" and ")}`);
+    await lookWithAxe(page, where);
     if (folder !== undefined) {
       mkdirSync(folder, { recursive: true });
       await page.screenshot({ path: path.join(folder, `${name}-${screen}-${colorScheme}-${locale.slice(0, 2)}.png`) });
@@ -72,6 +77,19 @@ async function lookAtAll(screen, viewport, colorScheme, locale) {
     await page.close();
   }
   await context.close();
+}
+
+/// What axe finds is a fault. It needs a browser that runs scripts.
+async function lookWithAxe(page, where) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+  for (const { id, nodes } of found.violations)
+    faults.push(`${where}: axe ${id} at ${nodes.slice(0, 3).map((node) => node.target.join(" ")).join(" and ")}`);
+}
+
+async function lookAtWidth(page, where) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  if (wide > 0) faults.push(`${where}: ${wide} pixels wider than the screen`);
 }
 
 /// A page whose errors are faults. The status of the page itself is looked at by whoever opens it.
@@ -117,6 +135,74 @@ async function journey(javaScriptEnabled, locale) {
     await page.click('nav.tabs a[href*="/columns"]');
     await page.waitForLoadState();
     if ((await page.getAttribute("html", "lang")) !== language) faults.push(`${where}: the language was forgotten`);
+  } catch (error) {
+    faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
+  }
+  await context.close();
+}
+
+/// From the sign-up to a key, rows by it, every page of the account, and out again.
+async function account(javaScriptEnabled, locale, colorScheme) {
+  const where = `account, ${javaScriptEnabled ? "with" : "without"} JavaScript, ${locale}`;
+  const context = await browser.newContext({ viewport: SCREENS.wide, locale, colorScheme, javaScriptEnabled });
+  // A form that is refused answers 422.
+  const page = await openPage(context, where, 422);
+  page.setDefaultTimeout(10_000);
+  const email = `visitor-${Date.now()}@example.org`;
+  const fill = async (password) => {
+    await page.fill('main input[name="email"]', email);
+    await page.fill('main input[name="password"]', password);
+    await page.click("main form.form button");
+    await page.waitForLoadState();
+  };
+  try {
+    await page.goto(`${url}/account`);
+    await page.waitForURL(/\/account\/sign-in/);
+    await page.click('main a[href*="/account/sign-up"]');
+    await page.waitForURL(/\/account\/sign-up/);
+    await fill("short");
+    if ((await page.getAttribute('main input[name="password"]', "aria-invalid")) !== "true") faults.push(`${where}: a short password is taken`);
+    if ((await page.inputValue('main input[name="email"]')) !== email) faults.push(`${where}: the address is forgotten`);
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, refused form`);
+    await fill(PASSWORD);
+    await page.waitForURL(/\/account\/sign-in\?.*done=signed-up/);
+    await fill(PASSWORD);
+    await page.waitForURL(/\/account$/);
+    await page.click('nav.tabs a[href*="/account/keys"]');
+    await page.waitForURL(/\/account\/keys/);
+    await page.fill('main input[name="label"]', "a program");
+    await page.click("main form.form button");
+    const key = (await page.textContent("pre#key")).trim();
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, new key`);
+    const copies = await page.locator("button.copy").count();
+    if (javaScriptEnabled && copies !== 2) faults.push(`${where}: ${copies} buttons to copy`);
+    const rows = await fetch(`${url}/api/v1${DATASET}/query`, {
+      method: "POST",
+      headers: { "X-Api-Key": key, "Content-Type": "application/json" },
+      body: '{"limit": 5}',
+    });
+    if (rows.status !== 200) faults.push(`${where}: the key gets ${rows.status}`);
+    await page.goto(`${url}/account/keys`);
+    const own = new URL(await page.getAttribute("main tbody a", "href"), url).pathname.split("/").pop();
+    for (const screen of Object.values(SCREENS)) {
+      await page.setViewportSize(screen);
+      for (const at of ACCOUNT.map((at) => at.replace("KEY", own))) {
+        const answer = await page.goto(url + at);
+        if (answer.status() !== 200) faults.push(`${where}, ${at}: status ${answer.status()}`);
+        await lookAtWidth(page, `${where}, ${at}, ${screen.width}`);
+        if (javaScriptEnabled) await lookWithAxe(page, `${where}, ${at}, ${screen.width}`);
+        if (folder !== undefined) {
+          const name = `${at.slice(1).replaceAll("/", "-")}-${screen.width}-${colorScheme}-${locale.slice(0, 2)}.png`;
+          await page.screenshot({ path: path.join(folder, name), fullPage: true });
+        }
+      }
+    }
+    await page.goto(`${url}/account/usage`);
+    if (!(await page.textContent("main")).includes(DATASET.split("/").pop())) faults.push(`${where}: the usage lacks the query`);
+    await page.click('main .account-bar button[type="submit"]');
+    await page.waitForURL(/\/account\/sign-in\?.*done=signed-out/);
+    await page.goto(`${url}/account/keys`);
+    await page.waitForURL(/\/account\/sign-in\?.*next=/);
   } catch (error) {
     faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
   }

@@ -8,6 +8,7 @@ use super::*;
 use crate::clock::UtcDay;
 
 mod failing;
+mod history;
 mod losing_power;
 mod people;
 
@@ -32,7 +33,7 @@ impl Bench {
         let (lock, shown) = (lock::lock(path)?, Arc::clone(&directory));
         let books = LocalBooks::unattended(path, self.disk.folder(), lock, durability, shown, noon())?;
         let books = Arc::new(books);
-        Ok((Ledger { books: Arc::clone(&books) as Arc<dyn super::super::books::Books>, directory }, books))
+        Ok((Ledger::over(Arc::clone(&books) as Arc<dyn super::super::books::Books>, directory), books))
     }
 
     /// Books that see to themselves.

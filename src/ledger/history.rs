@@ -1,0 +1,61 @@
+//! The newest entries of one account, for its owner.
+//!
+//! The log knows no accounts, so entries are looked for from its end on. What one look reads is bounded, and one look is made
+//! at a time. Does not depend on how a page shows them.
+
+use super::Ledger;
+use super::entry::{Entry, EntryKind};
+use super::error::{ChargeError, Unavailable};
+use super::id::AccountId;
+use crate::clock::Moment;
+use crate::limits::ledger::HISTORY_WAIT;
+
+/// A clock that was set back dates an entry before its account by so much at most.
+const CLOCK_SECONDS_MAX: i64 = 86_400;
+
+/// A look at the entries of an account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HistoryAsked {
+    /// The account.
+    pub account: AccountId,
+    /// When it was created: nothing older is looked at.
+    pub created_at: Moment,
+    /// Only purchases and grants.
+    pub only_credited: bool,
+    /// Only entries before this sequence number; nothing for the newest.
+    pub before: Option<u64>,
+    /// Entries at most.
+    pub limit: usize,
+}
+
+/// Entries of an account.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct History {
+    /// Newest first.
+    pub entries: Vec<Entry>,
+    /// The sequence number before which a further look goes on. It may be there although nothing was found: a look reads at
+    /// most `HISTORY_SEGMENTS_MAX` segments.
+    pub before: Option<u64>,
+}
+
+impl HistoryAsked {
+    /// Whether an entry is asked for, wherever it stands.
+    pub(super) fn wants<Text>(&self, entry: &Entry<Text>) -> bool {
+        let is_credited = matches!(entry.kind, EntryKind::Purchase | EntryKind::Grant);
+        entry.account == self.account && (is_credited || !self.only_credited)
+    }
+
+    /// Whether an entry of this moment was written before the account was there.
+    pub(super) fn is_older(&self, at: Moment) -> bool {
+        at.plus_seconds(CLOCK_SECONDS_MAX) < self.created_at
+    }
+}
+
+impl Ledger {
+    /// The newest entries of an account. Entries of segments that were moved away are not there. While another look is made
+    /// this waits, and is refused after `HISTORY_WAIT`.
+    pub fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+        let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;
+        self.books.history(asked)
+    }
+}

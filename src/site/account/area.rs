@@ -1,0 +1,134 @@
+//! A visit of somebody who is signed in; others are led to the sign-in.
+//!
+//! Knows the session and the frame of the area; knows no page of it.
+
+use std::sync::Arc;
+
+use super::done::Done;
+use super::same_origin;
+use super::session;
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{AccountHandle, Login, SessionHandle};
+use crate::site::frame::{Frame, NavLink, Section};
+use crate::site::url::Url;
+use crate::site::visit::Visit;
+use crate::site::words::fill;
+
+/// Somebody who is signed in, on a page of the area.
+pub struct Area {
+    /// The visit.
+    pub visit: Visit,
+    /// The words of the area.
+    pub words: &'static AccountWords,
+    /// By which they are signed in.
+    pub session: SessionHandle,
+    /// Their account.
+    pub account: AccountHandle,
+    /// Their login.
+    pub login: Arc<Login>,
+}
+
+/// The pages of the area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tab {
+    /// `/account`
+    Overview,
+    /// `/account/keys`
+    Keys,
+    /// `/account/usage`
+    Usage,
+    /// `/account/credits`
+    Credits,
+    /// `/account/settings`
+    Settings,
+}
+
+/// What stands above every page of the area.
+pub struct Head {
+    /// Title of the page.
+    pub title: String,
+    /// Who is signed in.
+    pub signed_in: String,
+    /// Where the form to sign out leads.
+    pub sign_out: String,
+    /// The pages.
+    pub tabs: Vec<NavLink>,
+    /// What was just done.
+    pub notice: Option<&'static str>,
+    /// The words of the area.
+    pub words: &'static AccountWords,
+}
+
+type Then = fn(&App, &mut Incoming, Area) -> Result<Response, ApiError>;
+
+/// A page for somebody who is signed in. `known` are the names of its query.
+pub fn read(app: &App, request: &mut Incoming, known: &[&str], then: Then) -> Result<Response, ApiError> {
+    let visit = Visit::of(app, request, known)?;
+    enter(app, request, visit, then)
+}
+
+/// A form of somebody who is signed in, sent from a page of this site.
+pub fn change(app: &App, request: &mut Incoming, then: Then) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    same_origin::check(&visit, request)?;
+    enter(app, request, visit, then)
+}
+
+fn enter(app: &App, request: &mut Incoming, visit: Visit, then: Then) -> Result<Response, ApiError> {
+    let entered = session::of(app, request, &visit).and_then(|session| {
+        let account = app.ledger.account(session.account())?;
+        let login = app.ledger.login(session.account())?;
+        Some((session, account, login))
+    });
+    let Some((session, account, login)) = entered else {
+        let next = Url::of_segments("", request.segments());
+        return Ok(visit.redirect(request, &visit.link("/account/sign-in").with("next", next)));
+    };
+    app.ledger.touch(&session, request.now())?;
+    let words = AccountWords::of(visit.language);
+    then(app, request, Area { visit, words, session, account, login })
+}
+
+impl Area {
+    /// The layout of a page.
+    pub fn frame(&self, title: &str) -> Frame {
+        self.visit.frame(Section::Account, title, title).no_index()
+    }
+
+    /// What stands above a page. Of `notices` the one that the query names is shown.
+    pub fn head(&self, tab: Tab, title: &str, notices: &[Done]) -> Head {
+        let words = self.words;
+        let named = [
+            (Tab::Overview, words.overview, "/account"),
+            (Tab::Keys, words.keys, "/account/keys"),
+            (Tab::Usage, words.usage, "/account/usage"),
+            (Tab::Credits, words.credits, "/account/credits"),
+            (Tab::Settings, words.settings, "/account/settings"),
+        ];
+        let link = |(of, text, path): (Tab, &'static str, &str)| NavLink {
+            text,
+            url: self.visit.link(path).to_string(),
+            is_current: of == tab,
+        };
+        Head {
+            title: title.to_owned(),
+            signed_in: fill(words.signed_in_as, self.login.email.as_str()),
+            sign_out: self.visit.link("/account/sign-out").to_string(),
+            tabs: named.into_iter().map(link).collect(),
+            notice: Done::told(&self.visit, words, notices),
+            words,
+        }
+    }
+
+    /// So many credits.
+    pub fn credits(&self, credits: u64) -> String {
+        match credits {
+            1 => self.words.one_credit.to_owned(),
+            _ => fill(self.words.many_credits, self.visit.numbers.integer(credits)),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What a form has just done, as a word in the query of the page behind it.
+//!
+//! Only words of the list mean something, and each page shows only its own.
+
+use super::words::AccountWords;
+use crate::site::url::Url;
+use crate::site::visit::Visit;
+
+/// Name of the parameter.
+pub const DONE: &str = "done";
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// A sign-up was sent, whatever came of it.
+    SignedUp,
+    /// A session was ended by hand.
+    SignedOut,
+    /// A token set a password.
+    Reset,
+    /// An account was closed.
+    Deleted,
+    /// A key has another name.
+    Renamed,
+    /// A key was revoked.
+    Revoked,
+    /// A password was changed.
+    Password,
+    /// Sessions were ended.
+    Sessions,
+}
+
+impl Done {
+    const fn code(self) -> &'static str {
+        match self {
+            Self::SignedUp => "signed-up",
+            Self::SignedOut => "signed-out",
+            Self::Reset => "reset",
+            Self::Deleted => "deleted",
+            Self::Renamed => "renamed",
+            Self::Revoked => "revoked",
+            Self::Password => "password",
+            Self::Sessions => "sessions",
+        }
+    }
+
+    const fn text(self, words: &'static AccountWords) -> &'static str {
+        match self {
+            Self::SignedUp => words.done_signed_up,
+            Self::SignedOut => words.done_signed_out,
+            Self::Reset => words.done_reset,
+            Self::Deleted => words.done_deleted,
+            Self::Renamed => words.done_renamed,
+            Self::Revoked => words.done_revoked,
+            Self::Password => words.done_password,
+            Self::Sessions => words.done_sessions,
+        }
+    }
+
+    /// The page that tells it.
+    pub fn at(self, page: &Url) -> Url {
+        page.with(DONE, self.code())
+    }
+
+    /// The text of the word in the query, if the page tells it.
+    pub fn told(visit: &Visit, words: &'static AccountWords, notices: &[Done]) -> Option<&'static str> {
+        let code = visit.value(DONE)?;
+        notices.iter().find(|done| done.code() == code).map(|done| done.text(words))
+    }
+}

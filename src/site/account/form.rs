@@ -1,0 +1,53 @@
+//! A form that was sent: its fields, each known and given once.
+//!
+//! Knows no form in particular.
+
+use crate::access::SALT_BYTES;
+use crate::http::errors::ApiError;
+use crate::http::incoming::{Incoming, validation_error};
+use crate::ledger::TOKEN_RANDOM_BYTES;
+use crate::limits::site::{FIELD_BYTES_MAX, FORM_BYTES_MAX};
+
+/// The fields.
+pub struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// Reads a form of these fields. A field that is not one of them, that stands twice or that is too long makes it a form
+    /// of somebody else.
+    pub fn read(request: &mut Incoming, known: &[&str]) -> Result<Self, ApiError> {
+        let pairs = request.read_form(FORM_BYTES_MAX)?;
+        let is_wrong = |(place, (name, value)): (usize, &(String, String))| {
+            let stands_before = pairs.iter().take(place).any(|(other, _)| other == name);
+            !known.contains(&name.as_str()) || stands_before || value.len() > FIELD_BYTES_MAX
+        };
+        if pairs.iter().enumerate().any(is_wrong) {
+            let message = "the form has a field that is unknown, repeated or too long";
+            return Err(validation_error("BODY_INVALID", "", message, "send the form of the page"));
+        }
+        Ok(Self(pairs))
+    }
+
+    /// What was typed in a field, as it is.
+    pub fn raw(&self, name: &str) -> &str {
+        self.0.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
+    }
+
+    /// The same without spaces around it.
+    pub fn text(&self, name: &str) -> &str {
+        self.raw(name).trim()
+    }
+}
+
+/// Random bytes for a key or a token.
+pub fn random() -> Result<[u8; TOKEN_RANDOM_BYTES], ApiError> {
+    let mut bytes = [0; TOKEN_RANDOM_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| ApiError::internal(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// Random bytes for a password.
+pub fn salt() -> Result<[u8; SALT_BYTES], ApiError> {
+    let mut bytes = [0; SALT_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| ApiError::internal(error.to_string()))?;
+    Ok(bytes)
+}

@@ -1,0 +1,164 @@
+//! A form as it is shown: fields with labels, hints and faults, tied together for screen readers.
+//!
+//! Knows no field in particular. What a password field held is never shown again.
+
+use askama::Template;
+
+use crate::site::url::Url;
+
+/// A form.
+#[derive(Template)]
+#[template(path = "account/form.html")]
+pub struct FormView {
+    action: String,
+    /// What the form does: its name, and the text of its button.
+    name: &'static str,
+    hidden: Vec<(&'static str, String)>,
+    inputs: Vec<Input>,
+    problem: Option<String>,
+    is_dangerous: bool,
+}
+
+/// A field.
+pub struct Input {
+    id: String,
+    name: &'static str,
+    label: &'static str,
+    kind: &'static str,
+    value: String,
+    autocomplete: &'static str,
+    choices: Vec<Choice>,
+    hint: Option<String>,
+    fault: Option<String>,
+    is_required: bool,
+}
+
+struct Choice {
+    value: &'static str,
+    text: &'static str,
+}
+
+impl FormView {
+    /// A form that is sent to `action` by a button with this text.
+    pub fn new(action: &Url, name: &'static str) -> Self {
+        let (hidden, inputs) = (Vec::new(), Vec::new());
+        Self { action: action.to_string(), name, hidden, inputs, problem: None, is_dangerous: false }
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn input(mut self, input: Input) -> Self {
+        self.inputs.push(input);
+        self
+    }
+
+    /// Adds a value that nobody types.
+    #[must_use]
+    pub fn hidden(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.hidden.push((name, value.into()));
+        self
+    }
+
+    /// Says what is wrong with the form as a whole.
+    #[must_use]
+    pub fn problem(mut self, problem: Option<String>) -> Self {
+        self.problem = problem;
+        self
+    }
+
+    /// Marks what cannot be undone.
+    #[must_use]
+    pub fn dangerous(mut self) -> Self {
+        self.is_dangerous = true;
+        self
+    }
+}
+
+impl Input {
+    /// A field of a form. `form` and `name` make its id.
+    pub fn new(form: &str, name: &'static str, kind: &'static str, label: &'static str) -> Self {
+        Self {
+            id: format!("{form}-{name}"),
+            name,
+            label,
+            kind,
+            value: String::new(),
+            autocomplete: "off",
+            choices: Vec::new(),
+            hint: None,
+            fault: None,
+            is_required: false,
+        }
+    }
+
+    /// What was typed before. A password is not.
+    #[must_use]
+    pub fn value(mut self, value: &str) -> Self {
+        if self.kind != "password" {
+            value.clone_into(&mut self.value);
+        }
+        self
+    }
+
+    /// What a browser may fill in.
+    #[must_use]
+    pub fn autocomplete(self, autocomplete: &'static str) -> Self {
+        Self { autocomplete, ..self }
+    }
+
+    /// What to choose from: values and texts.
+    #[must_use]
+    pub fn choices(mut self, choices: &[(&'static str, &'static str)]) -> Self {
+        self.choices = choices.iter().map(|(value, text)| Choice { value, text }).collect();
+        self
+    }
+
+    /// A sentence below the field.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+
+    /// What is wrong with what was typed.
+    #[must_use]
+    pub fn fault(self, fault: Option<String>) -> Self {
+        Self { fault, ..self }
+    }
+
+    /// Nothing is sent without it.
+    #[must_use]
+    pub fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    /// Ids of what describes the field.
+    fn described_by(&self) -> String {
+        let parts = [self.fault.as_ref().map(|_| "fault"), self.hint.as_ref().map(|_| "hint")];
+        let ids: Vec<String> =
+            parts.into_iter().flatten().map(|part| format!("{}-{part}", self.id)).collect();
+        ids.join(" ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_tied_to_its_fault_and_its_hint_and_a_password_is_not_shown() {
+        let email =
+            Input::new("x", "email", "email", "E-mail").value("\"><script>").fault(Some("no".to_owned()));
+        let password = Input::new("x", "password", "password", "Password").value("secret-secret").hint("ten");
+        let form = FormView::new(&Url::of_path("/m", "/a"), "Send").input(email).input(password);
+        let html = form.render().unwrap();
+        assert!(
+            html.contains("action=\"/m/a\"") && !html.contains("secret-secret") && !html.contains("<script"),
+            "{html}"
+        );
+        assert!(html.contains("aria-invalid=\"true\" aria-describedby=\"x-email-fault\""), "{html}");
+        assert!(
+            html.contains("aria-describedby=\"x-password-hint\"") && html.contains("id=\"x-password-hint\""),
+            "{html}"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! `/account/keys/{key}`: one key of an account. Keys of other accounts are not there.
+
+use askama::Template;
+
+use super::area::{self, Area, Head, Tab};
+use super::created;
+use super::done::{DONE, Done};
+use super::form::{Form, random};
+use super::form_view::{FormView, Input};
+use super::key_form::label_fault;
+use super::keys::{is_valid, limits, name, state};
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::{Incoming, validation_error};
+use crate::http::response::Response;
+use crate::ledger::{ChargeError, KeyId, KeyView};
+use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
+use crate::site::cache::Cache;
+use crate::site::frame::Frame;
+use crate::site::url::Url;
+use crate::site::words::fill;
+
+#[derive(Template)]
+#[template(path = "account/key.html")]
+struct KeyPage {
+    frame: Frame,
+    head: Head,
+    words: &'static AccountWords,
+    facts: Vec<(&'static str, String)>,
+    datasets: Vec<String>,
+    forms: Option<Forms>,
+    keys: String,
+}
+
+struct Forms {
+    rename: FormView,
+    rotate: FormView,
+    revoke: FormView,
+}
+
+/// What was wrong with a form.
+#[derive(Default)]
+struct Faults {
+    typed: Option<String>,
+    label: Option<String>,
+    rotate: Option<String>,
+}
+
+/// The key.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    area::read(app, request, &[DONE], |app, request, area| {
+        let key = own_key(app, &area, request)?;
+        page(app, request, &area, &key, Faults::default())
+    })
+}
+
+/// Renames, replaces or revokes it.
+pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    area::change(app, request, |app, request, area| {
+        let key = own_key(app, &area, request)?;
+        let form = Form::read(request, &["action", "label", "grace"])?;
+        match form.raw("action") {
+            "rename" => rename(app, request, &area, &key, form.text("label")),
+            "rotate" => rotate(app, request, &area, &key, form.raw("grace")),
+            "revoke" => {
+                app.ledger.revoke_key(key.id, request.now())?;
+                Ok(area.visit.redirect(request, &Done::Revoked.at(&area.visit.link("/account/keys"))))
+            }
+            _ => {
+                Err(validation_error("BODY_INVALID", "action", "no such action", "send the form of the page"))
+            }
+        }
+    })
+}
+
+fn rename(
+    app: &App,
+    request: &Incoming,
+    area: &Area,
+    key: &KeyView,
+    label: &str,
+) -> Result<Response, ApiError> {
+    if let Some(fault) = label_fault(area, label) {
+        let faults = Faults { typed: Some(label.to_owned()), label: Some(fault), rotate: None };
+        return page(app, request, area, key, faults);
+    }
+    app.ledger.rename_key(key.id, label)?;
+    Ok(area.visit.redirect(request, &Done::Renamed.at(&own_url(area, key.id))))
+}
+
+fn rotate(
+    app: &App,
+    request: &Incoming,
+    area: &Area,
+    key: &KeyView,
+    grace: &str,
+) -> Result<Response, ApiError> {
+    let grace_seconds = match grace {
+        "none" => 0,
+        "hour" => 3_600,
+        "day" => 86_400,
+        "week" => 604_800,
+        _ => {
+            return Err(validation_error(
+                "BODY_INVALID",
+                "grace",
+                "no such grace",
+                "send the form of the page",
+            ));
+        }
+    };
+    if !is_valid(key, request.now()) {
+        return page(app, request, area, key, Faults::default());
+    }
+    match app.ledger.rotate_key(key.id, "", grace_seconds, random()?, request.now()) {
+        Ok(created) => created::page(request, area, &created),
+        Err(ChargeError::Invalid { .. }) => {
+            let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));
+            page(app, request, area, key, Faults { rotate: Some(full), ..Faults::default() })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The key that the path names, if it belongs to whoever is signed in.
+fn own_key(app: &App, area: &Area, request: &Incoming) -> Result<KeyView, ApiError> {
+    let named = request.path_parameter(0).parse::<KeyId>().ok();
+    let key = named.and_then(|id| app.ledger.key_view(id).ok());
+    key.filter(|key| key.account == area.account.id())
+        .ok_or_else(|| ApiError::new(ErrorKind::NotFound, "this account has no such key"))
+}
+
+fn own_url(area: &Area, key: KeyId) -> Url {
+    area.visit.link(&format!("/account/keys/{key}"))
+}
+
+fn page(
+    app: &App,
+    request: &Incoming,
+    area: &Area,
+    key: &KeyView,
+    faults: Faults,
+) -> Result<Response, ApiError> {
+    let (words, numbers, now) = (area.words, area.visit.numbers, request.now());
+    let title = fill(words.key_of, name(key));
+    let has_fault = faults.label.is_some() || faults.rotate.is_some();
+    let used = key.last_used_at.map_or_else(|| words.never.to_owned(), |at| numbers.minute(at));
+    let mut facts = vec![
+        (words.key, format!("{}…", key.prefix)),
+        (words.state, state(area, key, now)),
+        (words.created, numbers.minute(key.created_at)),
+        (words.last_used, used),
+    ];
+    facts.extend(limits(app, area, key, now).into_iter().map(|limit| (words.limits, limit)));
+    let page = KeyPage {
+        frame: area.frame(&title),
+        head: area.head(Tab::Keys, &title, &[Done::Renamed]),
+        words,
+        facts,
+        datasets: key.limits.datasets.to_vec(),
+        forms: is_valid(key, now).then(|| Forms::new(area, key, faults)),
+        keys: area.visit.link("/account/keys").to_string(),
+    };
+    let status = if has_fault { 422 } else { 200 };
+    Ok(area.visit.answer(request, &page, Cache::NoStore)?.with_status(status))
+}
+
+impl Forms {
+    fn new(area: &Area, key: &KeyView, faults: Faults) -> Self {
+        let (words, here) = (area.words, own_url(area, key.id));
+        let grace = [
+            ("none", words.grace_none),
+            ("hour", words.grace_hour),
+            ("day", words.grace_day),
+            ("week", words.grace_week),
+        ];
+        let label = faults.typed.as_deref().unwrap_or(&key.label);
+        Self {
+            rename: FormView::new(&here, words.rename)
+                .hidden("action", "rename")
+                .input(Input::new("rename", "label", "text", words.label).value(label).fault(faults.label)),
+            rotate: FormView::new(&here, words.rotate)
+                .hidden("action", "rotate")
+                .problem(faults.rotate)
+                .input(Input::new("rotate", "grace", "select", words.grace).choices(&grace)),
+            revoke: FormView::new(&here, words.revoke).hidden("action", "revoke").dangerous(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The form for a new key: what was typed, what it means, and what is wrong with it.
+
+use super::area::Area;
+use super::form::Form;
+use super::form_view::{FormView, Input};
+use crate::clock::{Moment, UtcDay};
+use crate::http::App;
+use crate::ledger::KeyLimits;
+use crate::limits::ledger::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
+use crate::site::words::fill;
+
+/// The fields.
+pub const FIELDS: [&str; 5] = ["label", "day", "month", "datasets", "end"];
+
+/// What was typed.
+#[derive(Default)]
+pub struct TypedKey {
+    label: String,
+    day: String,
+    month: String,
+    datasets: String,
+    end: String,
+}
+
+/// What is wrong with it, by field.
+#[derive(Default)]
+pub struct KeyFaults {
+    label: Option<String>,
+    day: Option<String>,
+    month: Option<String>,
+    datasets: Option<String>,
+    end: Option<String>,
+    /// With the form as a whole.
+    problem: Option<String>,
+}
+
+/// A key that can be made.
+pub struct NewKey {
+    /// Its name.
+    pub label: String,
+    /// What it may spend and read.
+    pub limits: KeyLimits,
+}
+
+impl KeyFaults {
+    /// Something is wrong with the form as a whole.
+    pub fn whole(problem: String) -> Self {
+        Self { problem: Some(problem), ..Self::default() }
+    }
+
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        let fields = [&self.label, &self.day, &self.month, &self.datasets, &self.end, &self.problem];
+        fields.into_iter().all(Option::is_none)
+    }
+}
+
+/// What is wrong with the name of a key.
+pub fn label_fault(area: &Area, label: &str) -> Option<String> {
+    let is_wrong = label.len() > TEXT_BYTES_MAX || label.chars().any(char::is_control);
+    is_wrong.then(|| fill(area.words.label_wrong, TEXT_BYTES_MAX))
+}
+
+impl TypedKey {
+    /// The fields of a form.
+    pub fn of(form: &Form) -> Self {
+        let text = |name| form.text(name).to_owned();
+        Self {
+            label: text("label"),
+            day: text("day"),
+            month: text("month"),
+            datasets: text("datasets"),
+            end: text("end"),
+        }
+    }
+
+    /// The key that is meant, or everything that is wrong.
+    pub fn check(&self, app: &App, area: &Area, now: Moment) -> Result<NewKey, KeyFaults> {
+        let mut faults = KeyFaults { label: label_fault(area, &self.label), ..KeyFaults::default() };
+        let credits_per_day = kept(cap(area, &self.day), &mut faults.day);
+        let credits_per_month = kept(cap(area, &self.month), &mut faults.month);
+        let datasets = kept(datasets(app, area, &self.datasets), &mut faults.datasets);
+        let expires_at = kept(end(area, &self.end, now), &mut faults.end);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let limits = KeyLimits { credits_per_day, credits_per_month, expires_at, datasets: datasets.into() };
+        Ok(NewKey { label: self.label.clone(), limits })
+    }
+
+    /// The form, as it was filled in.
+    pub fn form(&self, area: &Area, faults: KeyFaults) -> FormView {
+        let words = area.words;
+        let input = |name, kind, label| Input::new("key", name, kind, label);
+        FormView::new(&area.visit.link("/account/keys"), words.create_key)
+            .problem(faults.problem)
+            .input(
+                input("label", "text", words.label)
+                    .value(&self.label)
+                    .hint(words.label_hint)
+                    .fault(faults.label),
+            )
+            .input(
+                input("day", "number", words.cap_day).value(&self.day).hint(words.cap_hint).fault(faults.day),
+            )
+            .input(
+                input("month", "number", words.cap_month)
+                    .value(&self.month)
+                    .hint(words.cap_hint)
+                    .fault(faults.month),
+            )
+            .input(
+                input("datasets", "textarea", words.only_datasets)
+                    .value(&self.datasets)
+                    .hint(words.only_datasets_hint)
+                    .fault(faults.datasets),
+            )
+            .input(
+                input("end", "date", words.last_day)
+                    .value(&self.end)
+                    .hint(words.last_day_hint)
+                    .fault(faults.end),
+            )
+    }
+}
+
+/// The value, or nothing and the fault in its place.
+fn kept<T: Default>(checked: Result<T, String>, fault: &mut Option<String>) -> T {
+    checked.unwrap_or_else(|found| {
+        *fault = Some(found);
+        T::default()
+    })
+}
+
+fn cap(area: &Area, text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let cap = text.parse().ok().filter(|cap| is_plain && *cap <= BALANCE_CREDITS_MAX);
+    let wrong = || fill(area.words.cap_wrong, area.visit.numbers.integer(BALANCE_CREDITS_MAX));
+    cap.map(Some).ok_or_else(wrong)
+}
+
+/// Slugs of published datasets, each once.
+fn datasets(app: &App, area: &Area, text: &str) -> Result<Vec<String>, String> {
+    let mut slugs: Vec<String> = text
+        .split(|letter: char| letter == ',' || letter.is_whitespace())
+        .filter(|slug| !slug.is_empty())
+        .take(DATASETS_PER_KEY_MAX.saturating_add(1))
+        .map(str::to_owned)
+        .collect();
+    if slugs.len() > DATASETS_PER_KEY_MAX {
+        return Err(fill(area.words.datasets_many, DATASETS_PER_KEY_MAX));
+    }
+    let snapshot = app.catalog.snapshot();
+    if let Some(unknown) =
+        slugs.iter().find(|slug| !snapshot.datasets().iter().any(|dataset| dataset.slug() == **slug))
+    {
+        let shown: String = unknown.chars().take(64).collect();
+        return Err(fill(area.words.dataset_unknown, shown));
+    }
+    slugs.sort_unstable();
+    slugs.dedup();
+    Ok(slugs)
+}
+
+/// The end of a day from today on.
+fn end(area: &Area, text: &str, now: Moment) -> Result<Option<Moment>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let end = end_of_day(text).filter(|end| *end > now);
+    end.map(Some).ok_or_else(|| area.words.last_day_wrong.to_owned())
+}
+
+fn end_of_day(text: &str) -> Option<Moment> {
+    // The parser would also accept a date inside a longer text.
+    let day: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == "2026-12-31".len())?;
+    let (month, date) = (day.month().unsigned_abs().into(), day.day().unsigned_abs().into());
+    Some(UtcDay::from_civil(day.year().into(), month, date).plus_days(1).start())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_ends_with_its_last_moment() {
+        assert_eq!(end_of_day("2028-02-28").unwrap().rfc3339(), "2028-02-29T00:00:00.000Z");
+        for wrong in ["", "2027-13-01", "2027-02-30", "1.1.2027", "2027-01-01T00:00", "20270101", "tomorrow"]
+        {
+            assert!(end_of_day(wrong).is_none(), "{wrong}");
+        }
+    }
+}

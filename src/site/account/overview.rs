@@ -1,0 +1,73 @@
+//! `/account`: balance, plan, what can still be read, and the newest entries.
+
+use askama::Template;
+
+use super::area::{self, Area, Head, Tab};
+use super::entries::{self, EntryLine};
+use super::keys::is_valid;
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{AccountView, Plan};
+use crate::limits::site::NEWEST_ENTRIES_MAX;
+use crate::site::cache::Cache;
+use crate::site::frame::Frame;
+use crate::site::words::fill;
+
+#[derive(Template)]
+#[template(path = "account/overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    head: Head,
+    words: &'static AccountWords,
+    balance: String,
+    facts: Vec<(&'static str, String)>,
+    has_key: bool,
+    keys: String,
+    entries: Vec<EntryLine>,
+    credits: String,
+}
+
+/// The first page of the area.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    area::read(app, request, &[], |app, request, area| {
+        let view = app.ledger.account_view(&area.account, request.now());
+        let newest = entries::newest(app, &area, false, None, NEWEST_ENTRIES_MAX)?;
+        let words = area.words;
+        let valid = view.keys.iter().filter(|key| is_valid(key, request.now())).count();
+        let page = OverviewPage {
+            frame: area.frame(words.area),
+            head: area.head(Tab::Overview, words.area, &[]),
+            words,
+            balance: area.credits(view.credits),
+            facts: facts(app, &area, &view, valid),
+            has_key: valid > 0,
+            keys: area.visit.link("/account/keys").to_string(),
+            entries: newest.entries.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
+            credits: area.visit.link("/account/credits").to_string(),
+        };
+        area.visit.answer(request, &page, Cache::NoStore)
+    })
+}
+
+fn facts(app: &App, area: &Area, view: &AccountView, valid: usize) -> Vec<(&'static str, String)> {
+    let (words, numbers) = (area.words, area.visit.numbers);
+    let plan = if view.plan == Plan::Free { words.plan_free } else { words.plan_prepaid };
+    let mut facts = vec![(words.plan, plan.to_owned())];
+    if let (Some(left), Some(until)) = (view.free_queries_remaining, view.free_queries_reset_at) {
+        let left = fill(words.free_until, numbers.integer(left.into()));
+        facts.push((words.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
+    }
+    if view.reserved > 0 {
+        facts.push((words.reserved, area.credits(view.reserved)));
+    }
+    facts.push((words.valid_keys, numbers.integer(u64::try_from(valid).unwrap_or(u64::MAX))));
+    let limits = app.access.limits();
+    let told =
+        [(area.visit.words.limits_minute, limits.per_minute), (area.visit.words.limits_day, limits.per_day)];
+    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    facts.extend(in_force.map(|(text, limit)| (words.per_key, fill(text, numbers.integer(limit.into())))));
+    facts
+}

@@ -1,0 +1,84 @@
+//! A password that somebody chooses, and what comes of comparing and hashing one.
+
+use super::form::salt;
+use super::words::AccountWords;
+use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::ledger::PasswordHash;
+use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
+use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::site::words::fill;
+
+/// Why a form with a password comes back.
+pub struct Refused {
+    /// The status.
+    pub status: u16,
+    /// What to tell.
+    pub text: String,
+    /// When to try again.
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl Refused {
+    /// Something that was typed is not right.
+    pub fn unprocessable(text: impl Into<String>) -> Self {
+        Self { status: 422, text: text.into(), retry_after_seconds: None }
+    }
+
+    /// There were too many attempts.
+    pub fn throttled(words: &'static AccountWords, throttled: Throttled) -> Self {
+        let seconds = throttled.retry_after_seconds;
+        let text = fill(words.too_often, seconds.div_ceil(60));
+        Self { status: 429, text, retry_after_seconds: Some(seconds) }
+    }
+
+    fn busy(words: &'static AccountWords) -> Self {
+        let retry_after_seconds = Some(RETRY_AFTER_BUSY_SECONDS.into());
+        Self { status: 503, text: words.busy.to_owned(), retry_after_seconds }
+    }
+
+    /// Why somebody is not signed in; `wrong` where the password is not right.
+    pub fn of_sign_in(
+        words: &'static AccountWords,
+        refusal: SignInRefusal,
+        wrong: &str,
+    ) -> Result<Self, ApiError> {
+        match refusal {
+            SignInRefusal::Wrong => Ok(Self::unprocessable(wrong)),
+            SignInRefusal::Throttled(throttled) => Ok(Self::throttled(words, throttled)),
+            SignInRefusal::Password(error) => Self::of_password(words, error),
+        }
+    }
+
+    fn of_password(words: &'static AccountWords, error: PasswordError) -> Result<Self, ApiError> {
+        match error {
+            PasswordError::Busy => Ok(Self::busy(words)),
+            PasswordError::Failed => Err(ApiError::internal(error.to_string())),
+        }
+    }
+}
+
+/// Why a password is not accepted.
+pub fn fault(words: &'static AccountWords, typed: &str) -> Option<String> {
+    NewPassword::parse(typed).err().map(|refusal| match refusal {
+        PasswordRefusal::TooShort => fill(words.password_short, PASSWORD_CHARS_MIN),
+        PasswordRefusal::TooLong => fill(words.password_long, PASSWORD_CHARS_MAX),
+        PasswordRefusal::Common => words.password_common.to_owned(),
+    })
+}
+
+/// The hash of a password that is accepted.
+pub fn hash(
+    app: &App,
+    words: &'static AccountWords,
+    typed: &str,
+) -> Result<Result<PasswordHash, Refused>, ApiError> {
+    let Ok(password) = NewPassword::parse(typed) else {
+        return Ok(Err(Refused::unprocessable(fault(words, typed).unwrap_or_default())));
+    };
+    match app.sign_ins.passwords().hash(password, salt()?) {
+        Ok(hash) => Ok(Ok(hash)),
+        Err(error) => Refused::of_password(words, error).map(Err),
+    }
+}

@@ -1,0 +1,110 @@
+//! `/account/reset`: a token from the operator sets a new password, once.
+//!
+//! Opening the page uses nothing up. Attempts with wrong tokens count like failed sign-ins of the client's address.
+
+use askama::Template;
+
+use super::ask::Ask;
+use super::done::Done;
+use super::form::Form;
+use super::form_view::{FormView, Input};
+use super::password::{self, Refused};
+use super::same_origin;
+use super::session;
+use super::sign_in::with_status;
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{Redeemed, Redemption, TokenHash};
+use crate::limits::access::PASSWORD_CHARS_MIN;
+use crate::site::cache::Cache;
+use crate::site::frame::{Frame, Section};
+use crate::site::visit::Visit;
+use crate::site::words::fill;
+
+const TOKEN: &str = "token";
+
+#[derive(Template)]
+#[template(path = "account/reset.html")]
+struct ResetPage {
+    frame: Frame,
+    words: &'static AccountWords,
+    form: FormView,
+    lost: Ask,
+}
+
+/// What is wrong with a new password.
+#[derive(Default)]
+struct Faults {
+    token: Option<String>,
+    password: Option<String>,
+    refused: Option<Refused>,
+}
+
+/// The form, with the token of the address.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::of(app, request, &[TOKEN])?;
+    let token = visit.value(TOKEN).unwrap_or_default().to_owned();
+    page(&visit, request, &token, Faults::default())
+}
+
+/// Sets the password. Every session of the account ends.
+pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    same_origin::check(&visit, request)?;
+    let form = Form::read(request, &[TOKEN, "password"])?;
+    let words = AccountWords::of(visit.language);
+    let (typed, password, now) = (form.text(TOKEN), form.raw("password"), request.now());
+    let wrong = || Faults { token: Some(words.token_wrong.to_owned()), ..Faults::default() };
+    let refuse = |refused: Refused| {
+        page(&visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
+    };
+    let token = match (TokenHash::of_presented(typed), password::fault(words, password)) {
+        (Some(token), None) => token,
+        (None, password) => return page(&visit, request, typed, Faults { password, ..wrong() }),
+        (_, password) => return page(&visit, request, typed, Faults { password, ..Faults::default() }),
+    };
+    let address = request.client_address(&app.trusted_proxies);
+    if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
+        return refuse(Refused::throttled(words, throttled));
+    }
+    let hash = match password::hash(app, words, password)? {
+        Ok(hash) => hash,
+        Err(refused) => {
+            app.sign_ins.forgive_reset(address, now);
+            return refuse(refused);
+        }
+    };
+    if app.ledger.redeem_token(token, &Redemption::ResetPassword(hash), now)? == Redeemed::Refused {
+        return page(&visit, request, typed, wrong());
+    }
+    app.sign_ins.forgive_reset(address, now);
+    let to = Done::Reset.at(&visit.link("/account/sign-in"));
+    Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
+}
+
+fn page(visit: &Visit, request: &Incoming, token: &str, faults: Faults) -> Result<Response, ApiError> {
+    let words = AccountWords::of(visit.language);
+    let has_fault = faults.token.is_some() || faults.password.is_some();
+    let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
+    let retry = faults.refused.as_ref().and_then(|refused| refused.retry_after_seconds);
+    let form = FormView::new(&visit.link("/account/reset"), words.reset)
+        .problem(faults.refused.map(|refused| refused.text))
+        .input(Input::new("reset", TOKEN, "text", words.token).value(token).fault(faults.token).required())
+        .input(
+            Input::new("reset", "password", "password", words.new_password)
+                .autocomplete("new-password")
+                .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
+                .fault(faults.password)
+                .required(),
+        );
+    let page = ResetPage {
+        frame: visit.frame(Section::Account, words.reset, words.reset_said).no_index(),
+        words,
+        form,
+        lost: Ask::new(visit, words.lost, words.lost_operator),
+    };
+    Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
+}

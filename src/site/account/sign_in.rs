@@ -1,0 +1,146 @@
+//! `/account/sign-in` and `/account/sign-out`.
+//!
+//! Every sign-in opens a session with a token of its own and ends the one that the browser had, so no token from before it is
+//! worth anything. The answer to a wrong password is the same for addresses with and without an account.
+
+use askama::Template;
+
+use super::ask::Ask;
+use super::done::{DONE, Done};
+use super::form::{Form, random};
+use super::form_view::{FormView, Input};
+use super::password::Refused;
+use super::same_origin;
+use super::session;
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{ChargeError, Login, PlainToken};
+use crate::limits::site::NEXT_BYTES_MAX;
+use crate::site::cache::Cache;
+use crate::site::frame::{Frame, Section};
+use crate::site::url::Url;
+use crate::site::visit::Visit;
+
+/// Name of the parameter that says where a sign-in leads.
+const NEXT: &str = "next";
+const NOTICES: [Done; 4] = [Done::SignedUp, Done::SignedOut, Done::Reset, Done::Deleted];
+
+#[derive(Template)]
+#[template(path = "account/sign_in.html")]
+struct SignInPage {
+    frame: Frame,
+    words: &'static AccountWords,
+    notice: Option<&'static str>,
+    form: FormView,
+    sign_up: String,
+    lost: Ask,
+}
+
+/// The form; somebody who is signed in is led on.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::of(app, request, &[NEXT, DONE])?;
+    let next = visit.value(NEXT).unwrap_or_default().to_owned();
+    if session::of(app, request, &visit).is_some() {
+        return Ok(visit.redirect(request, &target(&visit, &next)));
+    }
+    page(&visit, request, "", &next, None)
+}
+
+/// Signs somebody in.
+pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    same_origin::check(&visit, request)?;
+    let form = Form::read(request, &["email", "password", NEXT])?;
+    let (email, next, now) = (form.text("email"), form.text(NEXT), request.now());
+    let words = AccountWords::of(visit.language);
+    let address = request.client_address(&app.trusted_proxies);
+    let opened = match app.sign_ins.check(email, form.raw("password"), address, now) {
+        Ok(login) => open(app, &login, request)?,
+        Err(refusal) => {
+            let refused = Refused::of_sign_in(words, refusal, words.credentials_wrong)?;
+            return page(&visit, request, email, next, Some(refused));
+        }
+    };
+    let Some(token) = opened else {
+        let refused = Refused::unprocessable(words.credentials_wrong);
+        return page(&visit, request, email, next, Some(refused));
+    };
+    if let Some(before) = session::of(app, request, &visit) {
+        app.ledger.end_session(before.token(), now)?;
+    }
+    let cookie = session::opened(&visit, &token);
+    Ok(visit.redirect(request, &target(&visit, next)).with_header("Set-Cookie", cookie))
+}
+
+/// Signs somebody out. Whoever is not signed in is so afterwards, too.
+pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    same_origin::check(&visit, request)?;
+    if let Some(session) = session::of(app, request, &visit) {
+        app.ledger.end_session(session.token(), request.now())?;
+    }
+    let to = Done::SignedOut.at(&visit.link("/account/sign-in"));
+    Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
+}
+
+/// A session, unless the login is another one by now.
+fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToken>, ApiError> {
+    match app.ledger.open_session(login, random()?, request.now()) {
+        Ok(token) => Ok(Some(token)),
+        Err(error @ ChargeError::Unavailable { .. }) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Where a sign-in leads: to a page of this site.
+fn target(visit: &Visit, next: &str) -> Url {
+    let short = (next.len() <= NEXT_BYTES_MAX).then_some(next);
+    short.and_then(|next| visit.own_page(next)).unwrap_or_else(|| visit.link("/account"))
+}
+
+fn page(
+    visit: &Visit,
+    request: &Incoming,
+    email: &str,
+    next: &str,
+    refused: Option<Refused>,
+) -> Result<Response, ApiError> {
+    let words = AccountWords::of(visit.language);
+    let (status, retry) =
+        refused.as_ref().map_or((200, None), |refused| (refused.status, refused.retry_after_seconds));
+    let form = FormView::new(&visit.link("/account/sign-in"), words.sign_in)
+        .problem(refused.map(|refused| refused.text))
+        .input(
+            Input::new("sign-in", "email", "email", words.email)
+                .value(email)
+                .autocomplete("username")
+                .required(),
+        )
+        .input(
+            Input::new("sign-in", "password", "password", words.password)
+                .autocomplete("current-password")
+                .required(),
+        );
+    let short = (1..=NEXT_BYTES_MAX).contains(&next.len());
+    let page = SignInPage {
+        frame: visit.frame(Section::Account, words.sign_in, words.sign_in_said).no_index(),
+        words,
+        notice: Done::told(visit, words, &NOTICES),
+        form: if short { form.hidden(NEXT, next) } else { form },
+        sign_up: visit.link("/account/sign-up").to_string(),
+        lost: Ask::new(visit, words.lost, words.lost_operator),
+    };
+    Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
+}
+
+/// The answer to a form that comes back.
+pub fn with_status(response: Response, status: u16, retry_after_seconds: Option<u64>) -> Response {
+    let response = response.with_status(status);
+    match retry_after_seconds {
+        Some(seconds) => response.with_header("Retry-After", seconds.to_string()),
+        None => response,
+    }
+}

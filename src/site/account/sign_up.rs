@@ -1,0 +1,116 @@
+//! `/account/sign-up`: a new account on the free plan. Whether the address has one already, the answer does not tell.
+
+use askama::Template;
+
+use super::done::Done;
+use super::form::Form;
+use super::form_view::{FormView, Input};
+use super::password::{self, Refused};
+use super::same_origin;
+use super::sign_in::with_status;
+use super::words::AccountWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{ChargeError, Email, SignUp};
+use crate::limits::access::PASSWORD_CHARS_MIN;
+use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
+use crate::site::cache::Cache;
+use crate::site::frame::{Frame, Section};
+use crate::site::visit::Visit;
+use crate::site::words::fill;
+
+#[derive(Template)]
+#[template(path = "account/sign_up.html")]
+struct SignUpPage {
+    frame: Frame,
+    words: &'static AccountWords,
+    said: String,
+    form: FormView,
+    sign_in: String,
+}
+
+/// What is wrong with a sign-up.
+#[derive(Default)]
+struct Faults {
+    email: Option<String>,
+    password: Option<String>,
+    refused: Option<Refused>,
+}
+
+/// The form.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    page(&Visit::plain(app, request), request, "", Faults::default())
+}
+
+/// Opens an account, unless the address has one, and leads to the sign-in in both cases.
+pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let visit = Visit::plain(app, request);
+    same_origin::check(&visit, request)?;
+    let form = Form::read(request, &["email", "password"])?;
+    let words = AccountWords::of(visit.language);
+    let (typed, password) = (form.text("email"), form.raw("password"));
+    let refuse = |refused: Refused| {
+        page(&visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
+    };
+    let email = match (Email::parse(typed), password::fault(words, password)) {
+        (Ok(email), None) => email,
+        (email, password) => {
+            let email = email.err().map(|_| words.email_wrong.to_owned());
+            return page(&visit, request, typed, Faults { email, password, refused: None });
+        }
+    };
+    let address = request.client_address(&app.trusted_proxies);
+    if let Err(throttled) = app.sign_ins.admit_sign_up(address, request.now()) {
+        return refuse(Refused::throttled(words, throttled));
+    }
+    let hash = match password::hash(app, words, password)? {
+        Ok(hash) => hash,
+        Err(refused) => return refuse(refused),
+    };
+    match app.ledger.sign_up(&email, &hash, request.now()) {
+        Ok(SignUp::Created(_) | SignUp::EmailTaken) => {}
+        Err(ChargeError::Invalid { .. }) => {
+            return refuse(Refused {
+                status: 503,
+                text: words.no_room.to_owned(),
+                retry_after_seconds: None,
+            });
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(visit.redirect(request, &Done::SignedUp.at(&visit.link("/account/sign-in"))))
+}
+
+fn page(visit: &Visit, request: &Incoming, email: &str, faults: Faults) -> Result<Response, ApiError> {
+    let words = AccountWords::of(visit.language);
+    let has_fault = faults.email.is_some() || faults.password.is_some();
+    let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
+    let retry = faults.refused.as_ref().and_then(|refused| refused.retry_after_seconds);
+    let free = fill(words.sign_up_said, visit.numbers.integer(FREE_QUERIES_PER_MONTH.into()));
+    let form = FormView::new(&visit.link("/account/sign-up"), words.sign_up)
+        .problem(faults.refused.map(|refused| refused.text))
+        .input(
+            Input::new("sign-up", "email", "email", words.email)
+                .value(email)
+                .autocomplete("username")
+                .fault(faults.email)
+                .required(),
+        )
+        .input(
+            Input::new("sign-up", "password", "password", words.password)
+                .autocomplete("new-password")
+                .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
+                .fault(faults.password)
+                .required(),
+        );
+    let page = SignUpPage {
+        frame: visit.frame(Section::Account, words.sign_up, words.sign_in_said).no_index(),
+        words,
+        said: fill(&free, visit.numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
+        form,
+        sign_in: visit.link("/account/sign-in").to_string(),
+    };
+    Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
+}

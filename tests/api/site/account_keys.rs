@@ -1,0 +1,134 @@
+//! Keys as their owner makes, limits, renames, replaces and revokes them.
+
+use super::browser::{Browser, EMAIL, check_refused};
+use super::read;
+use crate::harness::{MANIFEST, Site, city_columns, now};
+
+#[test]
+fn a_key_keeps_to_the_limits_of_the_form() {
+    let site = Site::with_cities();
+    site.publish("towns", &MANIFEST.replace("\"cities\"", "\"towns\""), "1.0.0", &city_columns(3));
+    let browser = Browser::signed_in(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    ledger.buy(ledger.accounts()[0].id(), 1_000, None, "1", "", now()).unwrap();
+    let key = browser.new_key(&[
+        ("label", "etl"),
+        ("day", "6"),
+        ("month", "100"),
+        ("datasets", "cities\r\ncities, "),
+        ("end", "2999-12-31"),
+    ]);
+    assert!(site.query("towns", &key, "{}").text().contains("\"allowed\":[\"cities\"]"));
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    assert_eq!(site.query("cities", &key, "{}").refusal().2, "KEY_CAP_REACHED");
+    let view = &ledger.keys(ledger.accounts()[0].id())[0];
+    assert_eq!(view.expires_at.unwrap().rfc3339(), "3000-01-01T00:00:00.000Z");
+    assert_eq!(view.limits.datasets.to_vec(), ["cities"]);
+    let row = browser.open("/account/keys").rows("main tbody tr")[0].clone();
+    for told in ["6 of 6 credits today", "6 of 100 credits this month", "1 dataset only", "valid until"] {
+        assert!(row.contains(told), "{row}");
+    }
+    let page = browser.open("/account/keys/key_1");
+    assert_eq!(page.one("main section li").line(), "cities");
+}
+
+#[test]
+fn a_form_with_faults_comes_back_with_what_was_typed() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let long = "x".repeat(201);
+    let many: String = (0..300).map(|number| format!("set-{number}\n")).collect();
+    for (fields, faults) in [
+        (vec![("label", long.as_str())], vec!["key-label"]),
+        (vec![("label", "a\u{7}b")], vec!["key-label"]),
+        (vec![("day", "-1"), ("month", "1.5")], vec!["key-day", "key-month"]),
+        (vec![("day", "99999999999999999999"), ("label", "kept")], vec!["key-day"]),
+        (vec![("day", "+5")], vec!["key-day"]),
+        (vec![("datasets", "nowhere")], vec!["key-datasets"]),
+        (vec![("datasets", many.as_str())], vec!["key-datasets"]),
+        (vec![("end", "2020-01-01")], vec!["key-end"]),
+        (vec![("end", "tomorrow"), ("day", "x")], vec!["key-day", "key-end"]),
+    ] {
+        let page = check_refused(&browser.post("/account/keys", &fields), 422, &faults);
+        for (name, value) in
+            fields.iter().filter(|(name, value)| *name != "datasets" && !value.contains('\u{7}'))
+        {
+            assert_eq!(page.one(&format!("main input[name={name}]")).attribute("value"), Some(*value));
+        }
+    }
+    let ledger = &site.running().app().ledger;
+    assert!(ledger.keys(ledger.accounts()[0].id()).is_empty(), "nothing was made");
+}
+
+#[test]
+fn a_key_is_renamed_and_replaced_with_and_without_grace() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let first = browser.new_key(&[("label", "one")]);
+    let renamed = browser.post("/account/keys/key_1", &[("action", "rename"), ("label", "two")]);
+    assert_eq!(renamed.header("Location"), Some("/account/keys/key_1?done=renamed"));
+    assert_eq!(browser.open("/account/keys/key_1?done=renamed").one("h1").line(), "Key two");
+    let long = "x".repeat(201);
+    let refused = browser.post("/account/keys/key_1", &[("action", "rename"), ("label", &long)]);
+    check_refused(&refused, 422, &["rename-label"]);
+
+    let rotate = |key: &str, grace: &str| {
+        let target = format!("/account/keys/{key}");
+        let page = read(&target, &browser.post(&target, &[("action", "rotate"), ("grace", grace)]));
+        page.one("main pre#key").text.clone()
+    };
+    let second = rotate("key_1", "hour");
+    assert_eq!(
+        (site.query("cities", &first, "{}").status, site.query("cities", &second, "{}").status),
+        (200, 200)
+    );
+    let third = rotate("key_2", "none");
+    assert_eq!(site.query("cities", &second, "{}").refusal().2, "API_KEY_EXPIRED");
+    assert_eq!(site.query("cities", &third, "{}").status, 200);
+    let expired = browser.open("/account/keys/key_2");
+    assert!(expired.select("main form.form").is_empty(), "nothing is left to do with it");
+    let late = browser.post("/account/keys/key_2", &[("action", "rotate"), ("grace", "none")]);
+    assert_eq!(late.status, 200);
+    let ledger = &site.running().app().ledger;
+    assert_eq!(ledger.keys(ledger.accounts()[0].id()).len(), 3);
+    for wrong in [vec![("action", "burn")], vec![("action", "rotate"), ("grace", "for ever")], vec![]] {
+        assert_eq!(browser.post("/account/keys/key_3", &wrong).status, 400, "{wrong:?}");
+    }
+}
+
+#[test]
+fn keys_of_others_are_not_there() {
+    let site = Site::with_cities();
+    let (browser, other) = (Browser::signed_in(&site, EMAIL), Browser::signed_in(&site, "berta@example.org"));
+    let key = browser.new_key(&[("label", "secret name")]);
+    for id in ["key_1", "1", "key_2", "key_x", "%00"] {
+        let target = format!("/account/keys/{id}");
+        assert_eq!(other.get(&target).status, 404, "{id}");
+        assert!(!other.get(&target).text().contains("secret name"));
+        for fields in [
+            vec![("action", "rename"), ("label", "mine")],
+            vec![("action", "rotate"), ("grace", "none")],
+            vec![("action", "revoke")],
+        ] {
+            assert_eq!(other.post(&target, &fields).status, 404, "{id} {fields:?}");
+        }
+    }
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    assert_eq!(browser.open("/account/keys/key_1").one("h1").line(), "Key secret name");
+    assert!(!other.get("/account/usage.csv").text().contains("key_1"));
+}
+
+#[test]
+fn many_keys_stay_one_page() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    let account = ledger.accounts()[0].id();
+    for number in 0..130_u8 {
+        ledger.create_key(account, &"<b>".repeat(60), [number; 32], now()).unwrap();
+    }
+    let answer = browser.get("/account/keys");
+    let page = read("/account/keys", &answer);
+    assert_eq!(page.select("main tbody tr").len(), 100);
+    assert!(page.one("main section").line().contains("and 30 more"));
+}
