@@ -77,10 +77,10 @@ use crate::histogram::Counted;
 use books::Books;
 use directory::Directory;
 use local::LocalBooks;
+use records::keys::{api_key, key_limits, key_record};
+use records::logins::{closing, email, login, one_time_token, password_hash, session_record, token};
 use records::{
-    account, api_key, changes, claim, closing, codec, counter, email, entry, id, key_limits, key_record,
-    key_space, login, one_time_token, password_hash, relation, reservation_record, session_record, token,
-    usage,
+    account, changes, claim, codec, counter, entry, id, key_space, relation, reservation_record, usage,
 };
 use request::Reserved;
 

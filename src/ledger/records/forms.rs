@@ -1,25 +1,25 @@
 //! The bytes of every record, pinned: a field that moves or changes its type takes a new version of its record.
 
 use super::account::Payment;
-use super::api_key::KeyHash;
 use super::claim::{Remembered, WHOLE};
-use super::closing::Closing;
 use super::codec::Record;
 use super::counter::{CounterNote, CounterSubject};
-use super::email::Email;
 use super::entry::{Entry, EntryKind};
 use super::id::{AccountId, KeyId, ReservationId};
-use super::key_limits::KeyLimits;
-use super::key_record::KeyRecord;
-use super::login::Login;
-use super::one_time_token::{OneTimeToken, TokenPurpose};
-use super::password_hash::PasswordHash;
 use super::relation::{Relation, RelationKey};
 use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
-use super::session_record::SessionRecord;
-use super::token::TokenHash;
 use super::usage::Usage;
 use crate::clock::{Moment, UtcDay, UtcMonth};
+use crate::ledger::api_key::KeyHash;
+use crate::ledger::closing::Closing;
+use crate::ledger::email::Email;
+use crate::ledger::key_limits::KeyLimits;
+use crate::ledger::key_record::KeyRecord;
+use crate::ledger::login::Login;
+use crate::ledger::one_time_token::{OneTimeToken, TokenPurpose};
+use crate::ledger::password_hash::PasswordHash;
+use crate::ledger::session_record::SessionRecord;
+use crate::ledger::token::TokenHash;
 
 const AT: Moment = Moment::from_unix_millis(1_795_228_297_123);
 

@@ -25,9 +25,9 @@
 use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
 use super::relation::RelationKey;
-use super::token::TokenHash;
 use crate::clock::{Moment, UtcDay};
 use crate::ledger::request::PaymentId;
+use crate::ledger::token::TokenHash;
 
 pub(in crate::ledger) const META: &[u8] = b"M";
 pub(in crate::ledger) const ACCOUNT: &[u8] = b"A";

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::Record;
-use super::id::AccountId;
-use super::token::{TokenHash, TokenRecord};
 use crate::clock::Moment;
+use crate::ledger::codec::Record;
+use crate::ledger::id::AccountId;
+use crate::ledger::token::{TokenHash, TokenRecord};
 use crate::limits::ledger::{CONFIRM_EMAIL_SECONDS, RESET_PASSWORD_SECONDS};
 
 /// What a one-time token is for. New purposes go to the end: a record holds the place of its purpose.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::Record;
-use super::id::AccountId;
-use super::token::{TokenHash, TokenRecord};
 use crate::clock::Moment;
+use crate::ledger::codec::Record;
+use crate::ledger::id::AccountId;
+use crate::ledger::token::{TokenHash, TokenRecord};
 use crate::limits::ledger::SESSION_IDLE_SECONDS_MAX;
 
 /// An open session as it is kept.

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::Record;
-use super::email::Email;
-use super::id::AccountId;
-use super::password_hash::PasswordHash;
 use crate::clock::Moment;
+use crate::ledger::codec::Record;
+use crate::ledger::email::Email;
+use crate::ledger::id::AccountId;
+use crate::ledger::password_hash::PasswordHash;
 
 /// A login as it is kept.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

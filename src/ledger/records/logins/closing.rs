@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::Record;
-use super::id::AccountId;
 use crate::clock::Moment;
+use crate::ledger::codec::Record;
+use crate::ledger::id::AccountId;
 
 /// An account that is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

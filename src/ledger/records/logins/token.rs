@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::api_key::{KEY_RANDOM_BYTES, RANDOM_CHARACTERS, spell};
-use super::codec::Record;
-use super::id::AccountId;
 use crate::clock::Moment;
+use crate::ledger::api_key::{KEY_RANDOM_BYTES, RANDOM_CHARACTERS, spell};
+use crate::ledger::codec::Record;
+use crate::ledger::id::AccountId;
 
 /// Random bytes that a token is made from.
 pub const TOKEN_RANDOM_BYTES: usize = KEY_RANDOM_BYTES;

@@ -4,11 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::api_key::KeyHash;
-use super::codec::Record;
-use super::id::{AccountId, KeyId};
-use super::key_limits::KeyLimits;
 use crate::clock::Moment;
+use crate::ledger::api_key::KeyHash;
+use crate::ledger::codec::Record;
+use crate::ledger::id::{AccountId, KeyId};
+use crate::ledger::key_limits::KeyLimits;
 
 /// A key as it is kept.
 #[derive(Clone, Serialize, Deserialize)]
