@@ -5,28 +5,22 @@
 
 mod account;
 mod assets;
-mod cache;
 mod dataset;
 mod entry;
 mod feeds;
-mod frame;
 mod graph;
 mod home;
-mod language;
 mod list;
 mod markdown;
-mod numbers;
+mod page;
 mod plots;
 mod pricing;
 mod refusal;
-mod security;
 mod snippets;
 mod status;
-mod url;
-mod visit;
-mod words;
 
 use crate::http::Pages;
+use page::{cache, frame, language, numbers, security, url, visit, words};
 
 /// What `http` serves beside the API.
 pub const PAGES: Pages = Pages {

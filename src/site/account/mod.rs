@@ -13,31 +13,24 @@
 //!
 //! Knows no way to pay and sends no mail.
 
+mod api_keys;
 mod area;
-mod ask;
-mod created;
 mod credits;
 mod csv;
 mod done;
 mod entries;
 mod form;
 mod form_view;
-mod key;
-mod key_form;
-mod keys;
 mod overview;
-mod password;
-mod reset;
-mod same_origin;
-mod session;
 mod settings;
-mod sign_in;
-mod sign_up;
+mod signing;
 mod usage;
 mod words;
 
 use crate::http::incoming::Method;
 use crate::http::routing::router::{Guard, Route};
+use api_keys::{created, key, key_form, keys};
+use signing::{ask, password, reset, same_origin, session, sign_in, sign_up};
 
 /// Paths of the account area.
 pub(super) const ROUTES: &[Route] = &[

@@ -1,13 +1,13 @@
 //! A password that somebody chooses, and what comes of comparing and hashing one.
 
-use super::form::salt;
-use super::words::AccountWords;
 use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::ledger::PasswordHash;
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
+use crate::site::account::form::salt;
+use crate::site::account::words::AccountWords;
 use crate::site::words::fill;
 
 /// Why a form with a password comes back.

@@ -1,12 +1,12 @@
 //! The form for a new key: what was typed, what it means, and what is wrong with it.
 
-use super::area::Area;
-use super::form::Form;
-use super::form_view::{FormView, Input};
 use crate::clock::{Moment, UtcDay};
 use crate::http::App;
 use crate::ledger::KeyLimits;
 use crate::limits::ledger::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
+use crate::site::account::area::Area;
+use crate::site::account::form::Form;
+use crate::site::account::form_view::{FormView, Input};
 use crate::site::words::fill;
 
 /// The fields.

@@ -120,7 +120,7 @@ pub struct Frame {
     pub console: String,
     /// The OpenAPI document.
     pub document: String,
-    pub(super) base: String,
+    pub(in crate::site) base: String,
 }
 
 impl Frame {

@@ -2,20 +2,20 @@
 
 use askama::Template;
 
-use super::area::{self, Area, Head, Tab};
 use super::created;
-use super::done::{DONE, Done};
-use super::form::{Form, random};
-use super::form_view::{FormView, Input};
 use super::key_form::label_fault;
 use super::keys::{is_valid, limits, name, state};
-use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
 use crate::ledger::{ChargeError, KeyId, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
+use crate::site::account::area::{self, Area, Head, Tab};
+use crate::site::account::done::{DONE, Done};
+use crate::site::account::form::{Form, random};
+use crate::site::account::form_view::{FormView, Input};
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;

@@ -2,13 +2,13 @@
 
 use askama::Template;
 
-use super::area::{Area, Head, Tab};
 use super::keys::name;
-use super::words::AccountWords;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::CreatedKey;
+use crate::site::account::area::{Area, Head, Tab};
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 

@@ -2,13 +2,8 @@
 
 use askama::Template;
 
-use super::area::{self, Area, Head, Tab};
 use super::created;
-use super::done::{DONE, Done};
-use super::form::{Form, random};
-use super::form_view::FormView;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
-use super::words::AccountWords;
 use crate::clock::Moment;
 use crate::http::App;
 use crate::http::errors::ApiError;
@@ -17,6 +12,11 @@ use crate::http::response::Response;
 use crate::ledger::{CapPeriod, ChargeError, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::limits::site::ACCOUNT_LINES_MAX;
+use crate::site::account::area::{self, Area, Head, Tab};
+use crate::site::account::done::{DONE, Done};
+use crate::site::account::form::{Form, random};
+use crate::site::account::form_view::FormView;
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;

@@ -6,19 +6,19 @@
 use askama::Template;
 
 use super::ask::Ask;
-use super::done::{DONE, Done};
-use super::form::{Form, random};
-use super::form_view::{FormView, Input};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
-use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{ChargeError, Login, PlainToken};
 use crate::limits::site::NEXT_BYTES_MAX;
+use crate::site::account::done::{DONE, Done};
+use crate::site::account::form::{Form, random};
+use crate::site::account::form_view::{FormView, Input};
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;

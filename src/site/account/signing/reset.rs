@@ -5,20 +5,20 @@
 use askama::Template;
 
 use super::ask::Ask;
-use super::done::Done;
-use super::form::Form;
-use super::form_view::{FormView, Input};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
 use super::sign_in::with_status;
-use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{Redeemed, Redemption, TokenHash};
 use crate::limits::access::PASSWORD_CHARS_MIN;
+use crate::site::account::done::Done;
+use crate::site::account::form::Form;
+use crate::site::account::form_view::{FormView, Input};
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;

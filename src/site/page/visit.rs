@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use askama::Template;
 
-use super::assets;
 use super::cache::Cache;
 use super::frame::{Frame, LanguageLink, Link, NavLink, Section};
 use super::language::{LANGUAGE_NAME, LANGUAGES, LanguageChoice, code};
@@ -23,6 +22,7 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::routing::target::Target;
 use crate::limits::site::QUERY_BYTES_MAX;
+use crate::site::assets;
 
 /// Media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";

@@ -1,0 +1,9 @@
+//! Sign-up, sign-in, password reset, sessions, and the refusal of forms from other sites.
+
+pub(in crate::site::account) mod ask;
+pub(in crate::site::account) mod password;
+pub(in crate::site::account) mod reset;
+pub(in crate::site::account) mod same_origin;
+pub(in crate::site::account) mod session;
+pub(in crate::site::account) mod sign_in;
+pub(in crate::site::account) mod sign_up;
