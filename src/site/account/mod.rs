@@ -29,7 +29,7 @@ mod words;
 
 use crate::http::incoming::Method;
 use crate::http::routing::router::{Guard, Route};
-use api_keys::{created, key, key_form, keys};
+use api_keys::{key, keys};
 use signing::{ask, password, reset, same_origin, session, sign_in, sign_up};
 
 /// Paths of the account area.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ask, open};
-use crate::harness::{Answer, Ask, Site};
+use crate::harness::{Answer, Ask, Site, wait_until};
 
 fn head(site: &Site, target: &str) -> Answer {
     site.send(&Ask::new("HEAD", target).header("Accept", super::BROWSER))
@@ -30,6 +30,10 @@ fn every_route_has_one_of_three_lives() {
     for link in open(&site, "/").select("link[rel=stylesheet]") {
         expected.push((link.attribute("href").unwrap().to_owned(), forever));
     }
+    wait_until("the index follows the catalog", || {
+        let found = site.get("/api/v1/datasets/search?q=cities");
+        found.json()["data"]["results"].as_array().is_some_and(|results| !results.is_empty())
+    });
     for (target, life) in &expected {
         let answer = site.send(&ask(target));
         assert_eq!(answer.header("Cache-Control"), Some(*life), "{target}");

@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 use xxhash_rust::xxh3::xxh3_64;
 
 const PREFIX: &str = "mk_";
-pub(super) const RANDOM_CHARACTERS: usize = 43;
+pub(in crate::ledger) const RANDOM_CHARACTERS: usize = 43;
 const CHECKSUM_CHARACTERS: usize = 6;
 const SHOWN_CHARACTERS: usize = 6;
 /// Length of every key.
@@ -107,7 +107,7 @@ fn check_form(text: &str) -> Result<(), NotAKey> {
 }
 
 /// Random bytes as so many base62 characters.
-pub(super) fn spell(mut random: [u8; KEY_RANDOM_BYTES]) -> String {
+pub(in crate::ledger) fn spell(mut random: [u8; KEY_RANDOM_BYTES]) -> String {
     (0..RANDOM_CHARACTERS).map(|_| base62(divide(&mut random, 62))).collect()
 }
 
