@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_length_and_the_most_common_ones_are_refused() {
+    fn refuses_short_long_and_common_passwords() {
         let refusal = |text: &str| NewPassword::parse(text).err();
         assert_eq!(refusal("ninechars"), Some(PasswordRefusal::TooShort));
         assert_eq!(refusal("dieci è 10"), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_names_its_parameters_and_differs_by_salt() {
+    fn names_parameters_in_hash_that_differs_by_salt() {
         let kept = hash("correct horse battery");
         assert!(kept.phc().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", kept.phc());
         let password = NewPassword::parse("correct horse battery").unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_and_computes_as_much_without_an_account() {
+    fn computes_one_hash_with_or_without_account() {
         let (passwords, kept) = (Passwords::default(), hash("correct horse battery"));
         let tries = [
             ("correct horse battery", Some(&kept), true),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_would_take_more_memory_is_no_password() {
+    fn rejects_hash_with_excessive_memory_cost() {
         let greedy = NOBODY.replace("m=19456", "m=4194304");
         let greedy = PasswordHash::try_from(greedy).unwrap();
         let passwords = Passwords::default();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_when_too_many_are_computed_and_goes_on_when_one_ends() {
+    fn refuses_hash_beyond_bound_until_one_ends() {
         let passwords = Passwords::default();
         let mut permits: Vec<_> = (0..PASSWORD_HASHES_MAX).map(|_| passwords.permit().unwrap()).collect();
         let began = Instant::now();

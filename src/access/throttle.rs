@@ -82,7 +82,7 @@ mod tests {
     proptest! {
         /// The naive model keeps every attempt that was admitted and not forgiven.
         #[test]
-        fn admits_as_many_as_the_limit_in_any_window(
+        fn keeps_limit_in_any_window(
             steps in prop::collection::vec((0..400_i64, any::<bool>()), 1..200),
         ) {
             let throttle: Throttle<u8> = Throttle::new(64, 5, 900);

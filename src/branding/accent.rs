@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_is_readable_on_light_and_on_dark_pages() {
+    fn derives_readable_colours_for_light_and_dark_pages() {
         for text in ["#0b5c8a", "#000000", "#AA0000", "#707070", "#0000ff"] {
             let accent = Accent::parse(text).unwrap();
             assert!(accent.light.contrast(LIGHT) >= CONTRAST_MIN, "{text}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn other_colours_are_refused_with_what_to_do() {
+    fn refuses_malformed_and_pale_colours_with_remedy() {
         for text in ["blue", "#fff", "#12345", "#1234567", "#12345g", "0b5c8a", "#+12345", "", "#ab;}x{"] {
             let message = Accent::parse(text).unwrap_err();
             assert!(message.contains("six hexadecimal digits"), "{text}: {message}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_counted_as_wcag_does() {
+    fn computes_contrast_like_wcag() {
         let (black, white) = (Rgb([0; 3]), Rgb([u8::MAX; 3]));
         assert!((black.contrast(white) - 21.0).abs() < 1e-9);
         assert!((white.contrast(white) - 1.0).abs() < 1e-9);

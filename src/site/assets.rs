@@ -135,14 +135,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_style_sheet_is_small_and_loads_nothing() {
+    fn keeps_style_sheet_small_and_self_contained() {
         assert!(STYLE.len() <= 20 * 1024, "{} bytes", STYLE.len());
         assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
         assert_eq!(STYLE.matches('{').count(), STYLE.matches('}').count());
     }
 
     #[test]
-    fn names_say_what_is_in_the_files() {
+    fn names_files_by_hash_of_content() {
         for (name, ending, _, content) in SOURCES {
             let path = path(&format!("{name}.{ending}"));
             assert!(path.starts_with(&format!("/assets/{name}.")) && path.ends_with(&format!(".{ending}")));

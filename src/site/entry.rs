@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_between_words() {
+    fn cuts_long_text_between_words() {
         assert_eq!(shortened(" one\n\ntwo  three ", 20), "one two three");
         assert_eq!(shortened("one two three", 13), "one two three");
         assert_eq!(shortened("one two three", 12), "one two…");

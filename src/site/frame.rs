@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_in_a_page_cannot_leave_its_element() {
+    fn escapes_json_inside_script_element() {
         let value = json!({ "name": "</script><script>alert(1)</script><!-- & \u{2028}" });
         let safe = script_safe(&value.to_string());
         assert!(!safe.contains(['<', '>', '&', '\u{2028}']), "{safe}");

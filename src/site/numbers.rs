@@ -172,7 +172,7 @@ mod tests {
     const ITALIAN: Numbers = Numbers::of(Language::Italian);
 
     #[test]
-    fn digits_are_grouped_as_the_language_does() {
+    fn groups_digits_by_language() {
         for (number, english, italian) in [
             (0, "0", "0"),
             (999, "999", "999"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_three_digits_at_most() {
+    fn limits_sizes_to_three_digits() {
         for (bytes, expected) in [
             (0, "0\u{a0}B"),
             (999, "999\u{a0}B"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_exact() {
+    fn prints_exact_and_rounded_prices() {
         for (credits, english) in [
             (0, "€0.00"),
             (1, "€0.005"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_never_none_or_all_unless_it_is() {
+    fn shows_0_and_100_percent_only_when_exact() {
         for (part, whole, expected) in [
             (0, 10, "0%"),
             (0, 0, "0%"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_and_changes_have_their_signs() {
+    fn prints_amounts_and_signed_changes() {
         assert_eq!(
             (ENGLISH.cents(1_250), ITALIAN.cents(123_405)),
             ("€12.50".into(), "1.234,05\u{a0}€".into())
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_written_out() {
+    fn spells_out_dates() {
         let moment = Moment::from_unix_millis(1_795_392_000_000);
         assert_eq!(
             (ENGLISH.day(moment), ITALIAN.day(moment)),

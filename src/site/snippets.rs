@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_written_for_each_language() {
+    fn writes_value_for_each_language() {
         let parsed: serde_json::Value = serde_json::from_str(&body().line()).unwrap();
         assert_eq!(parsed["filters"]["b\"\n"][1], "$x `y` \\ \u{202e}z");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&body().lines()).unwrap(), parsed);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_sees_one_word() {
+    fn quotes_body_as_single_shell_word() {
         assert_eq!(shell_word("a'b $c"), "'a'\\''b $c'");
         let command = curl("http://h/x", &body());
         let (_, quoted) = command.split_once("-d ").unwrap();

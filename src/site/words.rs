@@ -218,12 +218,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_translated_and_keeps_its_gaps() {
+    fn translates_every_word_with_its_gaps() {
         check(&Words::list(), &["account", "api", "dataset", "one_dataset"]);
     }
 
     #[test]
-    fn a_gap_takes_one_value() {
+    fn fills_one_gap_at_once() {
         assert_eq!(fill(&fill("Page {} of {}", 2), 9), "Page 2 of 9");
         assert_eq!(fill("{}", "{}"), "{}");
     }

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_differ_in_case_and_spaces_are_one() {
+    fn ignores_case_and_surrounding_spaces() {
         let one = Email::parse(" Anna.Rossi+data@Example.COM\n").unwrap();
         assert_eq!(one.as_str(), "anna.rossi+data@example.com");
         assert_eq!(Email::parse("ANNA.ROSSI+DATA@example.com"), Ok(one.clone()));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_address() {
+    fn rejects_malformed_addresses() {
         let long = format!("{}@example.com", "x".repeat(EMAIL_LOCAL_BYTES_MAX + 1));
         let label = format!("a@{}.com", "x".repeat(LABEL_BYTES_MAX + 1));
         let whole = format!("{}@{}com", "x".repeat(64), format!("{}.", "y".repeat(62)).repeat(3));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_address_that_has_another_form_is_refused() {
+    fn refuses_stored_address_in_other_form() {
         let read = |text: &str| postcard::from_bytes::<Email>(&postcard::to_allocvec(text).unwrap());
         assert_eq!(read("a@b.it").unwrap().as_str(), "a@b.it");
         assert!(read("A@b.it").is_err() && read("a").is_err());

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_recognised_and_other_texts_are_not() {
+    fn recognises_tokens_only() {
         let token = PlainToken::from_random([7; TOKEN_RANDOM_BYTES]);
         assert_eq!(token.reveal().len(), RANDOM_CHARACTERS);
         assert_eq!(TokenHash::of_presented(token.reveal()), Some(token.hash()));

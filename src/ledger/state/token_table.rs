@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_and_the_oldest_of_an_account_make_room() {
+    fn evicts_ended_then_oldest_records_of_account() {
         let mut table = TokenTable::default();
         let day = 86_400;
         for record in [session(3, 1, 20), session(2, 1, 10), session(1, 1, 10), session(9, 2, 0)] {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_whose_end_has_moved_is_looked_at_again() {
+    fn revisits_record_whose_end_moved() {
         let mut table = TokenTable::default();
         let [used, idle] = [session(1, 1, 0), session(2, 1, 0)];
         table.insert(used);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_bounded() {
+    fn bounds_round_of_ended_records() {
         let mut table = TokenTable::default();
         (0..9).for_each(|number| table.insert(session(number, 1, 0)));
         assert_eq!(table.ended(at(SESSION_SECONDS_MAX), 4).len(), 4);

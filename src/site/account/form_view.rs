@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_tied_to_its_fault_and_its_hint_and_a_password_is_not_shown() {
+    fn ties_field_to_fault_and_hint_and_hides_password() {
         let email =
             Input::new("x", "email", "email", "E-mail").value("\"><script>").fault(Some("no".to_owned()));
         let password = Input::new("x", "password", "password", "Password").value("secret-secret").hint("ten");

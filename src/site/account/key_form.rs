@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_ends_with_its_last_moment() {
+    fn ends_day_at_next_midnight_and_rejects_other_forms() {
         assert_eq!(end_of_day("2028-02-28").unwrap().rfc3339(), "2028-02-29T00:00:00.000Z");
         for wrong in ["", "2027-13-01", "2027-02-30", "1.1.2027", "2027-01-01T00:00", "20270101", "tomorrow"]
         {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_scheme_host_and_port() {
+    fn compares_scheme_host_and_port() {
         for (origin, base, expected) in [
             ("https://a.test", "https://a.test", true),
             ("https://a.test", "https://A.test:443/market", true),

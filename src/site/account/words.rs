@@ -193,7 +193,7 @@ mod tests {
     use crate::site::words::check;
 
     #[test]
-    fn every_word_is_translated_and_keeps_its_gaps() {
+    fn translates_every_word_with_its_gaps() {
         check(&AccountWords::list(), &["password", "area", "dataset"]);
     }
 }

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_link_to_their_ends_and_to_what_is_near() {
+    fn links_first_last_and_neighbouring_pages() {
         let base = Url::of_path("", "/datasets/x/columns");
         assert!(page_links(&base, 1, 1).is_empty());
         let labels = |current, pages| {

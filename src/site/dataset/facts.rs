@@ -120,7 +120,7 @@ mod tests {
     use crate::catalog::{Language, UPDATE_FREQUENCIES};
 
     #[test]
-    fn every_frequency_has_a_word_in_italian() {
+    fn translates_every_frequency_into_italian() {
         let words = DatasetWords::of(Language::Italian);
         for frequency in UPDATE_FREQUENCIES {
             assert_ne!(frequency_word(frequency.word, words), frequency.word);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_may_be_open_at_either_end() {
+    fn words_period_open_at_either_end() {
         let words = DatasetWords::of(Language::English);
         let coverage = |from: Option<&str>, to: Option<&str>| Coverage {
             from: from.map(ToOwned::to_owned),

@@ -139,7 +139,7 @@ mod tests {
     use super::paragraphs;
 
     #[test]
-    fn empty_lines_separate_paragraphs() {
+    fn splits_paragraphs_at_empty_lines() {
         assert_eq!(paragraphs("a\n b\n\n\n c \n"), ["a b", "c"]);
         assert!(paragraphs(" \n\n").is_empty());
     }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_of_rows_is_of_one_size() {
+    fn assigns_one_size_to_every_row_count() {
         for rows in [0, 1, 10_000, 10_001, 1_000_000, 1_000_001, 10_000_000, 10_000_001, u32::MAX] {
             assert_eq!(SIZES.iter().filter(|size| size.holds(rows)).count(), 1, "{rows}");
         }

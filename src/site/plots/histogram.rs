@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bars_are_as_high_as_their_counts(counts in proptest::collection::vec(0_u64..1_000_000_000, 1..21)) {
+        fn draws_bars_as_high_as_counts(counts in proptest::collection::vec(0_u64..1_000_000_000, 1..21)) {
             let drawn = bars(&counts);
             prop_assert_eq!(drawn.len(), counts.len());
             for (bar, (x, wide, height)) in drawn.iter().zip(naive(&counts)) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_has_a_name_and_no_style() {
+    fn names_plot_and_escapes_its_texts() {
         let bin = |from: &str, to: &str, count: u64| Bin {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_an_empty_plot() {
+    fn draws_no_bar_without_counts() {
         assert!(bars(&[]).is_empty());
         assert_eq!(bars(&[0, 0]).iter().map(|bar| bar.height.tenths()).sum::<u32>(), 0);
     }

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_rounded_and_never_invisible() {
+    fn rounds_share_and_keeps_it_visible() {
         for (part, whole, length, expected) in [
             (0, 10, 1000, "0"),
             (1, 0, 1000, "0"),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_stand_around_the_middle_inside_the_plot() {
+    fn places_neighbours_on_ellipse_inside_plot() {
         for count in 1..=20 {
             let spokes: Vec<Spoke> = (0..count).map(|number| spoke(&format!("n{number}"))).collect();
             let plot = Neighbours::new("t".into(), "d".into(), "middle", spokes);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_escaped_and_shortened() {
+    fn escapes_and_shortens_names() {
         let plot =
             Neighbours::new("t".into(), "d".into(), "<m>", vec![spoke("<script>alert(1)</script>abcdefgh")]);
         let svg = plot.render().unwrap();

@@ -133,7 +133,7 @@ fn examples(node: &'static Value, found: &mut Vec<(&'static Value, &'static Valu
 }
 
 #[test]
-fn every_example_of_the_document_fits_its_schema() {
+fn matches_every_example_with_its_schema() {
     let mut found = Vec::new();
     examples(&DOCUMENT, &mut found);
     assert!(found.len() > 50, "{}", found.len());
@@ -144,7 +144,7 @@ fn every_example_of_the_document_fits_its_schema() {
 }
 
 #[test]
-fn the_check_tells_what_fits_from_what_does_not() {
+fn distinguishes_valid_from_invalid_values() {
     let cases = [
         (json!({ "type": "integer" }), json!(3), json!(3.5)),
         (json!({ "type": ["string", "null"] }), json!(null), json!(1)),

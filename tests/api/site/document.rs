@@ -144,7 +144,7 @@ impl Element {
 }
 
 #[test]
-fn a_selector_means_what_css_means_by_it() {
+fn selects_elements_like_css() {
     let page = Document::parse(
         "<!DOCTYPE html><title>x</title><main><ul class=\"a b\"><li><a href=\"/x\">One <b>two</b></a></li></ul></main><a id=z>",
     );

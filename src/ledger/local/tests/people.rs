@@ -119,7 +119,7 @@ impl People {
 
 /// Each operation of the disk fails once in turn, in each way, and the process opens its books again.
 #[test]
-fn logins_and_sessions_that_were_not_acknowledged_are_gone_when_the_books_are_opened_again() {
+fn keeps_exactly_acknowledged_logins_after_any_disk_fault() {
     let email = |number| Email::parse(&format!("p{number}@example.com")).unwrap();
     for (durability, fault) in [
         (ChargeDurability::Process, Fault::Half),

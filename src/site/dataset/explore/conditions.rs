@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_becomes_one_of_json() {
+    fn converts_typed_number_to_json() {
         for (typed, language, expected) in [
             ("5", Language::English, "5"),
             ("+05.50", Language::English, "5.50"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn several_conditions_on_a_column_are_all_kept() {
+    fn keeps_all_conditions_of_column() {
         let number = |text: &str| Json::Number(text.to_owned());
         let above = Json::Object(vec![("gte".to_owned(), number("1"))]);
         let below = Json::Object(vec![("lt".to_owned(), number("9"))]);
