@@ -1,7 +1,7 @@
-//! Passwords: which ones are accepted, and their argon2id hashes, computed and compared.
+//! Password rules, and argon2id hashes of passwords: computed and compared.
 //!
-//! Parameters as OWASP's cheat sheet has them: 19 MiB, two passes, one lane. A few hashes are computed at one time, because each
-//! takes that memory; what would wait long is refused. Does not depend on accounts, addresses or the clock.
+//! Parameters follow OWASP's cheat sheet: 19 MiB, two passes, one lane. Each hash takes that memory, so a few are computed at
+//! one time, and a caller that would wait too long is refused. Does not depend on accounts, addresses or the clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 /// A character has at most four bytes.
 const PASSWORD_BYTES_MAX: usize = PASSWORD_CHARS_MAX * 4;
-/// What a password is compared with when there is no account: a hash that no known password has, and that costs as much.
+/// The hash that stands in where there is no account: no known password has it, and comparing with it costs as much.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -66,7 +66,7 @@ pub enum PasswordRefusal {
     /// It has more characters.
     #[error("a password has at most {PASSWORD_CHARS_MAX} characters")]
     TooLong,
-    /// It is among the first that anybody would try.
+    /// It is among the most common ones, which attackers try first.
     #[error("this password is one of the most common ones")]
     Common,
 }
@@ -83,7 +83,7 @@ pub enum PasswordError {
 }
 
 impl<'t> NewPassword<'t> {
-    /// The password that a person chose.
+    /// Checks the length and commonness of a chosen password.
     pub fn parse(typed: &'t str) -> Result<NewPassword<'t>, PasswordRefusal> {
         match typed.chars().take(PASSWORD_CHARS_MAX + 1).count() {
             count if count < PASSWORD_CHARS_MIN => Err(PasswordRefusal::TooShort),

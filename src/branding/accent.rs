@@ -1,6 +1,6 @@
-//! The colour of a place, in a shade for light pages and one for dark pages, both easy to read.
+//! The colour of the site, in a shade for light pages and one for dark pages, both readable.
 //!
-//! Knows contrast as WCAG 2.2 counts it; knows no page.
+//! Computes contrast like WCAG 2.2. Does not depend on pages.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,7 +10,7 @@ const CONTRAST_MIN: f64 = 4.5;
 const LIGHT: Rgb = Rgb([0xf6, 0xf8, 0xfa]);
 /// The lightest ground of dark pages on which the colour stands.
 const DARK: Rgb = Rgb([0x1d, 0x21, 0x27]);
-/// In so many steps the shade for dark pages is looked for, from the colour to white.
+/// Steps from the colour to white, among which the shade for dark pages is searched.
 const STEPS: u16 = 32;
 
 /// A colour in both shades.
@@ -53,7 +53,7 @@ impl Accent {
         Ok(Self { light, dark, file: format!("accent.{:016x}.css", xxh3_64(css.as_bytes())), css })
     }
 
-    /// Name of its style sheet, which says what is in it.
+    /// Name of its style sheet, which contains a hash of the content.
     pub fn file(&self) -> &str {
         &self.file
     }

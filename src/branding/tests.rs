@@ -1,4 +1,4 @@
-//! What `site.toml` may say, and what is said of one that says something else.
+//! Valid and invalid forms of `site.toml`, and the messages of the invalid ones.
 
 use super::*;
 

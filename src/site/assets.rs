@@ -1,6 +1,7 @@
-//! The files that pages load: style sheet, icons, scripts. Their names say what is in them, so caches keep them for ever.
+//! The files that pages load: style sheet, icons, scripts. Their names contain a hash of the content, so caches keep them
+//! for ever.
 //!
-//! Knows files; knows no page.
+//! Does not depend on pages.
 
 use std::sync::LazyLock;
 
@@ -122,7 +123,7 @@ fn of_place<'b>(branding: &'b Branding, file: &str) -> Option<(&'static str, &'b
         .or_else(|| accent.map(|accent| (CSS, accent.css().as_bytes())))
 }
 
-/// What browsers ask for when a document names no icon.
+/// The icon that browsers ask for when a document names none.
 fn favicon(_: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let icon = ASSETS.iter().find(|asset| asset.name == "icon.svg");
     let icon = icon.ok_or_else(|| ApiError::internal("the icon is not among the assets"))?;

@@ -1,6 +1,6 @@
-//! Which language a visitor reads: the one asked for, else the one chosen before, else what the browser says.
+//! The language of a page: of the address, else of an earlier choice, else of the browser.
 //!
-//! Knows headers; knows no page.
+//! Depends on headers, not on pages.
 
 use crate::catalog::Language;
 use crate::http::incoming::Incoming;
@@ -21,7 +21,7 @@ pub const fn code(language: Language) -> &'static str {
     }
 }
 
-/// What a request says about languages.
+/// The languages that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LanguageChoice {
     /// By the address.

@@ -1,7 +1,7 @@
 //! A Markdown text of a publisher as a part of a page, which runs nothing and loads nothing.
 //!
-//! What a text may contain is decided in `http/handlers/text_page.rs`. Here its headings go below those of the page, and
-//! its tables lose their styles, which the policy of the pages would not let through. Knows no dataset.
+//! `http/handlers/catalog/text_page.rs` decides which markup a text may contain. Here its headings go below those of the
+//! page, and its tables lose their styles, which the policy of the pages would not let through. Does not depend on datasets.
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, html};
 

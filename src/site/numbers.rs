@@ -1,6 +1,6 @@
-//! Numbers, sizes, prices and days as people of each language write them.
+//! Numbers, sizes, prices and dates in the notation of each language.
 //!
-//! Knows how a figure is written; knows nothing of what it counts.
+//! Does not depend on what a number counts.
 
 use crate::catalog::Language;
 use crate::clock::Moment;
@@ -89,7 +89,7 @@ impl Numbers {
         self.euros(&format!("{whole}{}{cents}{}", self.point(), finer.trim_end_matches('0')))
     }
 
-    /// The price of so many credits to the cent: `€300.88`. Half a cent and more is rounded up.
+    /// The price of credits to the cent: `€300.88`. Half a cent and more is rounded up.
     pub fn price_to_the_cent(self, credits: u64) -> String {
         let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
         let cents = parts.saturating_add(PARTS_PER_CENT / 2) / PARTS_PER_CENT;
@@ -114,8 +114,8 @@ impl Numbers {
         format!("{sign}{}", self.integer(amount.unsigned_abs()))
     }
 
-    /// A share of a whole: `12.5%`, in Italian `12,5%`. What is there but less than a thousandth is `<0.1%`, and what
-    /// lacks that little is `>99.9%`.
+    /// A share of a whole: `12.5%`, in Italian `12,5%`. A part below a thousandth is `<0.1%`, and a part that lacks less
+    /// than a thousandth is `>99.9%`.
     pub fn share(self, part: u64, whole: u64) -> String {
         if part == 0 || whole == 0 {
             return "0%".to_owned();

@@ -1,6 +1,6 @@
 //! Addresses of pages: the only place that makes them.
 //!
-//! Knows paths, queries and percent-encoding; knows no page.
+//! Depends on paths, queries and percent-encoding, not on pages.
 
 use std::fmt;
 

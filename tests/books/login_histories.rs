@@ -1,4 +1,4 @@
-//! Random histories of people who sign up, in and out, and of the plain model beside them.
+//! Random histories of sign-ups, sign-ins and sign-outs, compared with a plain model.
 
 use proptest::prelude::*;
 

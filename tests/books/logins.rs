@@ -1,4 +1,4 @@
-//! What signing up, in and out, resetting and closing does, one by one.
+//! Sign-up, sessions, one-time tokens and closing, one operation at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use crate::login_world::{email, password};
 
 const DAY: i64 = 86_400;
 
-/// A person who signed up.
+/// An account opened by sign-up.
 fn person(ledger: &Ledger, number: u8) -> AccountId {
     match ledger.sign_up(&email(number), &password(1), noon()).unwrap() {
         SignUp::Created(account) => account,

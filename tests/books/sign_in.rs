@@ -16,7 +16,7 @@ fn address(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
 
-/// A desk with one person, `person0@example.com`.
+/// A desk with one login, `person0@example.com`.
 fn sign_in_desk(ledger: &Arc<Ledger>) -> SignInDesk {
     let desk = SignInDesk::new(Arc::clone(ledger));
     let chosen = NewPassword::parse(RIGHT).unwrap();

@@ -66,7 +66,7 @@ fn component(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// What any request can meet.
+/// Statuses of refusals that any request can get.
 const ANYWHERE: [u16; 9] = [400, 408, 414, 417, 431, 500, 501, 503, 505];
 /// Refusals of single operations that follow from nothing else in their description.
 const OF_THEIR_OWN: [(&str, u16); 4] =
@@ -190,7 +190,7 @@ fn resolves_references_and_uses_every_component() {
     for group in ["schemas", "responses", "headers"] {
         for name in members(&document["components"][group]).keys() {
             let reference = format!("#/components/{group}/{name}");
-            // No operation has this answer: it is what all other methods of a path get.
+            // No operation has this response: all other methods of a path get it.
             let general = matches!(name.as_str(), "MethodNotAllowed" | "Allow");
             assert!(general || references.contains(reference.as_str()), "{reference} is not used");
         }

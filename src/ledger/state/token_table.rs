@@ -1,12 +1,12 @@
-//! Records that are found by the hash of a token and end on their own: sessions, and one-time tokens.
+//! A table of records found by the hash of a token, which end on their own: sessions and one-time tokens.
 //!
 //! ```text
 //! by hash      the record
 //! by account   its tokens; the oldest makes room
-//! ends         (moment, hash), in the order in which they are looked at by the upkeep
+//! ends         (moment, hash), in the order in which the upkeep checks them
 //! ```
 //!
-//! The end of a session moves as it is used. It is looked at again when its former end has come. Knows no store.
+//! Use moves the end of a session. The upkeep checks it again when its former end has come. Does not depend on the store.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -47,7 +47,7 @@ impl<T: TokenRecord> TokenTable<T> {
         self.by_account.get(&account).into_iter().flatten().filter_map(|token| self.get(token))
     }
 
-    /// What of an account makes room for one more, so that it has `most`: what has ended, and the oldest.
+    /// The tokens of an account to remove so that it has `most` after one more: first the ended ones, then the oldest.
     pub(super) fn making_room(&self, account: AccountId, most: usize, now: Moment) -> Vec<TokenHash> {
         let age = |record: &T| (record.ends_at() > now, record.created_at(), record.token());
         let mut by_age: Vec<_> = self.of(account).map(age).collect();

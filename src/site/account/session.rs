@@ -1,6 +1,6 @@
-//! The cookie that says who is signed in: a token whose hash the books hold.
+//! The session cookie: a token whose hash the books hold.
 //!
-//! Knows the cookie and no password. Where the site is reached by TLS its name has the prefix `__Host-`, so that no other host
+//! Does not depend on passwords. Where the site is reached by TLS, its name has the prefix `__Host-`, so that no other host
 //! can set it.
 
 use crate::http::App;

@@ -1,6 +1,6 @@
-//! What a manifest says of a dataset, line by line.
+//! The facts of a manifest, line by line.
 //!
-//! Knows the words of both languages for what manifests abbreviate; knows no rows.
+//! Translates the abbreviations of manifests. Does not depend on rows.
 
 use crate::catalog::Coverage;
 use crate::site::url::Url;
@@ -25,7 +25,7 @@ impl Linked {
     }
 }
 
-/// One line: what it is about, and what is said.
+/// One line: its name and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) name: &'static str,

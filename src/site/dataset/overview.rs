@@ -1,4 +1,4 @@
-//! The first page of a dataset: what it is, from whom, under which licence, at which price, in which versions and formats.
+//! The first page of a dataset: description, publisher, licence, price, versions and formats.
 
 use crate::catalog::{Dataset, DatasetVersion};
 use crate::http::errors::ApiError;

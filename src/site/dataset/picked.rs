@@ -1,6 +1,6 @@
-//! Which columns a page shows: their places in one parameter of the address, such as `1-4,7`.
+//! The columns that a page shows: their places in one parameter of the address, such as `1-4,7`.
 //!
-//! Places and not names, so that an address stays short however many columns are picked. Knows no dataset.
+//! Places instead of names keep an address short however many columns are picked. Does not depend on the dataset.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

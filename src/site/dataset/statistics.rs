@@ -29,7 +29,7 @@ const PLAIN_MEANS: RangeInclusive<f64> = 0.001..=1e15;
 /// Length of the bar of a share, in tenths of a unit.
 const BAR_LENGTH: u32 = 1000;
 
-/// What `/stats` says of a column.
+/// The statistics of a column in `/stats`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures<'a> {
@@ -120,7 +120,7 @@ pub(super) struct Frequent {
     pub(super) bar: Tenths,
 }
 
-/// What is shown of a column.
+/// The statistics of a column as shown.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) figures: Vec<Figure>,

@@ -23,7 +23,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Reads a value of a column as rows of the API have it. What is none becomes [`Value::Null`].
+    /// Reads a value of a column as rows of the API have it. An invalid one becomes [`Value::Null`].
     pub(super) fn of(raw: &RawValue, kind: ColumnKind) -> Self {
         let is_moment = kind.logical() == LogicalType::Datetime;
         match raw.get() {
@@ -98,8 +98,8 @@ fn compare_numbers(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The year of a day or moment, which may have a sign and more than four digits, and what follows it. A moment without a
-/// fraction is before one with it, so the `Z` at the end does not count.
+/// The year of a day or moment, which may have a sign and more than four digits, and the rest of the text. A moment
+/// without a fraction is before one with it, so the `Z` at the end does not count.
 fn year_and_rest(text: &str) -> (i64, &str) {
     let after_sign =
         text.get(1..).and_then(|rest| rest.find('-')).map_or(text.len(), |at| at.saturating_add(1));

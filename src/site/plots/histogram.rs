@@ -1,6 +1,6 @@
-//! How many values lie in each of a row of bins.
+//! A histogram: the number of values in each bin.
 //!
-//! Every bin is drawn equally wide, as the store file counts them. Knows the labels that it is given.
+//! Every bin is drawn equally wide, as the store file counts them. Labels come from the caller.
 
 use askama::Template;
 
@@ -11,7 +11,7 @@ const HEIGHT: u32 = 900;
 /// Room between two bars.
 const GAP: u32 = 20;
 
-/// One bin, as it is told.
+/// One bin, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bin {
     /// Its lower bound, written out.
@@ -45,8 +45,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Draws the bins. `id` is unique in its page and made of letters, digits and hyphens; `title` names what is counted,
-    /// `description` says it in a sentence.
+    /// Draws the bins. `id` is unique in its page and made of letters, digits and hyphens; `title` names the counted values,
+    /// `description` describes them in a sentence.
     pub fn new(id: String, title: String, description: String, bins: Vec<Bin>) -> Self {
         let counts: Vec<u64> = bins.iter().map(|bin| bin.count).collect();
         Self { id, title, description, bars: bars(&counts), bins }

@@ -1,6 +1,6 @@
-//! A dataset in the middle and its neighbours around it.
+//! A plot of a dataset and its neighbours around it.
 //!
-//! Places names on an ellipse; follows no relation further. Knows no dataset.
+//! Places names on an ellipse and shows direct neighbours only. Does not depend on datasets.
 
 use std::f64::consts::TAU;
 
@@ -21,7 +21,7 @@ pub const DRAWN_MAX: usize = 12;
 /// Characters of a name that are drawn.
 const NAME_CHARACTERS_MAX: usize = 24;
 
-/// A neighbour, as it is told.
+/// A neighbour, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoke {
     /// Its name.

@@ -1,5 +1,5 @@
-//! Every operation answers in every form that the document promises. What an answer looks like is checked wherever a test
-//! receives one (`check_answer`), so these tests ask for every status and media type of a success.
+//! Every operation answers in every form that the document promises. Every test that receives an answer checks its content
+//! (`check_answer`), so these tests ask for every status and media type of a success.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Numbers and words of the document are the constants that the handlers use.
+//! Numbers and words of the document against the constants of the handlers.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ fn bounds_parameters_by_constants_of_handlers() {
         ("queryDatasetByUrl.limit maximum", QUERY_LIMIT_MAX),
         ("queryDatasetByUrl.offset maximum", u64::MAX),
         ("streamDataset.afterRows maximum", STREAM_LIMIT_MAX),
-        // What the handler takes without the parameter is asked of a server in `inputs`.
+        // `inputs` asks a server for the default of the handler.
         ("getUsage.days default", 30),
         ("getUsage.days maximum", USAGE_DAYS_MAX.into()),
     ];

@@ -1,4 +1,4 @@
-//! What handlers read is what the document says: parameters, fields of bodies, headers, words and numbers.
+//! Inputs of handlers against the document: parameters, fields of bodies, headers, words and numbers.
 
 use std::collections::BTreeSet;
 
@@ -126,7 +126,7 @@ fn allows_and_exposes_every_described_header_to_browsers() {
     assert_eq!(listed(&preflight, "Access-Control-Allow-Headers"), owned(sent));
     let mut exposed = listed(&site.get("/healthz"), "Access-Control-Expose-Headers");
     let described = DOCUMENT["components"]["headers"].as_object().unwrap().keys();
-    // Browsers show the first two without being told; the others are no matter of scripts.
+    // Browsers expose the first two to scripts by default; scripts do not need the others.
     let safe = [
         "Cache-Control",
         "Last-Modified",
@@ -200,7 +200,7 @@ fn applies_described_defaults() {
         for parameter in operation.parameters("query") {
             let (name, default) = (parameter["name"].as_str().unwrap(), &parameter["schema"]["default"]);
             let answer = site.send(&operation.ask(&key, ""));
-            // Lists repeat what they were asked for.
+            // Lists repeat the parameters of the request.
             if let (false, Some(told)) = (default.is_null(), answer.json_or_null()["data"].get(name)) {
                 assert_eq!(told, default, "{} {name}", operation.id());
             }

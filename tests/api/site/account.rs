@@ -1,4 +1,4 @@
-//! The account area as its owner uses it.
+//! The account area in the journeys of its owner.
 
 use super::browser::{Browser, EMAIL, PASSWORD, check_refused};
 use super::crawl::{PAGE_BYTES_MAX, check_usable};

@@ -1,4 +1,4 @@
-//! Keys as their owner makes, limits, renames, replaces and revokes them.
+//! Keys in the account area: created, limited, renamed, rotated and revoked by their owner.
 
 use super::browser::{Browser, EMAIL, check_refused};
 use super::read;

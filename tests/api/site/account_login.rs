@@ -1,4 +1,4 @@
-//! Signing up, in, and setting a password: what is refused, how often, and what the answers do not tell.
+//! Sign-up, sign-in and password reset: refusals, limits of attempts, and answers that conceal accounts.
 
 use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
@@ -10,7 +10,7 @@ fn computed(site: &Site) -> u64 {
     site.running().app().sign_ins.passwords().computed()
 }
 
-/// What an answer tells, without what differs between any two.
+/// Status, headers and text of an answer, without the parts that differ between any two.
 fn told(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
     let differs = ["date", "x-request-id", "ratelimit"];
     let headers =

@@ -1,5 +1,5 @@
-//! What the account area never does: act for another site, lead to one, show what somebody else wrote as markup, or leave
-//! something behind in a cache.
+//! Attacks on the account area: forms and redirects of other sites, markup in texts, planted sessions, and answers kept in
+//! a cache.
 
 use super::account::PAGES;
 use super::browser::{Browser, EMAIL, PASSWORD, bare_form, encoded};

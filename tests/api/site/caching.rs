@@ -1,4 +1,4 @@
-//! What caches keep: pages with tags, files for ever, and nothing that passes.
+//! Caching of the site: pages with tags, files for ever, and passing states never.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The pages of one dataset: what each says, in both languages, beside what the API says.
+//! The pages of one dataset in both languages, compared with the API.
 
 use serde_json::Value;
 

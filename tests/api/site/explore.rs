@@ -1,4 +1,4 @@
-//! A view by form: what it holds, what it costs, and the commands that ask for exactly it.
+//! A view by form: its row count, its price, and the commands that query it.
 
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};

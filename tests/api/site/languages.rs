@@ -1,4 +1,4 @@
-//! English and Italian: who gets which, and how the choice is kept.
+//! English and Italian: the choice of a language, and how it is kept.
 
 use super::{ask, open, read};
 use crate::harness::{Ask, Site};

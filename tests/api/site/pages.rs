@@ -1,4 +1,4 @@
-//! What the pages that are not about one dataset say.
+//! The pages beside those of one dataset: home page, list, search, prices, status and feeds.
 
 use super::{ask, large_site, manifest, open};
 use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};

@@ -1,4 +1,4 @@
-//! `site.toml`: what a place says of itself, and a file that stops the start.
+//! `site.toml`: its effect on pages, and faults that stop the start.
 
 use super::{ask, open, security::check_harmless};
 use crate::harness::{Site, city_columns, publish_files};

@@ -1,4 +1,4 @@
-//! What a publisher may write, and pages of a dataset never let run: texts, Markdown, names of columns, values.
+//! Hostile texts of a publisher on pages of a dataset: texts, Markdown, names of columns, values.
 
 use mercato::ledger::{Relation, RelationKey};
 use mercato_format::ColumnKind;

@@ -1,4 +1,4 @@
-//! Refusals: pages for browsers, JSON for everybody else, and JSON for everybody below `/api`.
+//! Refusals: pages for browsers, JSON for other clients and for all paths below `/api`.
 
 use super::{BROWSER, Document, ask, security::check_harmless};
 use crate::harness::{Answer, Ask, Site};

@@ -1,4 +1,4 @@
-//! What no page does: run or load what a publisher, a visitor or another site wrote.
+//! Protection of pages: headers, and texts of publishers and visitors that never become markup.
 
 use super::{Document, ask, open};
 use crate::harness::{Answer, Ask, Site, city_columns, publish_files, wait_until};
@@ -47,7 +47,7 @@ fn sends_security_headers_with_every_response() {
     }
 }
 
-/// Nothing in the page runs, loads from elsewhere, or was written by somebody else.
+/// Asserts that nothing in the page runs, loads from elsewhere, or was injected.
 #[track_caller]
 pub fn check_harmless(target: &str, page: &Document) {
     for element in page.all() {

@@ -1,4 +1,4 @@
-//! Rows of the TPC-H generators as Arrow columns. Knows the columns of every table, and no file.
+//! Rows of the TPC-H generators as Arrow columns. Does not depend on files.
 
 use std::fmt::{Display, Write};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::losing_power::Step;
 use super::*;
 use crate::ledger::{AccountId, Email, PasswordHash, Redeemed, Redemption, SignUp, TokenHash, TokenPurpose};
 
-/// What was acknowledged.
+/// The acknowledged operations.
 #[derive(Default)]
 pub(super) struct People {
     open: Vec<(Email, AccountId)>,
@@ -89,7 +89,7 @@ impl People {
         }
     }
 
-    /// What was acknowledged is there; what was ended, used or closed is not.
+    /// Every acknowledged record is there; every ended, used or closed one is gone.
     pub(super) fn check(&self, ledger: &Ledger) {
         for (email, account) in &self.open {
             assert_eq!(ledger.credentials(email).map(|login| login.account), Some(*account), "{email:?}");

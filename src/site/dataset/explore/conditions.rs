@@ -1,6 +1,6 @@
 //! Conditions of a view: read from an address, written as filters of the API.
 //!
-//! Knows which tests suit which kind of column; leaves it to the query engine what a literal means.
+//! Selects the tests by the type of a column; the query engine parses the literals.
 
 use crate::catalog::{ColumnKind, ColumnMeta, Language, Table};
 use crate::site::dataset::DatasetWords;
@@ -70,7 +70,7 @@ impl Test {
         }
     }
 
-    /// The words for people.
+    /// The name of the test in a language.
     pub(super) const fn label(self, words: &DatasetWords) -> &'static str {
         match self {
             Test::Equal => words.test_equal,
@@ -144,8 +144,7 @@ impl Condition {
         !self.test.takes_value() || !self.value.is_empty()
     }
 
-    /// What the API takes for this condition on its column. A literal that cannot be one of the column stays a text, so
-    /// that the API refuses it.
+    /// The condition as JSON of the API. A literal that does not fit its column stays a text, so that the API refuses it.
     pub(super) fn literal(&self, meta: &ColumnMeta, language: Language) -> Json {
         match self.test {
             Test::True => Json::Flag(true),
