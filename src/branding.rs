@@ -1,6 +1,6 @@
-//! How the place presents itself to people: `site.toml` in the data directory, checked once, at the start.
+//! The appearance of the site: `site.toml` in the data directory, checked once, at the start.
 //!
-//! Knows names, texts, addresses, a colour and a picture; knows no page.
+//! Holds names, texts, addresses, a colour and a picture. Does not depend on pages.
 
 mod accent;
 mod logo;
@@ -24,7 +24,7 @@ use crate::limits::branding::{
 /// The name of a place that has not been given one.
 const NAME_DEFAULT: &str = "mercato";
 
-/// What a place says of itself.
+/// Name, texts, contact, links, logo and colour of the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Branding {
     /// Its name.
@@ -33,7 +33,7 @@ pub struct Branding {
     pub tagline: LocalizedText,
     /// Some sentences about it, for the home page. Paragraphs are separated by empty lines.
     pub about: LocalizedText,
-    /// Whom to ask.
+    /// The contact for questions.
     pub contact: Option<Contact>,
     /// Legal notice, privacy and the like.
     pub links: Vec<FooterLink>,
@@ -46,7 +46,7 @@ pub struct Branding {
 /// An e-mail address or a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contact {
-    /// As people read it.
+    /// The text of the link.
     pub text: String,
     /// Where a click leads.
     pub address: String,
@@ -55,7 +55,7 @@ pub struct Contact {
 /// A link at the foot of every page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FooterLink {
-    /// What it is called.
+    /// The text of the link.
     pub title: LocalizedText,
     /// Where it leads.
     pub url: String,
@@ -69,7 +69,7 @@ pub enum BrandingError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file is larger than it may be.
@@ -78,7 +78,7 @@ pub enum BrandingError {
         /// The file.
         path: PathBuf,
     },
-    /// The file does not say what it should.
+    /// A field is missing, unknown or invalid.
     #[error("{}:{line}:{column}: {message}", path.display())]
     Content {
         /// The file.
@@ -87,7 +87,7 @@ pub enum BrandingError {
         line: usize,
         /// Column, from one.
         column: usize,
-        /// Field, what was expected, what was found, and what to do.
+        /// Field, expected value, found value, and remedy.
         message: String,
     },
 }

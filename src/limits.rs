@@ -120,7 +120,7 @@ pub mod access {
     pub const SIGN_IN_WINDOW_SECONDS: i64 = 15 * 60;
     /// Failed sign-ins of one client address in that time.
     pub const SIGN_INS_PER_ADDRESS_MAX: usize = 50;
-    /// Failed sign-ins with one e-mail address in that time, from whatever client addresses.
+    /// Failed sign-ins with one e-mail address in that time, from all client addresses together.
     pub const SIGN_INS_PER_EMAIL_MAX: usize = 10;
     /// Sign-ups of one client address in any 24 hours.
     pub const SIGN_UPS_PER_ADDRESS_MAX: usize = 5;

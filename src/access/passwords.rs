@@ -1,7 +1,7 @@
-//! Passwords: which ones are accepted, and their argon2id hashes, computed and compared.
+//! Password rules, and argon2id hashes of passwords: computed and compared.
 //!
-//! Parameters as OWASP's cheat sheet has them: 19 MiB, two passes, one lane. A few hashes are computed at one time, because each
-//! takes that memory; what would wait long is refused. Does not depend on accounts, addresses or the clock.
+//! Parameters follow OWASP's cheat sheet: 19 MiB, two passes, one lane. Each hash takes that memory, so a few are computed at
+//! one time, and a caller that would wait too long is refused. Does not depend on accounts, addresses or the clock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +21,7 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 /// A character has at most four bytes.
 const PASSWORD_BYTES_MAX: usize = PASSWORD_CHARS_MAX * 4;
-/// What a password is compared with when there is no account: a hash that no known password has, and that costs as much.
+/// The hash that stands in where there is no account: no known password has it, and comparing with it costs as much.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -66,7 +66,7 @@ pub enum PasswordRefusal {
     /// It has more characters.
     #[error("a password has at most {PASSWORD_CHARS_MAX} characters")]
     TooLong,
-    /// It is among the first that anybody would try.
+    /// It is among the most common ones, which attackers try first.
     #[error("this password is one of the most common ones")]
     Common,
 }
@@ -83,7 +83,7 @@ pub enum PasswordError {
 }
 
 impl<'t> NewPassword<'t> {
-    /// The password that a person chose.
+    /// Checks the length and commonness of a chosen password.
     pub fn parse(typed: &'t str) -> Result<NewPassword<'t>, PasswordRefusal> {
         match typed.chars().take(PASSWORD_CHARS_MAX + 1).count() {
             count if count < PASSWORD_CHARS_MIN => Err(PasswordRefusal::TooShort),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_length_and_the_most_common_ones_are_refused() {
+    fn refuses_short_long_and_common_passwords() {
         let refusal = |text: &str| NewPassword::parse(text).err();
         assert_eq!(refusal("ninechars"), Some(PasswordRefusal::TooShort));
         assert_eq!(refusal("dieci è 10"), None);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_names_its_parameters_and_differs_by_salt() {
+    fn names_parameters_in_hash_that_differs_by_salt() {
         let kept = hash("correct horse battery");
         assert!(kept.phc().starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{}", kept.phc());
         let password = NewPassword::parse("correct horse battery").unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_and_computes_as_much_without_an_account() {
+    fn computes_one_hash_with_or_without_account() {
         let (passwords, kept) = (Passwords::default(), hash("correct horse battery"));
         let tries = [
             ("correct horse battery", Some(&kept), true),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_that_would_take_more_memory_is_no_password() {
+    fn rejects_hash_with_excessive_memory_cost() {
         let greedy = NOBODY.replace("m=19456", "m=4194304");
         let greedy = PasswordHash::try_from(greedy).unwrap();
         let passwords = Passwords::default();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_when_too_many_are_computed_and_goes_on_when_one_ends() {
+    fn refuses_hash_beyond_bound_until_one_ends() {
         let passwords = Passwords::default();
         let mut permits: Vec<_> = (0..PASSWORD_HASHES_MAX).map(|_| passwords.permit().unwrap()).collect();
         let began = Instant::now();

@@ -1,6 +1,6 @@
-//! Signing in with e-mail address and password, signing up, and asking for mails: how often, and whether the password is right.
+//! Limits attempts to sign in, to sign up and to send mail, and compares the password of a sign-in.
 //!
-//! An answer does not tell whether an account exists: attempts are counted by what was typed, and every one that is admitted
+//! An answer does not reveal whether an account exists: attempts are counted by the address as typed, and every admitted one
 //! computes one hash. Does not depend on pages, sessions or mail.
 
 use std::net::IpAddr;
@@ -18,10 +18,10 @@ use crate::limits::access::{
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// Why somebody is not signed in.
+/// Why a sign-in is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignInRefusal {
-    /// Address or password are wrong; which one, nobody is told.
+    /// The address or the password is wrong; the answer does not say which.
     #[error("the e-mail address or the password is wrong")]
     Wrong,
     /// There were too many attempts from the client's address, or with the e-mail address.
@@ -32,7 +32,7 @@ pub enum SignInRefusal {
     Password(#[from] PasswordError),
 }
 
-/// Where people sign in, shared by all threads.
+/// Checks and counts sign-ins, shared by all threads.
 pub struct SignInDesk {
     ledger: Arc<Ledger>,
     passwords: Passwords,
@@ -48,7 +48,7 @@ struct Counted {
 }
 
 impl SignInDesk {
-    /// Nobody has tried yet.
+    /// A desk without attempts.
     pub fn new(ledger: Arc<Ledger>) -> SignInDesk {
         let addresses = |limit, seconds| Throttle::new(TRACKED_ADDRESSES_MAX, limit, seconds);
         let emails = |limit, seconds| Throttle::new(TRACKED_EMAILS_MAX, limit, seconds);

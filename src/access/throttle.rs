@@ -1,7 +1,7 @@
-//! How often something may happen for one subject in a sliding time, like a sign-in with one e-mail address.
+//! Limits the attempts of one subject in a sliding window, such as sign-ins with one e-mail address.
 //!
 //! Keeps the moment of every attempt that counts, so no window of that length ever holds more than the limit. Does not
-//! depend on the clock or on what is attempted.
+//! depend on the clock or on the kind of attempt.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -82,7 +82,7 @@ mod tests {
     proptest! {
         /// The naive model keeps every attempt that was admitted and not forgiven.
         #[test]
-        fn admits_as_many_as_the_limit_in_any_window(
+        fn keeps_limit_in_any_window(
             steps in prop::collection::vec((0..400_i64, any::<bool>()), 1..200),
         ) {
             let throttle: Throttle<u8> = Throttle::new(64, 5, 900);

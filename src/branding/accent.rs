@@ -1,6 +1,6 @@
-//! The colour of a place, in a shade for light pages and one for dark pages, both easy to read.
+//! The colour of the site, in a shade for light pages and one for dark pages, both readable.
 //!
-//! Knows contrast as WCAG 2.2 counts it; knows no page.
+//! Computes contrast like WCAG 2.2. Does not depend on pages.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,7 +10,7 @@ const CONTRAST_MIN: f64 = 4.5;
 const LIGHT: Rgb = Rgb([0xf6, 0xf8, 0xfa]);
 /// The lightest ground of dark pages on which the colour stands.
 const DARK: Rgb = Rgb([0x1d, 0x21, 0x27]);
-/// In so many steps the shade for dark pages is looked for, from the colour to white.
+/// Steps from the colour to white, among which the shade for dark pages is searched.
 const STEPS: u16 = 32;
 
 /// A colour in both shades.
@@ -53,7 +53,7 @@ impl Accent {
         Ok(Self { light, dark, file: format!("accent.{:016x}.css", xxh3_64(css.as_bytes())), css })
     }
 
-    /// Name of its style sheet, which says what is in it.
+    /// Name of its style sheet, which contains a hash of the content.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_is_readable_on_light_and_on_dark_pages() {
+    fn derives_readable_colours_for_light_and_dark_pages() {
         for text in ["#0b5c8a", "#000000", "#AA0000", "#707070", "#0000ff"] {
             let accent = Accent::parse(text).unwrap();
             assert!(accent.light.contrast(LIGHT) >= CONTRAST_MIN, "{text}");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn other_colours_are_refused_with_what_to_do() {
+    fn refuses_malformed_and_pale_colours_with_remedy() {
         for text in ["blue", "#fff", "#12345", "#1234567", "#12345g", "0b5c8a", "#+12345", "", "#ab;}x{"] {
             let message = Accent::parse(text).unwrap_err();
             assert!(message.contains("six hexadecimal digits"), "{text}: {message}");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn contrast_is_counted_as_wcag_does() {
+    fn computes_contrast_like_wcag() {
         let (black, white) = (Rgb([0; 3]), Rgb([u8::MAX; 3]));
         assert!((black.contrast(white) - 21.0).abs() < 1e-9);
         assert!((white.contrast(white) - 1.0).abs() < 1e-9);

@@ -1,6 +1,6 @@
-//! The picture of a place: a small file in the data directory that is what its name says.
+//! The logo of the site: a small file in the data directory, whose content matches its extension.
 //!
-//! Knows media types; knows no page.
+//! Does not depend on pages.
 
 use std::fs::File;
 use std::io::Read;
@@ -61,7 +61,7 @@ impl Logo {
         Ok(Self { file: format!("logo.{:016x}.{ending}", xxh3_64(&bytes)), content_type, bytes })
     }
 
-    /// Name under which it is served, which says what is in it.
+    /// Name under which it is served, which contains a hash of the content.
     pub fn file(&self) -> &str {
         &self.file
     }

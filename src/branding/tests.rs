@@ -1,4 +1,4 @@
-//! What `site.toml` may say, and what is said of one that says something else.
+//! Valid and invalid forms of `site.toml`, and the messages of the invalid ones.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn parse(text: &str) -> Result<Branding, BrandingError> {
 }
 
 #[test]
-fn every_field_is_optional() {
+fn accepts_empty_and_absent_file() {
     assert_eq!(parse("").unwrap(), Branding::default());
     let folder = tempfile::tempdir().unwrap();
     let absent = Branding::load(&folder.path().join("site.toml"), folder.path()).unwrap();
@@ -15,7 +15,7 @@ fn every_field_is_optional() {
 }
 
 #[test]
-fn a_full_file_is_read() {
+fn reads_every_field() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("town.svg"), "\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>").unwrap();
     let path = folder.path().join("site.toml");
@@ -48,7 +48,7 @@ fn check_refused(text: &str, place: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_bad_file_is_refused_with_place_expected_found_and_remedy() {
+fn refuses_bad_field_with_place_expected_found_and_remedy() {
     check_refused("nam = \"x\"\n", "1:1", &["nam", "expected"]);
     check_refused(
         "name = \"\"\n",
@@ -92,7 +92,7 @@ fn a_bad_file_is_refused_with_place_expected_found_and_remedy() {
 }
 
 #[test]
-fn a_file_that_is_too_large_or_no_text_is_refused() {
+fn refuses_oversized_file_non_text_and_mistyped_logo() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.toml");
     std::fs::write(&path, " ".repeat(usize::try_from(SITE_FILE_BYTES_MAX).unwrap() + 1)).unwrap();

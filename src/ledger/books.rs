@@ -74,7 +74,7 @@ pub(super) trait Books: Send + Sync {
     fn rotate_key(&self, id: KeyId, new: &NewKey, grace_seconds: u64, now: Moment) -> Outcome<KeyId>;
     /// Changes what a key may spend and read, and when it ends.
     fn limit_key(&self, id: KeyId, change: &LimitsChange, now: Moment) -> Outcome<()>;
-    /// Changes what the owner of a key calls it.
+    /// Changes the label of a key.
     fn rename_key(&self, id: KeyId, label: &str) -> Outcome<()>;
 
     /// Creates an account with a login.
@@ -103,7 +103,7 @@ pub(super) trait Books: Send + Sync {
         token: TokenHash,
         now: Moment,
     ) -> Outcome<Moment>;
-    /// Uses a one-time token up, and does what it is for.
+    /// Redeems a one-time token and executes its purpose.
     fn redeem_token(&self, token: TokenHash, redemption: &Redemption, now: Moment) -> Outcome<Redeemed>;
     /// Closes an account: its keys, its sessions and its login go, its entries stay.
     fn close_account(&self, account: AccountId, now: Moment) -> Outcome<()>;

@@ -143,7 +143,7 @@ struct AccountCell {
     shown: RwLock<Shown>,
 }
 
-/// What changes of an account.
+/// The fields of an account that change.
 #[derive(Clone, Copy)]
 struct Shown {
     balance: Balance,
@@ -163,7 +163,7 @@ impl AccountHandle {
         self.0.id
     }
 
-    /// The name, as the operator gave it; empty for an account of somebody who signed up.
+    /// The name that the operator gave; empty for an account opened by sign-up.
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -1,7 +1,7 @@
 //! The newest entries of one account, for its owner.
 //!
-//! The log knows no accounts, so entries are looked for from its end on. What one look reads is bounded, and one look is made
-//! at a time. Does not depend on how a page shows them.
+//! The log has no index of accounts, so a search reads it backwards. One search reads a bounded number of segments, and
+//! searches run one at a time. Does not depend on pages.
 
 use super::Ledger;
 use super::entry::{Entry, EntryKind};
@@ -18,7 +18,7 @@ const CLOCK_SECONDS_MAX: i64 = 86_400;
 pub struct HistoryAsked {
     /// The account.
     pub account: AccountId,
-    /// When it was created: nothing older is looked at.
+    /// When it was created: the search stops there.
     pub created_at: Moment,
     /// Only purchases and grants.
     pub only_credited: bool,

@@ -1,6 +1,6 @@
-//! Logins and open sessions as every thread sees them: in memory, changed only after the log was appended to.
+//! Logins and open sessions for all threads: in memory, changed only after the log was appended to.
 //!
-//! A part of the [`Directory`](super::directory::Directory). Knows no password and no store.
+//! A part of the [`Directory`](super::directory::Directory). Does not depend on passwords or the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ impl LoginDirectory {
         }
     }
 
-    /// Shows an open session. One that is shown already knows better when it was last seen.
+    /// Publishes an open session. A published one already holds a later moment of its last use.
     pub(super) fn publish_session(&self, record: &SessionRecord) {
         let mut tables = self.tables.write();
         if tables.sessions.contains_key(&record.token) {
@@ -146,7 +146,7 @@ impl SessionHandle {
         self.0.account
     }
 
-    /// What its owner may see.
+    /// The fields that its owner may see.
     pub fn view(&self) -> SessionView {
         let SessionCell { token, created_at, .. } = *self.0;
         SessionView { token, created_at, last_seen_at: self.last_seen_at(), ends_at: self.ends_at() }
@@ -161,7 +161,7 @@ impl SessionHandle {
         Moment::from_unix_millis(self.0.last_seen_at.load(Ordering::Relaxed))
     }
 
-    /// Notes a use. Says whether it is to be written: one of many threads is told so, once a grain.
+    /// Notes a use. Returns whether to write it: true for one of many threads, once a grain.
     pub(super) fn is_seen(&self, now: Moment) -> bool {
         let before = self.0.last_seen_at.load(Ordering::Relaxed);
         let grain = SESSION_SEEN_GRAIN_SECONDS.saturating_mul(1_000);

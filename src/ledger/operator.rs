@@ -110,7 +110,7 @@ impl Ledger {
         self.key_view(id)
     }
 
-    /// Changes what the owner of a key calls it.
+    /// Changes the label of a key.
     pub fn rename_key(&self, id: KeyId, label: &str) -> Result<KeyView, ChargeError> {
         self.books.rename_key(id, label)?.durable()?;
         self.key_view(id)

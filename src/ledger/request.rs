@@ -92,8 +92,8 @@ pub(super) struct NewKey {
     pub(super) limits: KeyLimits,
 }
 
-/// What a sign-up gave. To the person who signs up both must look the same: whether somebody has an account is nobody's
-/// business. The owner of the address may be told by mail.
+/// The outcome of a sign-up. The page must show both alike, so that an answer does not reveal whether an account exists.
+/// A mail may tell the owner of the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SignUp {
     /// A new account on the free plan, with this login.
@@ -102,7 +102,7 @@ pub enum SignUp {
     EmailTaken,
 }
 
-/// What a one-time token is used for, and what that needs.
+/// The purpose for which a one-time token is redeemed, with its arguments.
 #[derive(Clone)]
 pub enum Redemption {
     /// Mail to the address arrives.
@@ -111,7 +111,7 @@ pub enum Redemption {
     ResetPassword(PasswordHash),
 }
 
-/// Whether a one-time token did what it was used for.
+/// The outcome of redeeming a one-time token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Redeemed {
     /// It did, for this account, and is used up.

@@ -1,7 +1,7 @@
-//! What the account area asks of the books: sign up, sign in and out, confirm, reset, close.
+//! The calls of the account area: sign up, sign in and out, confirm, reset, close.
 //!
 //! Every call that changes something waits until it is durable. Time, random bytes and hashes of passwords are arguments.
-//! Knows no page, no mail and no way to compute the hash of a password.
+//! Does not depend on pages or mail, and computes no hash of a password.
 
 use std::sync::Arc;
 
@@ -91,8 +91,8 @@ impl Ledger {
         views
     }
 
-    /// Notes that a session is used. Costs a look at memory, and once in `SESSION_SEEN_GRAIN_SECONDS` a word to the books,
-    /// which nobody waits for.
+    /// Notes that a session is used. Reads memory, and once in `SESSION_SEEN_GRAIN_SECONDS` writes to the books without
+    /// waiting.
     pub fn touch(&self, session: &SessionHandle, now: Moment) -> Result<(), ChargeError> {
         if session.is_seen(now) { self.books.note_session_use(session.token(), now) } else { Ok(()) }
     }
@@ -126,7 +126,7 @@ impl Ledger {
         Ok(IssuedToken { plain, expires_at })
     }
 
-    /// Uses a one-time token up and does what it is for, in one batch.
+    /// Redeems a one-time token and executes its purpose, in one batch.
     pub fn redeem_token(
         &self,
         token: TokenHash,

@@ -36,7 +36,7 @@ pub struct Accounts {
 pub struct AccountLine {
     /// Its id.
     pub id: String,
-    /// Its name; empty for an account of somebody who signed up.
+    /// Its name; empty for an account opened by sign-up.
     pub name: String,
     /// The e-mail address of its login, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ impl AccountLine {
 pub struct Account {
     /// Its id.
     pub id: String,
-    /// Its name; empty for an account of somebody who signed up.
+    /// Its name; empty for an account opened by sign-up.
     pub name: String,
     /// Its login, if it has one.
     #[serde(flatten)]

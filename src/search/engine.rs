@@ -75,7 +75,7 @@ pub struct Page<'p> {
     pub limit: usize,
     /// Tags that a dataset must have, all of them.
     pub tags: Vec<&'p str>,
-    /// What else a dataset must be.
+    /// A further condition on a dataset.
     pub only: Option<&'p dyn Fn(&Dataset) -> bool>,
 }
 

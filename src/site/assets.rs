@@ -1,6 +1,7 @@
-//! The files that pages load: style sheet, icons, scripts. Their names say what is in them, so caches keep them for ever.
+//! The files that pages load: style sheet, icons, scripts. Their names contain a hash of the content, so caches keep them
+//! for ever.
 //!
-//! Knows files; knows no page.
+//! Does not depend on pages.
 
 use std::sync::LazyLock;
 
@@ -122,7 +123,7 @@ fn of_place<'b>(branding: &'b Branding, file: &str) -> Option<(&'static str, &'b
         .or_else(|| accent.map(|accent| (CSS, accent.css().as_bytes())))
 }
 
-/// What browsers ask for when a document names no icon.
+/// The icon that browsers ask for when a document names none.
 fn favicon(_: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let icon = ASSETS.iter().find(|asset| asset.name == "icon.svg");
     let icon = icon.ok_or_else(|| ApiError::internal("the icon is not among the assets"))?;
@@ -135,14 +136,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_style_sheet_is_small_and_loads_nothing() {
+    fn keeps_style_sheet_small_and_self_contained() {
         assert!(STYLE.len() <= 20 * 1024, "{} bytes", STYLE.len());
         assert!(!STYLE.contains("url(") && !STYLE.contains("@import"));
         assert_eq!(STYLE.matches('{').count(), STYLE.matches('}').count());
     }
 
     #[test]
-    fn names_say_what_is_in_the_files() {
+    fn names_files_by_hash_of_content() {
         for (name, ending, _, content) in SOURCES {
             let path = path(&format!("{name}.{ending}"));
             assert!(path.starts_with(&format!("/assets/{name}.")) && path.ends_with(&format!(".{ending}")));

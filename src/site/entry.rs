@@ -1,6 +1,6 @@
-//! A dataset as lists for people show it.
+//! A dataset as an entry of a list.
 //!
-//! Knows a dataset and the words of a visit; knows no list.
+//! Does not depend on the kind of list.
 
 use super::frame::Link;
 use super::visit::Visit;
@@ -85,7 +85,7 @@ pub fn summary(text: &str) -> String {
     shortened(text, SUMMARY_CHARS_MAX)
 }
 
-/// At most so many characters, on one line, cut between words.
+/// A text cut between words to a number of characters, on one line.
 pub fn shortened(text: &str, chars_max: usize) -> String {
     let mut short = String::new();
     let mut chars = 0_usize;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_text_is_cut_between_words() {
+    fn cuts_long_text_between_words() {
         assert_eq!(shortened(" one\n\ntwo  three ", 20), "one two three");
         assert_eq!(shortened("one two three", 13), "one two three");
         assert_eq!(shortened("one two three", 12), "one two…");

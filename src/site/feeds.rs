@@ -1,6 +1,6 @@
 //! Atom feeds of versions: of all datasets and of each.
 //!
-//! Knows versions and changelogs; knows no page.
+//! Depends on versions and changelogs, not on pages.
 
 use askama::Template;
 

@@ -1,6 +1,6 @@
-//! All relations between datasets: a list for everybody, and a plot that a script draws for those who like one.
+//! All relations between datasets: a list, and a plot that a script draws.
 //!
-//! The script asks the API for the same relations. Knows nothing of how relations are kept.
+//! The script asks the API for the same relations. Does not depend on how relations are stored.
 
 use std::collections::HashSet;
 
@@ -69,7 +69,7 @@ struct GraphPage {
     pages: Vec<(String, Url, bool)>,
     /// Where the script finds nodes and edges.
     data_url: String,
-    /// What stands in front of the path of a dataset.
+    /// The path in front of the slug of a dataset.
     dataset_prefix: String,
     has_relations: bool,
 }
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_languages_say_the_same_things() {
+    fn translates_every_word_with_its_gaps() {
         for (key, english, italian) in GraphWords::list() {
             assert!(!english.is_empty() && !italian.is_empty(), "{key}");
             assert_eq!(english.matches("{}").count(), italian.matches("{}").count(), "{key}");

@@ -1,6 +1,6 @@
-//! The home page: what this place is, a search box, what is featured, tags, and what is new.
+//! The home page: description of the site, search box, featured datasets, tags, and new versions.
 //!
-//! Knows the catalogue; knows no single dataset well.
+//! Depends on the catalogue, not on pages of a dataset.
 
 use askama::Template;
 

@@ -1,7 +1,7 @@
 //! A Markdown text of a publisher as a part of a page, which runs nothing and loads nothing.
 //!
-//! What a text may contain is decided in `http/handlers/text_page.rs`. Here its headings go below those of the page, and
-//! its tables lose their styles, which the policy of the pages would not let through. Knows no dataset.
+//! `http/handlers/catalog/text_page.rs` decides which markup a text may contain. Here its headings go below those of the
+//! page, and its tables lose their styles, which the policy of the pages would not let through. Does not depend on datasets.
 
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd, html};
 
@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn headings_stand_below_that_of_the_page_and_tables_have_no_style() {
+    fn lowers_headings_and_omits_table_styles() {
         assert_eq!(html("# A\n\n###### B\n"), "<h2>A</h2>\n<h6>B</h6>\n");
         let table = html("|a|b|\n|:-:|-:|\n|1|2|\n");
         assert!(table.contains("<th>a</th><th>b</th>") && !table.contains("style"), "{table}");
     }
 
     #[test]
-    fn what_a_publisher_writes_cannot_run() {
+    fn disarms_scripts_of_publisher() {
         for (markdown, expected) in [
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("[x](javascript:alert(1))", "<p>x</p>"),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_ends_with_a_paragraph() {
+    fn cuts_long_text_between_paragraphs() {
         let paragraph = format!("{}\n\n", "à".repeat(400));
         let text = paragraph.repeat(SHOWN_BYTES_MAX / paragraph.len() + 2);
         let shown = shown(&text);

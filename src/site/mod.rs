@@ -1,7 +1,7 @@
-//! The pages for people: catalogue, datasets, prices and status, rendered here and readable without a script.
+//! The web pages: catalogue, datasets, prices, status and account, rendered here and readable without a script.
 //!
-//! A page is a struct beside its handler, with everything that its template may say. Pages use the same functions as the
-//! API and never ask it over HTTP. Knows no socket.
+//! A page is a struct beside its handler, with the whole content of its template. Pages call the same functions as the API
+//! and never ask it over HTTP. Does not depend on sockets.
 
 mod account;
 mod assets;
@@ -22,7 +22,7 @@ mod status;
 use crate::http::Pages;
 use page::{cache, frame, numbers, security, url, visit, words};
 
-/// What `http` serves beside the API.
+/// The routes that `http` serves beside the API.
 pub const PAGES: Pages = Pages {
     routes: &[
         home::ROUTES,

@@ -1,6 +1,6 @@
-//! What rows and whole datasets cost, what is free, and how credits work, out of the numbers that the server goes by.
+//! Prices of rows and of whole datasets, free queries, and limits, from the numbers in force.
 //!
-//! Knows prices and limits; knows no account.
+//! Does not depend on accounts.
 
 use askama::Template;
 
@@ -20,7 +20,7 @@ use crate::limits::site::PRICED_MAX;
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/pricing", Guard::Public, pricing)];
 
-/// Numbers of rows whose prices are told.
+/// Numbers of rows whose prices are shown.
 const AMOUNTS: [u64; 6] = [1, 100, 1_000, 10_000, 100_000, 1_000_000];
 
 #[derive(Template)]
@@ -34,12 +34,12 @@ struct PricingPage {
     free: Vec<String>,
     limits: Vec<String>,
     contact: Option<Link>,
-    /// What stands before and behind the contact.
+    /// The text before and behind the contact.
     ask: (String, String),
     list: String,
 }
 
-/// So many rows and their price.
+/// A number of rows and its price.
 struct Amount {
     /// A whole dataset.
     dataset: Option<Link>,

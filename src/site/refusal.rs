@@ -1,6 +1,6 @@
-//! Refusals as pages, in the same dress as the others: what happened, and where to go on.
+//! Refusals as pages for browsers, with links to go on.
 //!
-//! Clients of the API are told by JSON, as ever. Knows no route.
+//! Clients of the API get JSON. Does not depend on routes.
 
 use askama::Template;
 
@@ -13,7 +13,7 @@ use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 
-/// First segments of paths that are not for people.
+/// First segments of paths of the API and the operator, which have no pages.
 const FOR_MACHINES: [&str; 4] = ["api", "healthz", "readyz", "metrics"];
 
 #[derive(Template)]
@@ -25,7 +25,7 @@ struct RefusalView {
     text: &'static str,
     detail: Option<String>,
     meant: Option<Link>,
-    /// What stands before and behind the link.
+    /// The text before and behind the link.
     meant_words: (&'static str, &'static str),
     request: String,
     home: String,

@@ -1,7 +1,7 @@
 //! A query as commands to paste: curl, Python, TypeScript, and files for DuckDB.
 //!
-//! Knows how each language writes a value; knows no dataset. The same [`Json`] is written for all of them, so they ask the
-//! same. The key is read from a variable of the environment and is never part of a command.
+//! Each language writes a value in its own way. All commands are written from the same [`Json`], so they query the same rows.
+//! The key is read from a variable of the environment and is never part of a command. Does not depend on datasets.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ pub enum Json {
     Object(Vec<(String, Json)>),
 }
 
-/// How a language writes what JSON writes otherwise.
+/// The literals that a language writes differently from JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
     Json,
@@ -102,8 +102,8 @@ fn push_name(name: &str, dialect: Dialect, out: &mut String) {
     out.push_str(": ");
 }
 
-/// A string of JSON is one of Python and of TypeScript too. Separators of lines and what tells the direction of writing are
-/// escaped, so that a command looks as it runs.
+/// A string of JSON is one of Python and of TypeScript too. Separators of lines and marks of the writing direction are
+/// escaped, so that a command runs as it reads.
 fn push_text(text: &str, out: &mut String) {
     let quoted = serde_json::to_string(text).unwrap_or_default();
     for letter in quoted.chars() {
@@ -142,7 +142,7 @@ pub fn curl_file(url: &str, body: &Json, media_type: &str, file: &str) -> String
     )
 }
 
-/// The whole of a version by curl. What is there already is not fetched again.
+/// A download of the whole version by curl, which resumes where a former one broke off.
 pub fn curl_download(url: &str, file: &str) -> String {
     format!(
         "curl -C - {} \\\n  -H \"X-Api-Key: ${KEY_VARIABLE}\" \\\n  -o {}",
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_written_for_each_language() {
+    fn writes_value_for_each_language() {
         let parsed: serde_json::Value = serde_json::from_str(&body().line()).unwrap();
         assert_eq!(parsed["filters"]["b\"\n"][1], "$x `y` \\ \u{202e}z");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&body().lines()).unwrap(), parsed);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_sees_one_word() {
+    fn quotes_body_as_single_shell_word() {
         assert_eq!(shell_word("a'b $c"), "'a'\\''b $c'");
         let command = curl("http://h/x", &body());
         let (_, quoted) = command.split_once("-d ").unwrap();

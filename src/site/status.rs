@@ -1,4 +1,4 @@
-//! Whether everything works right now, for people: the same facts as `/readyz`.
+//! The status page: the same facts as `/readyz`.
 //!
 //! Names datasets that are out of service, never files.
 

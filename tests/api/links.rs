@@ -1,4 +1,4 @@
-//! Where answers lead: links with and without a public address, and what `/` tells clients of the API.
+//! Links in answers with and without a public address, and the answer of `/` to clients of the API.
 
 use serde_json::{Value, json};
 

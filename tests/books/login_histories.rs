@@ -1,4 +1,4 @@
-//! Random histories of people who sign up, in and out, and of the plain model beside them.
+//! Random histories of sign-ups, sign-ins and sign-outs, compared with a plain model.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn logins_do_what_the_plain_model_does(steps in prop::collection::vec(step(), 1..120)) {
+    fn agrees_with_plain_model_of_logins(steps in prop::collection::vec(step(), 1..120)) {
         let mut world = World::new();
         for step in &steps {
             world.take(step);

@@ -1,4 +1,4 @@
-//! A plain model of logins, sessions and one-time tokens, kept the simplest way. Knows no ledger.
+//! A plain model of logins, sessions and one-time tokens, with the simplest storage. Does not depend on the ledger.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ const DAY: i64 = 86_400;
 const SESSIONS_MAX: usize = 16;
 const TOKENS_MAX: usize = 4;
 
-/// What everything should look like. E-mail addresses and passwords are numbers.
+/// The expected state. E-mail addresses and passwords are numbers.
 #[derive(Default)]
 pub struct Model {
     pub logins: HashMap<u8, ModelLogin>,

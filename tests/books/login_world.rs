@@ -1,5 +1,5 @@
-//! Steps of people who sign up, in and out, taken by the books and by the plain model side by side: after every step both say
-//! the same. Knows not where histories come from.
+//! Steps of a history, applied to the books and to the plain model side by side: after every step both agree. Does not
+//! depend on the source of the histories.
 
 use mercato::clock::Moment;
 use mercato::ledger::{
@@ -13,7 +13,7 @@ use crate::login_model::{Model, ModelLogin};
 /// E-mail addresses of every history, numbered from 0.
 pub const EMAILS: u8 = 3;
 
-/// What happens next. `which` counts modulo what there is.
+/// A step. `which` is an index modulo the number of items.
 #[derive(Clone, Debug)]
 pub enum Step {
     SignUp { email: u8 },
@@ -40,7 +40,7 @@ pub struct World {
     now: Moment,
     /// Counts random numbers and passwords.
     drawn: u32,
-    /// Everything that was ever opened or issued: what is gone stays gone.
+    /// Every session and token ever opened or issued: one that is gone stays gone.
     sessions: Vec<TokenHash>,
     tokens: Vec<TokenHash>,
 }
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    /// Without a checkpoint the log is all that there is: it does not know when sessions were last seen.
+    /// Without a checkpoint only the log is left, which does not record when a session was last used.
     fn restart(&mut self, keeps_checkpoint: bool) {
         self.ledger = None;
         if !keeps_checkpoint {

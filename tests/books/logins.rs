@@ -1,4 +1,4 @@
-//! What signing up, in and out, resetting and closing does, one by one.
+//! Sign-up, sessions, one-time tokens and closing, one operation at a time.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,7 +11,7 @@ use crate::login_world::{email, password};
 
 const DAY: i64 = 86_400;
 
-/// A person who signed up.
+/// An account opened by sign-up.
 fn person(ledger: &Ledger, number: u8) -> AccountId {
     match ledger.sign_up(&email(number), &password(1), noon()).unwrap() {
         SignUp::Created(account) => account,
@@ -25,7 +25,7 @@ fn open(ledger: &Ledger, account: AccountId, random: u8) -> TokenHash {
 }
 
 #[test]
-fn a_new_account_has_the_free_plan_and_a_login() {
+fn signs_up_account_with_free_plan_and_login() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -44,7 +44,7 @@ fn a_new_account_has_the_free_plan_and_a_login() {
 }
 
 #[test]
-fn an_address_that_many_sign_up_with_at_once_gets_one_account() {
+fn creates_one_account_per_address_of_concurrent_sign_ups() {
     let desk = Desk::new();
     let ledger = desk.open();
     let created = AtomicUsize::new(0);
@@ -66,7 +66,7 @@ fn an_address_that_many_sign_up_with_at_once_gets_one_account() {
 }
 
 #[test]
-fn a_session_that_is_ended_is_refused_at_once_and_after_a_restart() {
+fn refuses_ended_session_at_once_and_after_restart() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -83,7 +83,7 @@ fn a_session_that_is_ended_is_refused_at_once_and_after_a_restart() {
 }
 
 #[test]
-fn a_session_ends_after_seven_days_of_silence_or_after_thirty_days() {
+fn expires_session_after_7_idle_days_or_30_days() {
     let (desk, now) = (Desk::new(), noon());
     let mut ledger = desk.open();
     let account = person(&ledger, 0);
@@ -103,7 +103,7 @@ fn a_session_ends_after_seven_days_of_silence_or_after_thirty_days() {
 }
 
 #[test]
-fn an_account_has_sixteen_sessions_and_one_more_ends_the_oldest() {
+fn evicts_oldest_session_beyond_sixteen() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -122,7 +122,7 @@ fn an_account_has_sixteen_sessions_and_one_more_ends_the_oldest() {
 }
 
 #[test]
-fn the_upkeep_removes_what_has_ended() {
+fn removes_expired_sessions_and_tokens_in_upkeep() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -140,7 +140,7 @@ fn the_upkeep_removes_what_has_ended() {
 }
 
 #[test]
-fn a_new_password_ends_every_other_session_and_every_reset() {
+fn ends_other_sessions_and_resets_on_new_password() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -157,7 +157,7 @@ fn a_new_password_ends_every_other_session_and_every_reset() {
 }
 
 #[test]
-fn a_token_is_used_once_also_after_a_restart() {
+fn redeems_token_once_even_after_restart() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -189,7 +189,7 @@ fn a_token_is_used_once_also_after_a_restart() {
 }
 
 #[test]
-fn a_token_ends_with_its_time_and_makes_room_for_the_fifth() {
+fn expires_token_and_evicts_oldest_beyond_four() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -205,7 +205,7 @@ fn a_token_ends_with_its_time_and_makes_room_for_the_fifth() {
 }
 
 #[test]
-fn a_closed_account_buys_nothing_and_its_entries_stay() {
+fn refuses_closed_account_and_keeps_its_entries() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -251,7 +251,7 @@ fn a_closed_account_buys_nothing_and_its_entries_stay() {
 }
 
 #[test]
-fn closing_and_signing_up_again_gives_no_further_free_queries() {
+fn grants_no_new_free_queries_to_reopened_address() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -265,7 +265,7 @@ fn closing_and_signing_up_again_gives_no_further_free_queries() {
 }
 
 #[test]
-fn a_key_takes_another_label_and_stays_the_same_key() {
+fn renames_key_and_keeps_its_identity() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);
@@ -279,7 +279,7 @@ fn a_key_takes_another_label_and_stays_the_same_key() {
 }
 
 #[test]
-fn no_token_reaches_the_disk() {
+fn keeps_plain_tokens_off_disk() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = desk.open();
     let account = person(&ledger, 0);

@@ -16,7 +16,7 @@ fn address(last: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, last])
 }
 
-/// A desk with one person, `person0@example.com`.
+/// A desk with one login, `person0@example.com`.
 fn sign_in_desk(ledger: &Arc<Ledger>) -> SignInDesk {
     let desk = SignInDesk::new(Arc::clone(ledger));
     let chosen = NewPassword::parse(RIGHT).unwrap();
@@ -30,7 +30,7 @@ fn refusal(desk: &SignInDesk, email: &str, password: &str, client: u8) -> SignIn
 }
 
 #[test]
-fn only_the_right_password_signs_in() {
+fn accepts_right_password_only() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_desk(&ledger);
@@ -51,7 +51,7 @@ fn only_the_right_password_signs_in() {
 
 /// Counts hashes and does not take the time: one hash is all that an attempt costs that others do not.
 #[test]
-fn every_attempt_computes_one_hash_whether_the_account_exists_or_not() {
+fn computes_one_hash_per_attempt_with_or_without_account() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_desk(&ledger);
@@ -65,7 +65,7 @@ fn every_attempt_computes_one_hash_whether_the_account_exists_or_not() {
 }
 
 #[test]
-fn the_eleventh_failure_with_an_address_is_refused_whether_it_has_an_account_or_not() {
+fn throttles_address_after_ten_failures_known_or_not() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_desk(&ledger);
@@ -83,7 +83,7 @@ fn the_eleventh_failure_with_an_address_is_refused_whether_it_has_an_account_or_
 }
 
 #[test]
-fn a_client_has_fifty_failures_and_successes_do_not_count() {
+fn throttles_client_after_fifty_failures_not_successes() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = sign_in_desk(&ledger);
@@ -100,7 +100,7 @@ fn a_client_has_fifty_failures_and_successes_do_not_count() {
 }
 
 #[test]
-fn sign_ups_and_mails_of_a_client_are_counted_over_a_day() {
+fn limits_daily_sign_ups_per_client_and_mails_per_address() {
     let books = Desk::new();
     let ledger = Arc::new(books.open());
     let desk = SignInDesk::new(ledger);

@@ -72,7 +72,7 @@ fn sign_up(data: &DataDirectory) -> AccountId {
     ledger.credentials(&email).unwrap().account
 }
 
-/// What the operator's listener answers to an order.
+/// The answer of the operator's listener to an order.
 fn order_from(admin: SocketAddr, token: &str, order: &str) -> serde_json::Value {
     let mut connection = TcpStream::connect(admin).unwrap();
     write!(

@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document of the public API: `openapi.json`, with the address of this server filled in.
 //!
-//! To change the document, edit the file; it is valid OpenAPI as it stands. The tests say what is missing or wrong. `tests`
+//! To change the document, edit the file; it is valid OpenAPI as it stands. Tests report missing and wrong parts. `tests`
 //! beside this file compares it with the tables of routes and errors. `tests/api/openapi` compares it with the parameters,
 //! fields and headers that handlers read, with the limits, and with every answer that a test of the API receives.
 

@@ -66,7 +66,7 @@ fn component(kind: ErrorKind) -> Option<&'static str> {
     })
 }
 
-/// What any request can meet.
+/// Statuses of refusals that any request can get.
 const ANYWHERE: [u16; 9] = [400, 408, 414, 417, 431, 500, 501, 503, 505];
 /// Refusals of single operations that follow from nothing else in their description.
 const OF_THEIR_OWN: [(&str, u16); 4] =
@@ -100,7 +100,7 @@ fn takes(operation: &Value, place: &str, name: &str) -> bool {
 }
 
 #[test]
-fn the_document_and_the_table_of_routes_name_the_same_operations() {
+fn describes_exactly_operations_of_route_table() {
     let routed: BTreeSet<(String, String)> =
         routes().map(|route| (route.pattern.to_owned(), method_of(route))).collect();
     let mut described = BTreeSet::new();
@@ -113,7 +113,7 @@ fn the_document_and_the_table_of_routes_name_the_same_operations() {
 }
 
 #[test]
-fn routes_that_need_a_key_say_so_and_no_others() {
+fn requires_key_exactly_where_route_does() {
     let document = json();
     for route in routes() {
         let operation = &document["paths"][route.pattern][method_of(route)];
@@ -123,7 +123,7 @@ fn routes_that_need_a_key_say_so_and_no_others() {
 }
 
 #[test]
-fn every_operation_lists_the_refusals_that_its_parts_give() {
+fn lists_refusals_of_every_operation() {
     let document = json();
     for route in routes() {
         let operation = &document["paths"][route.pattern][method_of(route)];
@@ -154,7 +154,7 @@ fn every_operation_lists_the_refusals_that_its_parts_give() {
 }
 
 #[test]
-fn refusals_have_the_statuses_codes_and_phrases_of_the_table_of_errors() {
+fn describes_refusals_like_error_table() {
     let document = json();
     let described = &document["components"]["responses"];
     let names: BTreeSet<&str> = members(described).keys().map(String::as_str).collect();
@@ -179,7 +179,7 @@ fn refusals_have_the_statuses_codes_and_phrases_of_the_table_of_errors() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn resolves_references_and_uses_every_component() {
     let document = json();
     let mut references = BTreeSet::new();
     collect_references(&document, &mut references);
@@ -190,7 +190,7 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
     for group in ["schemas", "responses", "headers"] {
         for name in members(&document["components"][group]).keys() {
             let reference = format!("#/components/{group}/{name}");
-            // No operation has this answer: it is what all other methods of a path get.
+            // No operation has this response: all other methods of a path get it.
             let general = matches!(name.as_str(), "MethodNotAllowed" | "Allow");
             assert!(general || references.contains(reference.as_str()), "{reference} is not used");
         }
@@ -198,7 +198,7 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
 }
 
 #[test]
-fn operations_have_names_of_their_own_and_headings_that_exist() {
+fn gives_operations_unique_names_and_declared_tags() {
     let document = json();
     let tags: BTreeSet<&str> =
         document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
@@ -213,7 +213,7 @@ fn operations_have_names_of_their_own_and_headings_that_exist() {
 }
 
 #[test]
-fn parameters_of_paths_are_those_of_the_pattern() {
+fn describes_exactly_path_parameters_of_pattern() {
     for (path, item) in members(&json()["paths"]) {
         for operation in members(item).values() {
             let named = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
@@ -227,14 +227,14 @@ fn parameters_of_paths_are_those_of_the_pattern() {
 }
 
 #[test]
-fn the_document_has_version_and_licence_of_the_package() {
+fn states_version_and_licence_of_package() {
     let info = &json()["info"];
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(info["license"]["identifier"], env!("CARGO_PKG_LICENSE"));
 }
 
 #[test]
-fn the_document_says_where_the_server_is() {
+fn names_public_url_as_server() {
     assert_eq!(json()["servers"], serde_json::json!([{ "url": "/" }]));
     let public: Value = serde_json::from_str(&document(Some("https://data.example.org/\"m"))).unwrap();
     assert_eq!(public["servers"], serde_json::json!([{ "url": "https://data.example.org/\"m" }]));
@@ -242,7 +242,7 @@ fn the_document_says_where_the_server_is() {
 }
 
 #[test]
-fn compact_json_keeps_the_white_space_of_texts() {
+fn keeps_white_space_of_strings_in_compact_json() {
     assert_eq!(
         compact("{ \"a \\\" b\" : [ 1 ,\n\t2 ] ,\r\n\"\\\\\" : \" \" }"),
         r#"{"a \" b":[1,2],"\\":" "}"#

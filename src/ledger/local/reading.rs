@@ -94,7 +94,7 @@ impl Shared {
     }
 }
 
-/// Looks for one entry more than is wanted, to know whether there are more.
+/// Looks for one entry more than is wanted, to tell whether more exist.
 pub(super) fn search(path: &Path, log: &LogReader, asked: &HistoryAsked) -> Result<History, OpenError> {
     let mut before = asked.before.unwrap_or(u64::MAX);
     let firsts: Vec<u64> =

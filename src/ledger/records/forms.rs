@@ -117,7 +117,7 @@ fn keeps_bytes_of_every_record() {
 }
 
 #[test]
-fn keeps_the_bytes_of_every_record_of_logins() {
+fn keeps_bytes_of_every_login_record() {
     let account = AccountId::from_number(4);
     let login = Login {
         account,

@@ -1,6 +1,6 @@
-//! Logins, sessions and one-time tokens in memory, as the state keeps them. One e-mail address belongs to one account.
+//! Logins, sessions and one-time tokens in the memory of the state. One e-mail address belongs to one account.
 //!
-//! Decides nothing. Knows no store.
+//! Applies changes and decides nothing. Does not depend on the store.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Logins {
         Some(removed)
     }
 
-    /// Changes when a session was last seen, which its readers know already.
+    /// Changes the moment of a session's last use, which readers hold already.
     pub(super) fn change_session(
         &mut self,
         token: &TokenHash,
@@ -81,7 +81,7 @@ impl Logins {
         self.sessions.ended(now, limit)
     }
 
-    /// Shows what changed to everybody.
+    /// Publishes the changed records to all readers.
     pub(super) fn publish(&mut self, directory: &Directory) {
         let shown = directory.logins();
         for account in self.changed_logins.drain() {
@@ -95,7 +95,7 @@ impl Logins {
         }
     }
 
-    /// Takes back from everybody what these tables do not hold.
+    /// Removes published records that these tables do not hold.
     pub(super) fn forget_others(&self, directory: &Directory) {
         let is_login = |account| self.by_account.contains_key(&account);
         directory.logins().keep_only(is_login, |token| self.sessions.get(token).is_some());

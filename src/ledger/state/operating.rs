@@ -85,7 +85,7 @@ impl State {
         id
     }
 
-    /// Changes what the owner of a key calls it.
+    /// Changes the label of a key.
     pub(in super::super) fn rename_key(&mut self, id: KeyId, label: &str) -> Result<(), ChargeError> {
         check_text("label", label, 0)?;
         let key = self.keys.get_mut(&id).ok_or_else(|| unknown_key(id))?;

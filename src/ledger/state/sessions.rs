@@ -1,7 +1,7 @@
-//! Sessions and one-time tokens: opened, used, ended, and left out of the books when their time is over.
+//! Sessions and one-time tokens: opened, used, ended, and removed from the books when they expire.
 //!
-//! Only hashes of tokens come here. What has ended on its own is removed from memory and with the next checkpoint, and no
-//! batch of the log says so: readers look at the end of a record. Knows no page.
+//! Handles only hashes of tokens. An expired record is removed from memory and from the next checkpoint, without a batch of
+//! the log: readers compare the end of a record with the present. Does not depend on pages.
 
 use super::super::changes::Changes;
 use super::super::codec::Record;
@@ -101,7 +101,7 @@ impl State {
         Ok(expires_at)
     }
 
-    /// Uses a one-time token up and does what it is for.
+    /// Redeems a one-time token and executes its purpose.
     pub(in super::super) fn redeem_token(
         &mut self,
         token: TokenHash,

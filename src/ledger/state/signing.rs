@@ -1,6 +1,6 @@
-//! Accounts as people open, keep and close them: sign-up, password, e-mail address, end.
+//! Operations on accounts with a login: sign-up, password, e-mail address, closing.
 //!
-//! Knows no password and no mail, only hashes.
+//! Handles only hashes of passwords. Does not depend on mail.
 
 use super::super::claim::Remembered;
 use super::super::closing::Closing;
@@ -39,7 +39,7 @@ impl State {
         Ok(SignUp::Created(account))
     }
 
-    /// Changes a password. Ends all sessions but one, and what else could reset it.
+    /// Changes a password. Ends all sessions but one, and the outstanding tokens that could reset it.
     pub(in super::super) fn set_password(
         &mut self,
         account: AccountId,
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// Whoever closes an account and signs up again gets no further free queries for the month.
+    /// Carries the used free queries over to a later sign-up with the same address in the same month.
     fn keep_free_used(&mut self, id: AccountId, now: Moment) {
         let (Some(login), Some(account)) = (self.logins.of(id), self.accounts.get(&id)) else { return };
         let balance = &account.record.balance;

@@ -1,12 +1,12 @@
-//! Records that are found by the hash of a token and end on their own: sessions, and one-time tokens.
+//! A table of records found by the hash of a token, which end on their own: sessions and one-time tokens.
 //!
 //! ```text
 //! by hash      the record
 //! by account   its tokens; the oldest makes room
-//! ends         (moment, hash), in the order in which they are looked at by the upkeep
+//! ends         (moment, hash), in the order in which the upkeep checks them
 //! ```
 //!
-//! The end of a session moves as it is used. It is looked at again when its former end has come. Knows no store.
+//! Use moves the end of a session. The upkeep checks it again when its former end has come. Does not depend on the store.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -47,7 +47,7 @@ impl<T: TokenRecord> TokenTable<T> {
         self.by_account.get(&account).into_iter().flatten().filter_map(|token| self.get(token))
     }
 
-    /// What of an account makes room for one more, so that it has `most`: what has ended, and the oldest.
+    /// The tokens of an account to remove so that it has `most` after one more: first the ended ones, then the oldest.
     pub(super) fn making_room(&self, account: AccountId, most: usize, now: Moment) -> Vec<TokenHash> {
         let age = |record: &T| (record.ends_at() > now, record.created_at(), record.token());
         let mut by_age: Vec<_> = self.of(account).map(age).collect();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_and_the_oldest_of_an_account_make_room() {
+    fn evicts_ended_then_oldest_records_of_account() {
         let mut table = TokenTable::default();
         let day = 86_400;
         for record in [session(3, 1, 20), session(2, 1, 10), session(1, 1, 10), session(9, 2, 0)] {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_whose_end_has_moved_is_looked_at_again() {
+    fn revisits_record_whose_end_moved() {
         let mut table = TokenTable::default();
         let [used, idle] = [session(1, 1, 0), session(2, 1, 0)];
         table.insert(used);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_is_bounded() {
+    fn bounds_round_of_ended_records() {
         let mut table = TokenTable::default();
         (0..9).for_each(|number| table.insert(session(number, 1, 0)));
         assert_eq!(table.ended(at(SESSION_SECONDS_MAX), 4).len(), 4);

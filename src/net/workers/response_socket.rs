@@ -117,7 +117,7 @@ impl ResponseSocket {
         Ok(())
     }
 
-    /// Begins a response of many pieces. With `closes`, the connection ends with it, whatever the request asked for.
+    /// Begins a response of many pieces. With `closes`, the connection ends with it, even if the request asked to keep it.
     pub fn into_writer(mut self, closes: bool) -> ResponseWriter {
         self.facts.closes |= closes;
         let acknowledged = self.socket.as_deref().map(Acknowledged::begin);

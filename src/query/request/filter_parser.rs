@@ -44,7 +44,7 @@ fn unread(pointer: &str, name: &str, plain: bool) -> Expression {
     Expression::Condition(Condition { pointer, name, plain, operator: Operator::Eq, values })
 }
 
-/// Reads a filter and counts what has a limit.
+/// Reads a filter and counts its limited parts.
 struct Parser {
     conditions: usize,
     objects: usize,

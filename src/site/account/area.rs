@@ -1,6 +1,6 @@
-//! A visit of somebody who is signed in; others are led to the sign-in.
+//! A visit to the account area by a signed-in customer; other visits are redirected to the sign-in.
 //!
-//! Knows the session and the frame of the area; knows no page of it.
+//! Depends on the session and the frame of the area, not on its pages.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 
-/// Somebody who is signed in, on a page of the area.
+/// A visit of a signed-in customer to a page of the area.
 pub struct Area {
     /// The visit.
     pub visit: Visit,
@@ -47,17 +47,17 @@ pub enum Tab {
     Settings,
 }
 
-/// What stands above every page of the area.
+/// The head of every page of the area.
 pub struct Head {
     /// Title of the page.
     pub title: String,
-    /// Who is signed in.
+    /// The sentence that names the signed-in customer.
     pub signed_in: String,
     /// Where the form to sign out leads.
     pub sign_out: String,
     /// The pages.
     pub tabs: Vec<NavLink>,
-    /// What was just done.
+    /// The outcome of the last form.
     pub notice: Option<&'static str>,
     /// The words of the area.
     pub words: &'static AccountWords,
@@ -65,13 +65,13 @@ pub struct Head {
 
 type Then = fn(&App, &mut Incoming, Area) -> Result<Response, ApiError>;
 
-/// A page for somebody who is signed in. `known` are the names of its query.
+/// Answers a page of a signed-in customer. `known` are the names of its query.
 pub fn read(app: &App, request: &mut Incoming, known: &[&str], then: Then) -> Result<Response, ApiError> {
     let visit = Visit::of(app, request, known)?;
     enter(app, request, visit, then)
 }
 
-/// A form of somebody who is signed in, sent from a page of this site.
+/// Answers a form of a signed-in customer, sent from a page of this site.
 pub fn change(app: &App, request: &mut Incoming, then: Then) -> Result<Response, ApiError> {
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
@@ -99,7 +99,7 @@ impl Area {
         self.visit.frame(Section::Account, title, title).no_index()
     }
 
-    /// What stands above a page. Of `notices` the one that the query names is shown.
+    /// The head of a page. Of `notices` the one that the query names is shown.
     pub fn head(&self, tab: Tab, title: &str, notices: &[Done]) -> Head {
         let words = self.words;
         let named = [
@@ -124,7 +124,7 @@ impl Area {
         }
     }
 
-    /// So many credits.
+    /// A number of credits in words.
     pub fn credits(&self, credits: u64) -> String {
         match credits {
             1 => self.words.one_credit.to_owned(),

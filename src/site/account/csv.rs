@@ -1,7 +1,6 @@
 //! `/account/usage.csv`: usage by UTC day, dataset and key, for a spreadsheet.
 //!
-//! Has days, slugs, ids and numbers only: no text that somebody wrote, and so nothing that a spreadsheet could take for a
-//! formula.
+//! Contains days, slugs, ids and numbers only, and no free text, so a spreadsheet finds no formula in it.
 
 use super::area;
 use super::usage::asked;

@@ -1,4 +1,4 @@
-//! What a form has just done, as a word in the query of the page behind it.
+//! The outcome of a form, as a word in the query of the page behind it.
 //!
 //! Only words of the list mean something, and each page shows only its own.
 
@@ -9,10 +9,10 @@ use crate::site::visit::Visit;
 /// Name of the parameter.
 pub const DONE: &str = "done";
 
-/// What was done.
+/// The outcome of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// A sign-up was sent, whatever came of it.
+    /// A sign-up was sent, with either outcome.
     SignedUp,
     /// A session was ended by hand.
     SignedOut,

@@ -1,4 +1,4 @@
-//! Entries of the books as their owner reads them. Remarks of the operator are not shown.
+//! Entries of the books in the form that their owner reads. Remarks of the operator are not shown.
 
 use super::area::Area;
 use super::words::AccountWords;
@@ -18,12 +18,12 @@ pub struct EntryLine {
     pub change: String,
     /// The balance after it.
     pub balance: String,
-    /// What a purchase cost, or empty.
+    /// The price of a purchase, or empty.
     pub price: String,
 }
 
 impl EntryLine {
-    /// An entry as it is told.
+    /// An entry as text.
     pub fn of(area: &Area, entry: &Entry) -> Self {
         let numbers = area.visit.numbers;
         let is_purchase = entry.kind == EntryKind::Purchase;
@@ -38,7 +38,7 @@ impl EntryLine {
     }
 }
 
-/// The newest entries of whoever is signed in.
+/// The newest entries of the signed-in customer.
 pub fn newest(
     app: &App,
     area: &Area,

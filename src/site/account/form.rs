@@ -1,6 +1,6 @@
-//! A form that was sent: its fields, each known and given once.
+//! A posted form: its fields, each known and given once.
 //!
-//! Knows no form in particular.
+//! Does not depend on the kind of form.
 
 use crate::access::SALT_BYTES;
 use crate::http::errors::ApiError;
@@ -12,8 +12,8 @@ use crate::limits::site::{FIELD_BYTES_MAX, FORM_BYTES_MAX};
 pub struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// Reads a form of these fields. A field that is not one of them, that stands twice or that is too long makes it a form
-    /// of somebody else.
+    /// Reads a form of these fields. A field that is unknown, repeated or too long shows that the form is not one of this
+    /// site, and is refused.
     pub fn read(request: &mut Incoming, known: &[&str]) -> Result<Self, ApiError> {
         let pairs = request.read_form(FORM_BYTES_MAX)?;
         let is_wrong = |(place, (name, value)): (usize, &(String, String))| {
@@ -27,7 +27,7 @@ impl Form {
         Ok(Self(pairs))
     }
 
-    /// What was typed in a field, as it is.
+    /// The typed text of a field, unchanged.
     pub fn raw(&self, name: &str) -> &str {
         self.0.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())
     }

@@ -1,6 +1,6 @@
-//! A form as it is shown: fields with labels, hints and faults, tied together for screen readers.
+//! A rendered form: fields with labels, hints and faults, tied together for screen readers.
 //!
-//! Knows no field in particular. What a password field held is never shown again.
+//! Does not depend on the kind of form. Never shows the content of a password field again.
 
 use askama::Template;
 
@@ -11,7 +11,7 @@ use crate::site::url::Url;
 #[template(path = "account/form.html")]
 pub struct FormView {
     action: String,
-    /// What the form does: its name, and the text of its button.
+    /// The name of the form, and the text of its button.
     name: &'static str,
     hidden: Vec<(&'static str, String)>,
     inputs: Vec<Input>,
@@ -52,21 +52,21 @@ impl FormView {
         self
     }
 
-    /// Adds a value that nobody types.
+    /// Adds a hidden value.
     #[must_use]
     pub fn hidden(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.hidden.push((name, value.into()));
         self
     }
 
-    /// Says what is wrong with the form as a whole.
+    /// States a fault of the form as a whole.
     #[must_use]
     pub fn problem(mut self, problem: Option<String>) -> Self {
         self.problem = problem;
         self
     }
 
-    /// Marks what cannot be undone.
+    /// Marks a form that cannot be undone.
     #[must_use]
     pub fn dangerous(mut self) -> Self {
         self.is_dangerous = true;
@@ -91,7 +91,7 @@ impl Input {
         }
     }
 
-    /// What was typed before. A password is not.
+    /// Sets the text typed before, except in a password field.
     #[must_use]
     pub fn value(mut self, value: &str) -> Self {
         if self.kind != "password" {
@@ -100,13 +100,13 @@ impl Input {
         self
     }
 
-    /// What a browser may fill in.
+    /// Sets the kind of value that a browser may fill in.
     #[must_use]
     pub fn autocomplete(self, autocomplete: &'static str) -> Self {
         Self { autocomplete, ..self }
     }
 
-    /// What to choose from: values and texts.
+    /// Sets the choices: values and texts.
     #[must_use]
     pub fn choices(mut self, choices: &[(&'static str, &'static str)]) -> Self {
         self.choices = choices.iter().map(|(value, text)| Choice { value, text }).collect();
@@ -119,7 +119,7 @@ impl Input {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// What is wrong with what was typed.
+    /// Sets the fault of the typed text.
     #[must_use]
     pub fn fault(self, fault: Option<String>) -> Self {
         Self { fault, ..self }
@@ -131,7 +131,7 @@ impl Input {
         Self { is_required: true, ..self }
     }
 
-    /// Ids of what describes the field.
+    /// Ids of the elements that describe the field.
     fn described_by(&self) -> String {
         let parts = [self.fault.as_ref().map(|_| "fault"), self.hint.as_ref().map(|_| "hint")];
         let ids: Vec<String> =
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_tied_to_its_fault_and_its_hint_and_a_password_is_not_shown() {
+    fn ties_field_to_fault_and_hint_and_hides_password() {
         let email =
             Input::new("x", "email", "email", "E-mail").value("\"><script>").fault(Some("no".to_owned()));
         let password = Input::new("x", "password", "password", "Password").value("secret-secret").hint("ten");

@@ -1,17 +1,17 @@
-//! The account area: signing up and in, keys, usage, credits and settings of the person who is signed in.
+//! The account area: sign-up and sign-in, keys, usage, credits and settings of the signed-in customer.
 //!
 //! - A form is answered by a redirect, or comes back filled in with its faults (422). The exception shows a new key: it stands
 //!   in the answer to its form and nowhere else, neither in the books nor in a cookie. Sending that form again makes a further
 //!   key, which the list shows.
-//! - What was done is told by a word of a fixed list in the query (`done`), so no link can put a text into a page.
-//! - A sign-up answers the same whether the address has an account, after the same work. Without mail somebody must sign in
-//!   afterwards, and that tells whoever chose the password whether the address was free: there is no way around it, because an
-//!   account that was opened can be used. It takes two forms, opens an account for each address that was free, and a client
-//!   address has few sign-ups a day. An answer at the sign-up would tell it at once. What still
-//!   differs is the time of one write to the books, which tells no more than the sign-in does.
-//! - Nothing here is kept by a browser or a cache.
+//! - A word of a fixed list in the query (`done`) names the outcome of a form, so no link can put a text into a page.
+//! - A sign-up answers the same whether the address has an account, after the same work. Without mail, the sign-in that
+//!   follows still reveals whether the address was free, and nothing prevents that, because an opened account can be used.
+//!   It takes two forms, opens an account for each free address, and a client address has few sign-ups a day; a different
+//!   answer to the sign-up itself would reveal it at once. The only difference left is the time of one write to the books,
+//!   which reveals no more than the sign-in does.
+//! - Browsers and caches keep nothing of the area.
 //!
-//! Knows no way to pay and sends no mail.
+//! Takes no payments and sends no mail.
 
 mod api_keys;
 mod area;

@@ -1,4 +1,4 @@
-//! `/account`: balance, plan, what can still be read, and the newest entries.
+//! `/account`: balance, plan, remaining free queries, and the newest entries.
 
 use askama::Template;
 

@@ -1,6 +1,6 @@
-//! `/account/settings`: the password, the open sessions, and the end of the account.
+//! `/account/settings`: the password, the open sessions, and the deletion of the account.
 //!
-//! Whoever changes the password or deletes the account types the present password; attempts count like sign-ins.
+//! Changing the password and deleting the account require the present password; attempts count like sign-ins.
 
 use askama::Template;
 
@@ -46,7 +46,7 @@ struct SessionLine {
     is_this: bool,
 }
 
-/// What was wrong with a form, and with which.
+/// The faults of the forms.
 #[derive(Default)]
 struct Faults {
     present: Option<String>,

@@ -1,4 +1,4 @@
-//! `/account/usage`: what the keys of an account read, by day, dataset and key.
+//! `/account/usage`: requests, rows and credits of an account's keys, by day, dataset and key.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ impl Sum {
     }
 }
 
-/// The days that a page is about, and what was read in them, key by key.
+/// The days of a page, and their usage, key by key.
 pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<UsageLine>), ApiError> {
     let typed = area.visit.value(DAYS).unwrap_or_default();
     let chosen = CHOICES.iter().find(|(text, _)| *text == typed);

@@ -40,7 +40,7 @@ words! {
         token: "Token", "Codice";
         token_wrong: "This token is mistyped, used or too old. Ask for another one.",
             "Questo codice contiene un errore, è già usato o è scaduto. Chiedine un altro.";
-        // What was done.
+        // Outcomes of forms.
         done_signed_up: "Now sign in with the password that you have just chosen. Where that is refused, the address already has an account with another password.",
             "Ora accedi con la password appena scelta. Se viene rifiutata, l’indirizzo ha già un account con un’altra password.";
         done_signed_out: "You are signed out.", "Sei uscito.";
@@ -193,7 +193,7 @@ mod tests {
     use crate::site::words::check;
 
     #[test]
-    fn every_word_is_translated_and_keeps_its_gaps() {
+    fn translates_every_word_with_its_gaps() {
         check(&AccountWords::list(), &["password", "area", "dataset"]);
     }
 }

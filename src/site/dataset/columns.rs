@@ -1,4 +1,4 @@
-//! The columns of a dataset: what each means, and what is known of all of its values.
+//! The columns of a dataset: type, description and statistics of each.
 
 use askama::Template;
 
@@ -115,7 +115,7 @@ fn columns(opened: &Opened<'_>, page: usize) -> Result<Vec<Column>, ApiError> {
         .collect()
 }
 
-/// The example of a manifest as people read it.
+/// The example of a manifest as text.
 fn plain_example(example: &toml::Value) -> String {
     let text = match example {
         toml::Value::String(text) => text.clone(),
@@ -124,13 +124,13 @@ fn plain_example(example: &toml::Value) -> String {
     super::values::shortened(&text, EXAMPLE_CHARACTERS_MAX)
 }
 
-/// A value of the data as people read it.
+/// A value of the data as text.
 fn plain_json(json: &str) -> String {
     let text = serde_json::from_str::<String>(json).unwrap_or_else(|_| json.to_owned());
     super::values::shortened(&text, EXAMPLE_CHARACTERS_MAX)
 }
 
-/// What can be done with a column.
+/// The operations that a column supports.
 fn marks(
     table: &Table,
     number: usize,
@@ -148,7 +148,7 @@ fn marks(
     .collect())
 }
 
-/// What a column holds, in a word.
+/// The type of a column in words.
 pub(super) fn kind_word(kind: ColumnKind, words: &DatasetWords) -> &'static str {
     match kind {
         ColumnKind::Text => words.kind_text,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_link_to_their_ends_and_to_what_is_near() {
+    fn links_first_last_and_neighbouring_pages() {
         let base = Url::of_path("", "/datasets/x/columns");
         assert!(page_links(&base, 1, 1).is_empty());
         let labels = |current, pages| {

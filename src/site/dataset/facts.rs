@@ -1,6 +1,6 @@
-//! What a manifest says of a dataset, line by line.
+//! The facts of a manifest, line by line.
 //!
-//! Knows the words of both languages for what manifests abbreviate; knows no rows.
+//! Translates the abbreviations of manifests. Does not depend on rows.
 
 use crate::catalog::Coverage;
 use crate::site::url::Url;
@@ -25,7 +25,7 @@ impl Linked {
     }
 }
 
-/// One line: what it is about, and what is said.
+/// One line: its name and its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fact {
     pub(super) name: &'static str,
@@ -120,7 +120,7 @@ mod tests {
     use crate::catalog::{Language, UPDATE_FREQUENCIES};
 
     #[test]
-    fn every_frequency_has_a_word_in_italian() {
+    fn translates_every_frequency_into_italian() {
         let words = DatasetWords::of(Language::Italian);
         for frequency in UPDATE_FREQUENCIES {
             assert_ne!(frequency_word(frequency.word, words), frequency.word);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_may_be_open_at_either_end() {
+    fn words_period_open_at_either_end() {
         let words = DatasetWords::of(Language::English);
         let coverage = |from: Option<&str>, to: Option<&str>| Coverage {
             from: from.map(ToOwned::to_owned),

@@ -1,4 +1,4 @@
-//! What stands above every page of a dataset: its name, its figures in one line, its tabs, and what is wrong with it.
+//! The head of every page of a dataset: its name, its figures in one line, its tabs, and notices of its faults.
 
 use crate::site::url::Url;
 use crate::site::words::fill;
@@ -53,7 +53,7 @@ impl Tab {
         }
     }
 
-    /// The name for people.
+    /// Its name in a language.
     pub(super) const fn label(self, words: &DatasetWords) -> &'static str {
         match self {
             Tab::Overview => words.tab_overview,
@@ -85,7 +85,7 @@ pub(super) struct Head {
     pub(super) figures: Vec<String>,
     pub(super) list_url: Url,
     pub(super) tabs: Vec<TabLink>,
-    /// What a reader should know about the state of the dataset.
+    /// Notices about the state of the dataset.
     pub(super) notices: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn counted(one: &str, many: &str, number: u64, written: &str) -> Stri
     fill(if number == 1 { one } else { many }, written)
 }
 
-/// A version that was withdrawn, damaged or not yet verified is told; why it is damaged is for the operator.
+/// Reports a version that was withdrawn, damaged or not yet verified, without the cause, which is for the operator.
 fn notices(opened: &Opened<'_>) -> Vec<String> {
     let (words, dataset) = (opened.words, &opened.dataset);
     let served = dataset.current.version.to_string();

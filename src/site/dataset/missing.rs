@@ -1,4 +1,4 @@
-//! What is told where there is no such dataset, no such tab, or no data to be read now: in the dress of the site, with ways on.
+//! Refusals of dataset pages: no such dataset, no such tab, or data out of service. The page suggests where to go on.
 
 use askama::Template;
 
@@ -17,7 +17,7 @@ use super::head::Tab;
 use super::values::shortened;
 use super::{DatasetWords, Opened};
 
-/// Characters of what was typed that are repeated.
+/// Characters of the typed text that the page repeats.
 const TYPED_CHARACTERS_MAX: usize = 80;
 
 #[derive(Template)]
@@ -43,14 +43,14 @@ pub(super) fn answer(
     visit: &Visit,
     refusal: ApiError,
 ) -> Result<Response, ApiError> {
-    // Programs are told by JSON, as everywhere.
+    // Programs get JSON, as everywhere.
     if !request.prefers_html() {
         return Err(refusal);
     }
     let words = DatasetWords::of(visit.language);
     let typed = request.path_parameter(0).to_owned();
     let is_unavailable = refusal.kind() == ErrorKind::Unavailable;
-    // A name that no dataset can have is for people one that none has.
+    // An invalid name is treated like the name of a dataset that does not exist.
     let refusal = match Slug::parse(&typed) {
         Ok(_) => refusal,
         Err(error) => ApiError::new(ErrorKind::NotFound, error.to_string()),
@@ -113,7 +113,7 @@ fn is_verifying(app: &App, slug: &str) -> bool {
     matches!(snapshot.get(slug), Some(Entry::Serving(dataset)) if !dataset.current.is_verified())
 }
 
-/// The dataset that was probably meant, a search for what was typed, and the list.
+/// The nearest dataset, a search for the typed text, and the list.
 fn ways(app: &App, visit: &Visit, words: &DatasetWords, typed: &str) -> Vec<Way> {
     let snapshot = app.catalog.snapshot();
     let meant = nearest_slug(typed, snapshot.datasets().iter().map(|dataset| dataset.slug()));

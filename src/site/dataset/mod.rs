@@ -46,7 +46,7 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/datasets/{slug}/{tab}", Guard::Public, unknown_tab),
 ];
 
-/// A served dataset, and who looks at it.
+/// A served dataset and the visit to it.
 struct Opened<'a> {
     app: &'a App,
     request: &'a Incoming,
@@ -81,7 +81,7 @@ impl Opened<'_> {
         self.visit.absolute(&Url::of_path("", &format!("/api/v1/datasets/{}/{part}", self.dataset.slug())))
     }
 
-    /// What the layout and the head of the dataset say on a tab.
+    /// The frame of a tab, and the head of the dataset.
     fn frame_and_head(&self, tab: Tab) -> (Frame, Head) {
         let title = match tab {
             Tab::Overview => self.title().to_owned(),
@@ -119,7 +119,7 @@ fn summary(description: &str) -> String {
 
 type Page = fn(&Opened<'_>) -> Result<Response, ApiError>;
 
-/// The page of the dataset in the path, or one that says why there is none. `known` are the names that its query may have.
+/// The page of the dataset in the path, or a page with the reason of its absence. `known` are the names of its query.
 fn page_of_dataset(
     app: &App,
     request: &mut Incoming,

@@ -1,4 +1,4 @@
-//! The first page of a dataset: what it is, from whom, under which licence, at which price, in which versions and formats.
+//! The first page of a dataset: description, publisher, licence, price, versions and formats.
 
 use crate::catalog::{Dataset, DatasetVersion};
 use crate::http::errors::ApiError;
@@ -139,7 +139,7 @@ mod tests {
     use super::paragraphs;
 
     #[test]
-    fn empty_lines_separate_paragraphs() {
+    fn splits_paragraphs_at_empty_lines() {
         assert_eq!(paragraphs("a\n b\n\n\n c \n"), ["a b", "c"]);
         assert!(paragraphs(" \n\n").is_empty());
     }

@@ -1,6 +1,6 @@
-//! Which columns a page shows: their places in one parameter of the address, such as `1-4,7`.
+//! The columns that a page shows: their places in one parameter of the address, such as `1-4,7`.
 //!
-//! Places and not names, so that an address stays short however many columns are picked. Knows no dataset.
+//! Places instead of names keep an address short however many columns are picked. Does not depend on the dataset.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_read_within_the_table_and_the_bound() {
+    fn reads_places_within_table_and_bound() {
         check("1-3,7", 9, &[0, 1, 2, 6]);
         check("7,1", 9, &[0, 6]);
         check("", 3, &[0, 1, 2]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_turned_but_never_the_last_one() {
+    fn toggles_columns_except_last_one() {
         let picked = Picked::read(Some("1-2"), 9, 3);
         assert_eq!((picked.turned(0), picked.turned(4)), (Some("2".to_owned()), Some("1-2,5".to_owned())));
         assert_eq!(Picked::read(Some("3"), 9, 3).turned(2), None);
@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_parameter_is_read_again(places in proptest::collection::btree_set(0_usize..60, 1..50)) {
+        fn round_trips_parameter(places in proptest::collection::btree_set(0_usize..60, 1..50)) {
             let picked = Picked { shown: places, of: 60, shown_max: 60 };
             prop_assert_eq!(Picked::read(Some(&picked.parameter()), 60, 60), picked);
         }

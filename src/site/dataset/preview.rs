@@ -58,7 +58,7 @@ struct Header {
     name: String,
     is_number: bool,
     url: Url,
-    /// What `aria-sort` says; nothing where the rows are not sorted by this column.
+    /// The value of `aria-sort`; nothing where the rows are not sorted by this column.
     sorted: Option<&'static str>,
 }
 
@@ -115,7 +115,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     opened.visit.answer(opened.request, &page, Cache::Revalidate(dataset.updated_at))
 }
 
-/// What the address asks for; a column that is not there sorts nothing.
+/// The order of the address; a column that does not exist sorts nothing.
 fn sorting(opened: &Opened<'_>, table: &Table) -> Option<Sorting> {
     let column = opened.visit.value("sort").and_then(|name| table.column_index(name))?;
     Some(Sorting { column, descending: opened.visit.value("direction") == Some("desc") })

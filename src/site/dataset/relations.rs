@@ -1,4 +1,4 @@
-//! What the dataset belongs to: relations as a list, and the nearest of them as a plot.
+//! The relations of the dataset as a list, and the nearest of them as a plot.
 //!
 //! Relations that the operator curates come first; a dataset without any shows the list of its own manifest.
 

@@ -29,7 +29,7 @@ const PLAIN_MEANS: RangeInclusive<f64> = 0.001..=1e15;
 /// Length of the bar of a share, in tenths of a unit.
 const BAR_LENGTH: u32 = 1000;
 
-/// What `/stats` says of a column.
+/// The statistics of a column in `/stats`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Figures<'a> {
@@ -120,7 +120,7 @@ pub(super) struct Frequent {
     pub(super) bar: Tenths,
 }
 
-/// What is shown of a column.
+/// The statistics of a column as shown.
 #[derive(Debug)]
 pub(super) struct Shown {
     pub(super) figures: Vec<Figure>,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_few_values_shows_all_of_them_and_no_bins() {
+    fn shows_all_of_few_values_without_bins() {
         let shown = show(
             r#"{"complete":true,"nulls":10,"nans":0,"infinities":0,"distinct":2,"min":1,"max":2,"mean":1.5,
                 "quantiles":{"p5":1,"p25":1,"p50":1,"p75":2,"p95":2},
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_says_in_words_what_it_shows() {
+    fn describes_histogram_in_words() {
         let shown = show(
             r#"{"complete":true,"nulls":0,"nans":1,"infinities":null,"distinct":50,"min":0,"max":10000,"mean":null,
                 "quantiles":null,"histogram":{"of":"values","bins":[{"from":0,"to":5000,"count":2},{"from":5000,"to":10000.5,"count":97}]},
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_has_six_digits() {
+    fn rounds_mean_to_six_digits() {
         for (number, expected) in [
             (29_958.613_593, "29958.6"),
             (1_002.701_321, "1002.7"),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn unique_texts_show_their_lengths() {
+    fn shows_lengths_of_unique_texts() {
         let shown = show(
             r#"{"complete":true,"nulls":0,"nans":0,"infinities":0,"distinct":100,"min":"<a>","max":"","mean":null,"quantiles":null,
                 "lengths":{"min":0,"max":3,"mean":1.5,"quantiles":{"p5":0,"p25":1,"p50":1,"p75":2,"p95":3}},

@@ -21,7 +21,7 @@ struct TextPage {
     words: &'static DatasetWords,
     heading: &'static str,
     shown: Option<Shown>,
-    /// What is said where the publisher gave no text.
+    /// The message where the publisher gave no text.
     none: &'static str,
     updated: String,
     raw_url: String,

@@ -1,6 +1,6 @@
 //! How programs read the dataset: a first query, all rows, the whole file.
 //!
-//! Commands name the address at which this server is reached, and a key that the reader has; no account is looked at.
+//! Commands name the address of this server and take the key from the environment; no account is read.
 
 use askama::Template;
 

@@ -23,7 +23,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Reads a value of a column as rows of the API have it. What is none becomes [`Value::Null`].
+    /// Reads a value of a column as rows of the API have it. An invalid one becomes [`Value::Null`].
     pub(super) fn of(raw: &RawValue, kind: ColumnKind) -> Self {
         let is_moment = kind.logical() == LogicalType::Datetime;
         match raw.get() {
@@ -98,8 +98,8 @@ fn compare_numbers(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The year of a day or moment, which may have a sign and more than four digits, and what follows it. A moment without a
-/// fraction is before one with it, so the `Z` at the end does not count.
+/// The year of a day or moment, which may have a sign and more than four digits, and the rest of the text. A moment
+/// without a fraction is before one with it, so the `Z` at the end does not count.
 fn year_and_rest(text: &str) -> (i64, &str) {
     let after_sign =
         text.get(1..).and_then(|rest| rest.find('-')).map_or(text.len(), |at| at.saturating_add(1));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_sorted_by_time_and_not_by_spelling() {
+    fn sorts_dates_by_time() {
         let days = ["\"2024-01-31\"", "\"+10000-01-01\"", "\"-0044-03-15\"", "null", "\"0999-12-31\""];
         let days: Vec<Value> = days.map(|json| of_kind(json, ColumnKind::Date)).to_vec();
         assert_eq!(in_order(&days, false), [2, 4, 0, 1, 3]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_sorted_as_the_api_sorts_them() {
+    fn sorts_values_like_api() {
         let values: Vec<Value> = ["2", "null", "-1.5", "10", "2.0", "-0.0", "0"].map(value).to_vec();
         assert_eq!(in_order(&values, false), [2, 5, 6, 0, 4, 3, 1]);
         assert_eq!(in_order(&values, true), [3, 0, 4, 5, 6, 2, 1]);
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_compare_as_integers_of_their_digits(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
+        fn compares_decimals_like_scaled_integers(a in -1_000_000_i64..1_000_000, b in -1_000_000_i64..1_000_000) {
             let hundredths = |number: i64| {
                 let sign = if number < 0 { "-" } else { "" };
                 format!("{sign}{}.{:02}", number.abs() / 100, number.abs() % 100)
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_groups_digits_only_where_there_are_many() {
+    fn groups_digits_of_long_figures_only() {
         use crate::catalog::Language;
         let numbers = Numbers::of(Language::Italian);
         for (json, expected) in

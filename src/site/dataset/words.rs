@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_languages_say_the_same_things() {
+    fn translates_every_word_with_its_gaps() {
         for (key, english, italian) in DatasetWords::list() {
             assert!(!english.is_empty() && !italian.is_empty(), "{key}");
             assert_eq!(english.matches("{}").count(), italian.matches("{}").count(), "{key}");

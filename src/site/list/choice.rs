@@ -1,6 +1,6 @@
-//! What a visitor chose: question, facets, order and page, read from the query of the list.
+//! The choice of a visitor: question, facets, order and page, read from the query of the list.
 //!
-//! Words that are not known are passed over, so that old links keep working.
+//! Unknown words are ignored, so that old links keep working.
 
 use crate::catalog::{Dataset, Order};
 use crate::clock::Moment;
@@ -40,12 +40,12 @@ pub(super) const SIZES: [Size; 4] = [
 ];
 
 impl Size {
-    /// Whether so many rows are of it.
+    /// Whether a dataset with this number of rows is of this size.
     pub(super) fn holds(self, rows: u32) -> bool {
         (self.least..=self.most).contains(&rows)
     }
 
-    /// As people say it.
+    /// Its name in a language.
     pub(super) fn name(self, words: &Words) -> &'static str {
         match self.word {
             "small" => words.size_small,
@@ -75,7 +75,7 @@ impl Age {
         now.plus_seconds(self.days.saturating_mul(-86_400))
     }
 
-    /// As people say it.
+    /// Its name in a language.
     pub(super) fn name(self, words: &Words) -> &'static str {
         match self.word {
             "week" => words.updated_week,
@@ -85,7 +85,7 @@ impl Age {
     }
 }
 
-/// What is wanted.
+/// The parameters of the list.
 pub(super) struct Choice<'v> {
     /// The question, read or refused; nothing when none was asked.
     pub question: Option<Result<Question, QuestionError>>,
@@ -151,7 +151,7 @@ impl<'v> Choice<'v> {
             && self.license.is_none_or(licensed)
     }
 
-    /// The page, where there are so many datasets: the last one for a number beyond it.
+    /// The page in a list of this number of datasets: the last one for a number beyond it.
     pub(super) fn page_in(&self, total: usize) -> usize {
         self.page.min(total.div_ceil(DATASETS_PER_PAGE).max(1))
     }
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_of_rows_is_of_one_size() {
+    fn assigns_one_size_to_every_row_count() {
         for rows in [0, 1, 10_000, 10_001, 1_000_000, 1_000_001, 10_000_000, 10_000_001, u32::MAX] {
             assert_eq!(SIZES.iter().filter(|size| size.holds(rows)).count(), 1, "{rows}");
         }

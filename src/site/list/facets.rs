@@ -1,7 +1,7 @@
-//! The facets of a list: what it can be narrowed to, and how many datasets would be left.
+//! The facets of a list: the values that narrow it, and the number of datasets that each leaves.
 //!
 //! Counts of the whole catalogue come from the lists that a snapshot keeps; counts of a narrowed list are made in one
-//! pass over it. Knows no template.
+//! pass over it. Does not depend on templates.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use crate::site::visit::Visit;
 /// One group of values.
 #[derive(Debug)]
 pub(super) struct Facet {
-    /// What the values are.
+    /// The name of the group.
     pub title: &'static str,
     /// For the heading.
     pub id: &'static str,
@@ -28,7 +28,7 @@ pub(super) struct Facet {
 /// One value that can be chosen.
 #[derive(Debug)]
 pub(super) struct FacetValue {
-    /// As people read it.
+    /// Its name in the language of the page.
     pub text: String,
     /// The list narrowed to it.
     pub url: String,
@@ -39,7 +39,7 @@ pub(super) struct FacetValue {
 /// A facet that is chosen.
 #[derive(Debug)]
 pub(super) struct Chosen {
-    /// As people read it.
+    /// Its name in the language of the page.
     pub text: String,
     /// The list without it.
     pub url: String,
@@ -48,9 +48,9 @@ pub(super) struct Chosen {
 /// All facets of a list.
 #[derive(Debug, Default)]
 pub(super) struct Facets {
-    /// What can be chosen.
+    /// The facets that are offered.
     pub groups: Vec<Facet>,
-    /// What is chosen.
+    /// The facets that are chosen.
     pub chosen: Vec<Chosen>,
 }
 
@@ -156,7 +156,7 @@ impl Facets {
     }
 }
 
-/// What is chosen, each with the way back.
+/// The chosen facets, each with the list without it.
 fn chosen(visit: &Visit, choice: &Choice<'_>) -> Vec<Chosen> {
     let here = visit.here().without("page");
     let one = |text: &str, url: Url| Chosen { text: text.to_owned(), url: url.to_string() };

@@ -1,6 +1,6 @@
 //! The list of datasets: a question or none, facets, an order, pages.
 //!
-//! Knows catalogue and search; knows no single dataset well.
+//! Depends on catalogue and search, not on pages of a dataset.
 
 mod choice;
 mod facets;
@@ -30,7 +30,7 @@ use view::{ListPage, Paging};
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/datasets", Guard::Public, list)];
 
-/// What stands between the heading and the pages.
+/// The results of a list: their number, the entries of a page, and the facets.
 struct Shown {
     total: usize,
     /// Those behind it are not shown: a search has a reach.

@@ -1,4 +1,4 @@
-//! What the template of the list may say.
+//! The content of the template of the list.
 
 use askama::Template;
 
@@ -21,9 +21,9 @@ pub(super) struct ListPage {
     /// How many there are, and how they are ranked.
     count: String,
     ranking: Option<&'static str>,
-    /// What is wrong with the question.
+    /// The fault of the question.
     pub(super) problem: Option<String>,
-    /// What is not as usual.
+    /// A notice about the results.
     pub(super) notice: Option<&'static str>,
     entries: Vec<Entry>,
     groups: Vec<Facet>,
@@ -51,7 +51,7 @@ pub(super) struct Paging {
 }
 
 impl Paging {
-    /// `page`, from one, of a list of so many datasets.
+    /// Page `page`, from one, of a list of this number of datasets.
     pub(super) fn new(visit: &Visit, page: usize, datasets: usize) -> Self {
         let last = datasets.div_ceil(DATASETS_PER_PAGE).max(1);
         let page = page.min(last);
@@ -112,7 +112,7 @@ impl ListPage {
         }
     }
 
-    /// What the link does that removes a facet.
+    /// The label of the link that removes a facet.
     fn removing(&self, chosen: &Chosen) -> String {
         fill(self.frame.words.remove_filter, &chosen.text)
     }

@@ -11,7 +11,7 @@ pub enum Cache {
     NoStore,
     /// Kept, and asked for each time with its entity tag. The content last changed at that moment.
     Revalidate(Moment),
-    /// Kept for a year: the name says what is in it.
+    /// Kept for a year: the name contains a hash of the content.
     Forever,
 }
 
@@ -25,7 +25,7 @@ impl Cache {
         }
     }
 
-    /// The response with what caches need; a 304 where the client holds it.
+    /// The response with the headers for caches; a 304 where the client holds it.
     pub fn apply(self, response: Response, request: &Incoming) -> Response {
         match self {
             Self::NoStore => response.with_header("Cache-Control", self.control()),

@@ -1,6 +1,6 @@
-//! Everything that the layout of a page may say: head, header, navigation, footer.
+//! The content of the layout of a page: head, header, navigation, footer.
 //!
-//! Knows texts and addresses; knows no store and no dataset.
+//! Does not depend on the store or on datasets.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub enum Section {
     Pricing,
     /// `/status`
     Status,
-    /// `/account` and what belongs to it.
+    /// `/account` and the paths below it.
     Account,
     /// A page that the navigation does not name.
     Other,
@@ -29,7 +29,7 @@ pub enum Section {
 /// A text that leads somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What it is called.
+    /// The text of the link.
     pub text: String,
     /// Where it leads.
     pub url: String,
@@ -38,7 +38,7 @@ pub struct Link {
 /// A link of the navigation.
 #[derive(Debug, Clone)]
 pub struct NavLink {
-    /// What it is called.
+    /// The text of the link.
     pub text: &'static str,
     /// Where it leads.
     pub url: String,
@@ -61,7 +61,7 @@ pub struct LanguageLink {
     pub is_current: bool,
 }
 
-/// What the layout says.
+/// The content of the layout.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// The words of its language.
@@ -74,7 +74,7 @@ pub struct Frame {
     pub tagline: Option<String>,
     /// Title of the page.
     pub title: String,
-    /// What the page is about, in a sentence or two.
+    /// A description of the page, in a sentence or two.
     pub description: String,
     /// Whether the page is the home page.
     pub is_home: bool,
@@ -102,7 +102,7 @@ pub struct Frame {
     pub search: String,
     /// Code of the language, where forms have to carry it.
     pub carried: Option<&'static str>,
-    /// What was searched for.
+    /// The question of the search box.
     pub question: String,
     /// Style sheets.
     pub styles: Vec<String>,
@@ -114,7 +114,7 @@ pub struct Frame {
     pub icon: String,
     /// Links of the operator.
     pub legal: Vec<Link>,
-    /// Whom to ask.
+    /// The contact.
     pub contact: Option<Link>,
     /// The interactive description of the API.
     pub console: String,
@@ -136,7 +136,7 @@ impl Frame {
         self
     }
 
-    /// Says that the page has no address of its own: what was asked for is not there.
+    /// Marks a page without an address of its own, for a target that does not exist.
     #[must_use]
     pub fn nowhere(mut self) -> Self {
         self.canonical.clear();
@@ -171,7 +171,7 @@ impl Frame {
         self
     }
 
-    /// Shows what was searched for in the search box.
+    /// Shows the question in the search box.
     #[must_use]
     pub fn question(mut self, question: &str) -> Self {
         question.clone_into(&mut self.question);
@@ -185,7 +185,7 @@ impl Frame {
         self
     }
 
-    /// What the window is called.
+    /// The title of the window.
     pub fn window_title(&self) -> String {
         if self.is_home {
             format!("{} · {}", self.name, self.title)
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_in_a_page_cannot_leave_its_element() {
+    fn escapes_json_inside_script_element() {
         let value = json!({ "name": "</script><script>alert(1)</script><!-- & \u{2028}" });
         let safe = script_safe(&value.to_string());
         assert!(!safe.contains(['<', '>', '&', '\u{2028}']), "{safe}");

@@ -1,6 +1,6 @@
-//! Which language a visitor reads: the one asked for, else the one chosen before, else what the browser says.
+//! The language of a page: of the address, else of an earlier choice, else of the browser.
 //!
-//! Knows headers; knows no page.
+//! Depends on headers, not on pages.
 
 use crate::catalog::Language;
 use crate::http::incoming::Incoming;
@@ -21,7 +21,7 @@ pub const fn code(language: Language) -> &'static str {
     }
 }
 
-/// What a request says about languages.
+/// The languages that a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LanguageChoice {
     /// By the address.
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_says_which_language_it_likes_most() {
+    fn follows_weights_of_accept_language() {
         for (header, italian) in [
             ("", false),
             ("it", true),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_read_among_others() {
+    fn finds_language_cookie_among_others() {
         assert_eq!(of_cookies("a=1; lang=it; b=2"), Some(Language::Italian));
         assert_eq!(of_cookies("lang=de; lang=en"), Some(Language::English));
         for none in ["", "lang", "language=it", "lang=", "lang=IT", "xlang=it"] {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_comes_before_the_cookie_and_the_cookie_before_the_browser() {
+    fn prefers_address_to_cookie_and_cookie_to_browser() {
         let (english, italian) = (Language::English, Language::Italian);
         let check = |asked, remembered, preferred, language, carried| {
             let choice = LanguageChoice { asked, remembered, preferred };

@@ -1,6 +1,6 @@
-//! Numbers, sizes, prices and days as people of each language write them.
+//! Numbers, sizes, prices and dates in the notation of each language.
 //!
-//! Knows how a figure is written; knows nothing of what it counts.
+//! Does not depend on what a number counts.
 
 use crate::catalog::Language;
 use crate::clock::Moment;
@@ -89,7 +89,7 @@ impl Numbers {
         self.euros(&format!("{whole}{}{cents}{}", self.point(), finer.trim_end_matches('0')))
     }
 
-    /// The price of so many credits to the cent: `€300.88`. Half a cent and more is rounded up.
+    /// The price of credits to the cent: `€300.88`. Half a cent and more is rounded up.
     pub fn price_to_the_cent(self, credits: u64) -> String {
         let parts = u128::from(credits).saturating_mul(CENTS_PER_THOUSAND_CREDITS.into());
         let cents = parts.saturating_add(PARTS_PER_CENT / 2) / PARTS_PER_CENT;
@@ -114,8 +114,8 @@ impl Numbers {
         format!("{sign}{}", self.integer(amount.unsigned_abs()))
     }
 
-    /// A share of a whole: `12.5%`, in Italian `12,5%`. What is there but less than a thousandth is `<0.1%`, and what
-    /// lacks that little is `>99.9%`.
+    /// A share of a whole: `12.5%`, in Italian `12,5%`. A part below a thousandth is `<0.1%`, and a part that lacks less
+    /// than a thousandth is `>99.9%`.
     pub fn share(self, part: u64, whole: u64) -> String {
         if part == 0 || whole == 0 {
             return "0%".to_owned();
@@ -172,7 +172,7 @@ mod tests {
     const ITALIAN: Numbers = Numbers::of(Language::Italian);
 
     #[test]
-    fn digits_are_grouped_as_the_language_does() {
+    fn groups_digits_by_language() {
         for (number, english, italian) in [
             (0, "0", "0"),
             (999, "999", "999"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_three_digits_at_most() {
+    fn limits_sizes_to_three_digits() {
         for (bytes, expected) in [
             (0, "0\u{a0}B"),
             (999, "999\u{a0}B"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_exact() {
+    fn prints_exact_and_rounded_prices() {
         for (credits, english) in [
             (0, "€0.00"),
             (1, "€0.005"),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_never_none_or_all_unless_it_is() {
+    fn shows_0_and_100_percent_only_when_exact() {
         for (part, whole, expected) in [
             (0, 10, "0%"),
             (0, 0, "0%"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_and_changes_have_their_signs() {
+    fn prints_amounts_and_signed_changes() {
         assert_eq!(
             (ENGLISH.cents(1_250), ITALIAN.cents(123_405)),
             ("€12.50".into(), "1.234,05\u{a0}€".into())
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_written_out() {
+    fn spells_out_dates() {
         let moment = Moment::from_unix_millis(1_795_392_000_000);
         assert_eq!(
             (ENGLISH.day(moment), ITALIAN.day(moment)),

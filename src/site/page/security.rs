@@ -1,4 +1,4 @@
-//! What browsers may do with a page: the headers that every response of the site carries.
+//! The headers that every response of the site carries, which restrict what browsers do with a page.
 
 use crate::http::response::Response;
 

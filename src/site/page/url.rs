@@ -1,6 +1,6 @@
 //! Addresses of pages: the only place that makes them.
 //!
-//! Knows paths, queries and percent-encoding; knows no page.
+//! Depends on paths, queries and percent-encoding, not on pages.
 
 use std::fmt;
 
@@ -122,7 +122,7 @@ mod tests {
     use crate::http::routing::target::Target;
 
     #[test]
-    fn a_link_changes_one_thing_and_keeps_the_order_of_the_rest() {
+    fn changes_one_parameter_and_keeps_order_of_others() {
         let here = Url::of_path("/m", "/datasets")
             .and("tag", "a b")
             .and("sort", "rows")
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(
+        fn round_trips_segments_and_pairs(
             segments in proptest::collection::vec("\\PC{1,8}", 1..4),
             pairs in proptest::collection::vec(("\\PC{1,8}", "\\PC{0,12}"), 0..5),
         ) {

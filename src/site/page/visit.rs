@@ -1,6 +1,6 @@
-//! One visit to a page: who reads it in which language, where it stands, and how it is sent.
+//! One visit to a page: its language, its address, and the response.
 //!
-//! Knows requests and responses; knows no dataset.
+//! Depends on requests and responses, not on datasets.
 
 use std::sync::Arc;
 
@@ -49,13 +49,13 @@ pub struct Visit {
     started_at: Moment,
 }
 
-/// What was typed, without the characters that nobody types.
+/// The typed text without control characters.
 fn typed(value: &str) -> String {
     value.chars().filter(|letter| !letter.is_control() || letter.is_ascii_whitespace()).collect()
 }
 
 impl Visit {
-    /// A visit to a page that knows these names of a query. Others are ignored, and its links do not repeat them.
+    /// A visit to a page with these names of a query. Others are ignored, and its links do not repeat them.
     pub fn of(app: &App, request: &Incoming, known: &[&str]) -> Result<Self, ApiError> {
         let mut visit = Self::plain(app, request);
         let pairs = request.pairs().iter().filter(|(name, _)| known.contains(&name.as_str()));
@@ -122,7 +122,7 @@ impl Visit {
         url.absolute(&self.base)
     }
 
-    /// A page of this site at a target that somebody typed, made anew out of its parts: never another site.
+    /// The page of this site at a typed target, rebuilt from its parts, so it is never one of another site.
     pub fn own_page(&self, target: &str) -> Option<Url> {
         let is_plain = target.starts_with('/') && !target.starts_with("//") && !target.contains('\\');
         let target = Target::parse(target).ok().filter(|_| is_plain)?;
@@ -154,7 +154,7 @@ impl Visit {
         code(self.language)
     }
 
-    /// What the layout says around a page.
+    /// The content of the layout around a page.
     pub fn frame(&self, section: Section, title: impl Into<String>, description: impl Into<String>) -> Frame {
         let (words, branding) = (self.words, &self.branding);
         let own = |path: String| format!("{}{path}", self.prefix);
@@ -214,7 +214,7 @@ impl Visit {
         Ok(self.sent(Response::bytes(HTML, html_of(page)?.as_bytes()), request, cache))
     }
 
-    /// Sends what was made for this visit, with the headers of a page.
+    /// Sends the body of this visit, with the headers of a page.
     pub fn sent(&self, response: Response, request: &Incoming, cache: Cache) -> Response {
         // Texts of the program and of the place change with a start.
         let cache = match cache {

@@ -1,6 +1,6 @@
 //! The words of the pages, in every language side by side, so that none can lack a translation.
 //!
-//! Knows words; knows no page. A text with `{}` is completed by [`fill`].
+//! Does not depend on pages. A text with `{}` is completed by [`fill`].
 
 use std::fmt::Display;
 
@@ -203,7 +203,7 @@ words! {
     }
 }
 
-/// What a list of words must be: whole, with the same gaps, and translated. `same` lists the keys whose texts may agree.
+/// Asserts that a list of words is complete, with the same gaps, and translated. `same` lists the keys whose texts may agree.
 #[cfg(test)]
 pub(in crate::site) fn check(list: &[(&str, &str, &str)], same: &[&str]) {
     for (key, english, italian) in list {
@@ -218,12 +218,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_is_translated_and_keeps_its_gaps() {
+    fn translates_every_word_with_its_gaps() {
         check(&Words::list(), &["account", "api", "dataset", "one_dataset"]);
     }
 
     #[test]
-    fn a_gap_takes_one_value() {
+    fn fills_one_gap_at_once() {
         assert_eq!(fill(&fill("Page {} of {}", 2), 9), "Page 2 of 9");
         assert_eq!(fill("{}", "{}"), "{}");
     }

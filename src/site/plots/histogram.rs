@@ -1,6 +1,6 @@
-//! How many values lie in each of a row of bins.
+//! A histogram: the number of values in each bin.
 //!
-//! Every bin is drawn equally wide, as the store file counts them. Knows the labels that it is given.
+//! Every bin is drawn equally wide, as the store file counts them. Labels come from the caller.
 
 use askama::Template;
 
@@ -11,7 +11,7 @@ const HEIGHT: u32 = 900;
 /// Room between two bars.
 const GAP: u32 = 20;
 
-/// One bin, as it is told.
+/// One bin, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bin {
     /// Its lower bound, written out.
@@ -45,8 +45,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Draws the bins. `id` is unique in its page and made of letters, digits and hyphens; `title` names what is counted,
-    /// `description` says it in a sentence.
+    /// Draws the bins. `id` is unique in its page and made of letters, digits and hyphens; `title` names the counted values,
+    /// `description` describes them in a sentence.
     pub fn new(id: String, title: String, description: String, bins: Vec<Bin>) -> Self {
         let counts: Vec<u64> = bins.iter().map(|bin| bin.count).collect();
         Self { id, title, description, bars: bars(&counts), bins }
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bars_are_as_high_as_their_counts(counts in proptest::collection::vec(0_u64..1_000_000_000, 1..21)) {
+        fn draws_bars_as_high_as_counts(counts in proptest::collection::vec(0_u64..1_000_000_000, 1..21)) {
             let drawn = bars(&counts);
             prop_assert_eq!(drawn.len(), counts.len());
             for (bar, (x, wide, height)) in drawn.iter().zip(naive(&counts)) {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plot_has_a_name_and_no_style() {
+    fn names_plot_and_escapes_its_texts() {
         let bin = |from: &str, to: &str, count: u64| Bin {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_an_empty_plot() {
+    fn draws_no_bar_without_counts() {
         assert!(bars(&[]).is_empty());
         assert_eq!(bars(&[0, 0]).iter().map(|bar| bar.height.tenths()).sum::<u32>(), 0);
     }

@@ -1,7 +1,7 @@
 //! Plots as SVG, drawn on the server out of exact figures.
 //!
-//! Knows figures and the room they have; knows no dataset and no language. An element has attributes and classes and no
-//! style of its own, because the policy of the pages lets none through. Every plot stands beside the same figures as text.
+//! Does not depend on datasets or languages. An element has attributes and classes and no style of its own, because the
+//! policy of the pages lets none through. Every plot stands beside the same figures as text.
 
 mod histogram;
 mod neighbours;
@@ -16,7 +16,7 @@ use std::fmt;
 pub struct Tenths(u32);
 
 impl Tenths {
-    /// So many tenths.
+    /// A length in tenths.
     pub const fn new(tenths: u32) -> Self {
         Self(tenths)
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_rounded_and_never_invisible() {
+    fn rounds_share_and_keeps_it_visible() {
         for (part, whole, length, expected) in [
             (0, 10, 1000, "0"),
             (1, 0, 1000, "0"),

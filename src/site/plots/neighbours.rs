@@ -1,6 +1,6 @@
-//! A dataset in the middle and its neighbours around it.
+//! A plot of a dataset and its neighbours around it.
 //!
-//! Places names on an ellipse; follows no relation further. Knows no dataset.
+//! Places names on an ellipse and shows direct neighbours only. Does not depend on datasets.
 
 use std::f64::consts::TAU;
 
@@ -21,7 +21,7 @@ pub const DRAWN_MAX: usize = 12;
 /// Characters of a name that are drawn.
 const NAME_CHARACTERS_MAX: usize = 24;
 
-/// A neighbour, as it is told.
+/// A neighbour, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoke {
     /// Its name.
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_stand_around_the_middle_inside_the_plot() {
+    fn places_neighbours_on_ellipse_inside_plot() {
         for count in 1..=20 {
             let spokes: Vec<Spoke> = (0..count).map(|number| spoke(&format!("n{number}"))).collect();
             let plot = Neighbours::new("t".into(), "d".into(), "middle", spokes);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_escaped_and_shortened() {
+    fn escapes_and_shortens_names() {
         let plot =
             Neighbours::new("t".into(), "d".into(), "<m>", vec![spoke("<script>alert(1)</script>abcdefgh")]);
         let svg = plot.render().unwrap();

@@ -1,5 +1,5 @@
-//! Every operation answers in every form that the document promises. What an answer looks like is checked wherever a test
-//! receives one (`check_answer`), so these tests ask for every status and media type of a success.
+//! Every operation answers in every form that the document promises. Every test that receives an answer checks its content
+//! (`check_answer`), so these tests ask for every status and media type of a success.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn check_successes(site: &Site, key: &str, operation: Operation) {
 }
 
 #[test]
-fn every_operation_answers_in_every_form_of_the_document() {
+fn answers_every_operation_in_every_described_form() {
     let (site, key) = busy_site();
     operations().for_each(|operation| check_successes(&site, &key, operation));
     let successes: BTreeSet<u16> = operations()
@@ -60,7 +60,7 @@ fn every_operation_answers_in_every_form_of_the_document() {
 }
 
 #[test]
-fn lists_of_answers_are_checked_with_something_in_them() {
+fn fills_every_list_of_checked_responses() {
     let (site, key) = busy_site();
     site.query("cities", &key, r#"{"limit": 2}"#);
     let lists = [
@@ -85,7 +85,7 @@ fn lists_of_answers_are_checked_with_something_in_them() {
 }
 
 #[test]
-fn every_operation_refuses_as_described() {
+fn refuses_like_described_by_every_operation() {
     let (site, key) = busy_site();
     for operation in operations() {
         let asked = |ask: &Ask| site.send(ask).status;

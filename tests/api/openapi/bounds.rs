@@ -1,4 +1,4 @@
-//! Numbers and words of the document are the constants that the handlers use.
+//! Numbers and words of the document against the constants of the handlers.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ fn of_body(name: &str, limit_max: u64) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn every_bound_of_a_parameter_is_the_constant_of_its_handler() {
+fn bounds_parameters_by_constants_of_handlers() {
     let mut found = BTreeMap::new();
     for operation in operations() {
         for parameter in operation.parameters("query") {
@@ -73,7 +73,7 @@ fn every_bound_of_a_parameter_is_the_constant_of_its_handler() {
         ("queryDatasetByUrl.limit maximum", QUERY_LIMIT_MAX),
         ("queryDatasetByUrl.offset maximum", u64::MAX),
         ("streamDataset.afterRows maximum", STREAM_LIMIT_MAX),
-        // What the handler takes without the parameter is asked of a server in `inputs`.
+        // `inputs` asks a server for the default of the handler.
         ("getUsage.days default", 30),
         ("getUsage.days maximum", USAGE_DAYS_MAX.into()),
     ];
@@ -81,7 +81,7 @@ fn every_bound_of_a_parameter_is_the_constant_of_its_handler() {
 }
 
 #[test]
-fn every_bound_of_a_schema_is_the_constant_of_its_module() {
+fn bounds_schemas_by_constants_of_modules() {
     let mut found = BTreeMap::new();
     for (name, schema) in DOCUMENT["components"]["schemas"].as_object().unwrap() {
         bounds(schema, name, &mut found);
@@ -120,7 +120,7 @@ fn every_bound_of_a_schema_is_the_constant_of_its_module() {
 }
 
 #[test]
-fn frequencies_of_updates_are_those_that_manifests_know() {
+fn lists_update_frequencies_of_manifests() {
     let frequency = &DOCUMENT["components"]["schemas"]["Header"]["properties"]["updateFrequency"];
     let words = UPDATE_FREQUENCIES.map(|known| known.word);
     assert_eq!(frequency["anyOf"][0]["enum"], serde_json::json!(words));

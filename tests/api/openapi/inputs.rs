@@ -1,4 +1,4 @@
-//! What handlers read is what the document says: parameters, fields of bodies, headers, words and numbers.
+//! Inputs of handlers against the document: parameters, fields of bodies, headers, words and numbers.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn told(operation: Operation, described: impl IntoIterator<Item = &'static str>)
 }
 
 #[test]
-fn the_document_has_every_query_parameter_that_a_handler_reads() {
+fn describes_every_query_parameter_of_handlers() {
     let (site, key) = busy_site();
     for operation in operations() {
         let answer = site.send(&operation.ask(&key, "zzz=1"));
@@ -40,7 +40,7 @@ fn the_document_has_every_query_parameter_that_a_handler_reads() {
 }
 
 #[test]
-fn the_document_has_every_field_that_a_handler_reads() {
+fn describes_every_body_field_of_handlers() {
     let (site, key) = busy_site();
     for operation in operations() {
         let Some(body) = operation.body() else { continue };
@@ -51,7 +51,7 @@ fn the_document_has_every_field_that_a_handler_reads() {
 }
 
 #[test]
-fn estimates_take_the_purposes_of_the_document_and_no_others() {
+fn accepts_exactly_described_purposes_of_estimates() {
     let (site, key) = busy_site();
     let operation = operations().find(|operation| operation.id() == "estimateQuery").unwrap();
     let asked = |purpose: &str| {
@@ -65,7 +65,7 @@ fn estimates_take_the_purposes_of_the_document_and_no_others() {
 }
 
 #[test]
-fn the_document_has_every_operator_of_a_filter() {
+fn describes_every_filter_operator() {
     let (site, key) = busy_site();
     let answer = site.query("cities", &key, r#"{"filters": {"id": {"zzz": 1}}}"#);
     let described = DOCUMENT["components"]["schemas"]["Operators"]["properties"].as_object().unwrap();
@@ -82,7 +82,7 @@ const REFUSED_HEADERS: [(&str, &str, u16); 5] = [
 ];
 
 #[test]
-fn the_document_has_every_header_that_a_handler_refuses() {
+fn describes_every_header_that_handlers_refuse() {
     let (site, key) = busy_site();
     for operation in operations() {
         for (name, value, refusal) in REFUSED_HEADERS {
@@ -98,7 +98,7 @@ fn the_document_has_every_header_that_a_handler_refuses() {
 }
 
 #[test]
-fn the_document_has_every_header_under_which_an_answer_is_not_sent_again() {
+fn describes_every_header_that_leads_to_304() {
     let (site, key) = busy_site();
     for operation in operations() {
         let whole = site.send(&operation.ask(&key, ""));
@@ -113,7 +113,7 @@ fn the_document_has_every_header_under_which_an_answer_is_not_sent_again() {
 }
 
 #[test]
-fn browsers_may_send_and_read_every_header_of_the_document() {
+fn allows_and_exposes_every_described_header_to_browsers() {
     let (site, _) = busy_site();
     let listed = |answer: &Answer, name: &str| -> BTreeSet<String> {
         answer.header(name).unwrap().split(", ").map(str::to_owned).collect()
@@ -126,7 +126,7 @@ fn browsers_may_send_and_read_every_header_of_the_document() {
     assert_eq!(listed(&preflight, "Access-Control-Allow-Headers"), owned(sent));
     let mut exposed = listed(&site.get("/healthz"), "Access-Control-Expose-Headers");
     let described = DOCUMENT["components"]["headers"].as_object().unwrap().keys();
-    // Browsers show the first two without being told; the others are no matter of scripts.
+    // Browsers expose the first two to scripts by default; scripts do not need the others.
     let safe = [
         "Cache-Control",
         "Last-Modified",
@@ -147,7 +147,7 @@ fn status_with(site: &Site, key: &str, operation: Operation, name: &str, value: 
 }
 
 #[test]
-fn handlers_take_the_words_of_the_document_and_no_others() {
+fn accepts_exactly_described_words() {
     let (site, key) = busy_site();
     let mut count = 0;
     for operation in operations() {
@@ -168,7 +168,7 @@ fn handlers_take_the_words_of_the_document_and_no_others() {
 }
 
 #[test]
-fn handlers_take_the_numbers_of_the_document_and_no_others() {
+fn accepts_exactly_described_numbers() {
     let (site, key) = busy_site();
     for operation in operations() {
         for parameter in operation.parameters("query") {
@@ -194,13 +194,13 @@ fn handlers_take_the_numbers_of_the_document_and_no_others() {
 }
 
 #[test]
-fn what_is_left_out_is_the_default_of_the_document() {
+fn applies_described_defaults() {
     let (site, key) = busy_site();
     for operation in operations() {
         for parameter in operation.parameters("query") {
             let (name, default) = (parameter["name"].as_str().unwrap(), &parameter["schema"]["default"]);
             let answer = site.send(&operation.ask(&key, ""));
-            // Lists repeat what they were asked for.
+            // Lists repeat the parameters of the request.
             if let (false, Some(told)) = (default.is_null(), answer.json_or_null()["data"].get(name)) {
                 assert_eq!(told, default, "{} {name}", operation.id());
             }

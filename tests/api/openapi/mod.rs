@@ -1,5 +1,5 @@
-//! The OpenAPI document beside the server: every answer that a test of the API receives is checked against it, and what
-//! handlers read and refuse is compared with what it says.
+//! The OpenAPI document beside the server: every answer that a test of the API receives is checked against it, and the inputs
+//! and refusals of handlers are compared with it.
 
 mod answers;
 mod bounds;
@@ -71,7 +71,7 @@ impl Operation {
         Some(resolved(self.node.get("requestBody")?.pointer("/content/application~1json/schema").unwrap()))
     }
 
-    /// What it answers with a status.
+    /// The response of the document with this status.
     fn response(&self, status: u16) -> Option<&'static Value> {
         self.node["responses"].get(status.to_string()).map(resolved)
     }
@@ -129,7 +129,7 @@ pub fn check_answer(method: &str, target: &str, answer: &Answer) {
         return;
     }
     let media_type = answer.header("Content-Type").unwrap().split(';').next().unwrap();
-    // A browser that goes astray beside the API gets a page for people.
+    // A browser on a path outside the API gets a page.
     if media_type == "text/html" && status >= 400 && !target.starts_with("/api/") {
         return;
     }
@@ -141,7 +141,7 @@ pub fn check_answer(method: &str, target: &str, answer: &Answer) {
     }
 }
 
-/// What a client holds comes with headers of the answer that it holds.
+/// A 304 has headers of the response that the client holds.
 #[track_caller]
 fn check_headers(operation: Operation, described: &Value, answer: &Answer, shown: &str) {
     let held = operation.response(200).filter(|_| answer.status == 304);

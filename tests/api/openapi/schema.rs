@@ -1,4 +1,4 @@
-//! Checks JSON against schemas of the OpenAPI document. Knows the keywords that the document uses and no others, so that
+//! Checks JSON against schemas of the OpenAPI document. Supports only keywords of the document and rejects others, so that
 //! none is passed over in silence.
 
 use regex_lite::Regex;
@@ -9,7 +9,7 @@ use super::{DOCUMENT, resolved};
 /// Keywords that say nothing about a value.
 const REMARKS: [&str; 4] = ["description", "default", "example", "examples"];
 
-/// What of a value does not fit a schema, each fault with its place.
+/// Faults of a value against a schema, each with its place.
 pub fn faults(schema: &'static Value, value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     check(schema, value, "", &mut found);
@@ -40,7 +40,7 @@ fn check(schema: &'static Value, value: &Value, place: &str, found: &mut Vec<Str
             "uniqueItems" => value.as_array().is_none_or(|items| is_set(items)),
             "properties" => check_properties(schema, value, place, found),
             "required" => has_all(expected, value),
-            // Those are looked at beside the properties.
+            // Checked together with the properties.
             "additionalProperties" => true,
             "minProperties" => {
                 value.as_object().is_none_or(|members| members.len() as u64 >= expected.as_u64().unwrap())
@@ -133,7 +133,7 @@ fn examples(node: &'static Value, found: &mut Vec<(&'static Value, &'static Valu
 }
 
 #[test]
-fn every_example_of_the_document_fits_its_schema() {
+fn matches_every_example_with_its_schema() {
     let mut found = Vec::new();
     examples(&DOCUMENT, &mut found);
     assert!(found.len() > 50, "{}", found.len());
@@ -144,7 +144,7 @@ fn every_example_of_the_document_fits_its_schema() {
 }
 
 #[test]
-fn the_check_tells_what_fits_from_what_does_not() {
+fn distinguishes_valid_from_invalid_values() {
     let cases = [
         (json!({ "type": "integer" }), json!(3), json!(3.5)),
         (json!({ "type": ["string", "null"] }), json!(null), json!(1)),

@@ -1,4 +1,4 @@
-//! The account area as its owner uses it.
+//! The account area in the journeys of its owner.
 
 use super::browser::{Browser, EMAIL, PASSWORD, check_refused};
 use super::crawl::{PAGE_BYTES_MAX, check_usable};
@@ -10,7 +10,7 @@ pub const PAGES: [&str; 5] =
     ["/account", "/account/keys", "/account/usage", "/account/credits", "/account/settings"];
 
 #[test]
-fn leads_from_the_sign_up_to_rows_and_out_again() {
+fn leads_from_sign_up_through_rows_to_sign_out() {
     let site = Site::with_cities();
     let browser = Browser::new(&site);
     let signed_up =
@@ -61,7 +61,7 @@ fn leads_from_the_sign_up_to_rows_and_out_again() {
 }
 
 #[test]
-fn every_page_can_be_used_in_both_languages() {
+fn renders_usable_pages_in_both_languages() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let key =
@@ -96,7 +96,7 @@ fn every_page_can_be_used_in_both_languages() {
 }
 
 #[test]
-fn the_fields_say_what_browsers_may_fill_in() {
+fn declares_autocomplete_of_login_fields() {
     let site = Site::with_cities();
     for (target, email, password) in [
         ("/account/sign-in", Some("username"), "current-password"),
@@ -115,7 +115,7 @@ fn the_fields_say_what_browsers_may_fill_in() {
 }
 
 #[test]
-fn a_session_outlives_a_restart() {
+fn keeps_session_across_restart() {
     let folder = tempfile::tempdir().unwrap();
     let session = {
         let mut site = Site::at(folder.path(), &UNLIMITED);
@@ -130,7 +130,7 @@ fn a_session_outlives_a_restart() {
 }
 
 #[test]
-fn pages_for_everybody_know_no_session() {
+fn serves_public_pages_alike_with_and_without_session() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     for target in ["/", "/datasets", "/datasets/cities", "/pricing"] {
@@ -145,7 +145,7 @@ fn pages_for_everybody_know_no_session() {
 }
 
 #[test]
-fn entries_are_shown_page_by_page_and_only_their_owner_sees_them() {
+fn pages_through_entries_of_owner_only() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let other = Browser::signed_in(&site, "berta@example.org");
@@ -180,7 +180,7 @@ fn entries_are_shown_page_by_page_and_only_their_owner_sees_them() {
 }
 
 #[test]
-fn a_changed_password_ends_other_sessions_and_not_this_one() {
+fn ends_other_sessions_when_password_changes() {
     let site = Site::with_cities();
     let here = Browser::signed_in(&site, EMAIL);
     let there = Browser::new(&site);
@@ -200,7 +200,7 @@ fn a_changed_password_ends_other_sessions_and_not_this_one() {
 }
 
 #[test]
-fn sessions_are_listed_and_ended_one_by_one_or_together() {
+fn lists_sessions_and_ends_one_or_all_others() {
     let site = Site::with_cities();
     let here = Browser::signed_in(&site, EMAIL);
     let others = [Browser::new(&site), Browser::new(&site), Browser::new(&site)];
@@ -224,7 +224,7 @@ fn sessions_are_listed_and_ended_one_by_one_or_together() {
 }
 
 #[test]
-fn a_deleted_account_is_refused_everywhere_and_its_entries_stay() {
+fn refuses_deleted_account_and_keeps_its_entries() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let ledger = &site.running().app().ledger;
@@ -252,7 +252,7 @@ fn a_deleted_account_is_refused_everywhere_and_its_entries_stay() {
 }
 
 #[test]
-fn credits_are_bought_from_the_contact_of_the_place() {
+fn names_contact_for_credits_and_resets() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("site.toml"), "contact = \"data@town.test\"\n").unwrap();
     let site = Site::over(folder, &UNLIMITED);
@@ -267,7 +267,7 @@ fn credits_are_bought_from_the_contact_of_the_place() {
 }
 
 #[test]
-fn nothing_of_the_area_stands_in_the_description_of_the_api() {
+fn omits_account_area_from_openapi_and_sitemap() {
     let site = Site::empty(&UNLIMITED);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(2));
     assert!(!site.get("/api/v1/openapi.json").text().contains("/account/sign-in"));

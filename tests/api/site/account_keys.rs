@@ -1,11 +1,11 @@
-//! Keys as their owner makes, limits, renames, replaces and revokes them.
+//! Keys in the account area: created, limited, renamed, rotated and revoked by their owner.
 
 use super::browser::{Browser, EMAIL, check_refused};
 use super::read;
 use crate::harness::{MANIFEST, Site, city_columns, now};
 
 #[test]
-fn a_key_keeps_to_the_limits_of_the_form() {
+fn enforces_limits_typed_into_form() {
     let site = Site::with_cities();
     site.publish("towns", &MANIFEST.replace("\"cities\"", "\"towns\""), "1.0.0", &city_columns(3));
     let browser = Browser::signed_in(&site, EMAIL);
@@ -33,7 +33,7 @@ fn a_key_keeps_to_the_limits_of_the_form() {
 }
 
 #[test]
-fn a_form_with_faults_comes_back_with_what_was_typed() {
+fn returns_faulty_form_with_typed_values() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let long = "x".repeat(201);
@@ -61,7 +61,7 @@ fn a_form_with_faults_comes_back_with_what_was_typed() {
 }
 
 #[test]
-fn a_key_is_renamed_and_replaced_with_and_without_grace() {
+fn renames_and_rotates_key_with_and_without_grace() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let first = browser.new_key(&[("label", "one")]);
@@ -97,7 +97,7 @@ fn a_key_is_renamed_and_replaced_with_and_without_grace() {
 }
 
 #[test]
-fn keys_of_others_are_not_there() {
+fn hides_keys_of_other_accounts() {
     let site = Site::with_cities();
     let (browser, other) = (Browser::signed_in(&site, EMAIL), Browser::signed_in(&site, "berta@example.org"));
     let key = browser.new_key(&[("label", "secret name")]);
@@ -119,7 +119,7 @@ fn keys_of_others_are_not_there() {
 }
 
 #[test]
-fn many_keys_stay_one_page() {
+fn limits_keys_shown_on_page() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let ledger = &site.running().app().ledger;

@@ -1,4 +1,4 @@
-//! Signing up, in, and setting a password: what is refused, how often, and what the answers do not tell.
+//! Sign-up, sign-in and password reset: refusals, limits of attempts, and answers that conceal accounts.
 
 use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
@@ -10,7 +10,7 @@ fn computed(site: &Site) -> u64 {
     site.running().app().sign_ins.passwords().computed()
 }
 
-/// What an answer tells, without what differs between any two.
+/// Status, headers and text of an answer, without the parts that differ between any two.
 fn told(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
     let differs = ["date", "x-request-id", "ratelimit"];
     let headers =
@@ -19,7 +19,7 @@ fn told(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
 }
 
 #[test]
-fn an_answer_does_not_tell_whether_an_account_exists() {
+fn conceals_existence_of_account() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
     let browser = Browser::new(&site);
@@ -46,7 +46,7 @@ fn an_answer_does_not_tell_whether_an_account_exists() {
 }
 
 #[test]
-fn a_sign_up_with_faults_comes_back_filled_in_and_costs_no_hash() {
+fn returns_faulty_sign_up_filled_in_without_hash() {
     let site = Site::empty(&UNLIMITED);
     let browser = Browser::new(&site);
     let long = "x".repeat(129);
@@ -76,7 +76,7 @@ fn a_sign_up_with_faults_comes_back_filled_in_and_costs_no_hash() {
 }
 
 #[test]
-fn sign_ups_of_a_client_are_counted_by_the_day() {
+fn limits_sign_ups_per_client_and_day() {
     let site = Site::empty(&[&UNLIMITED[..], &["--trusted-proxy", "127.0.0.1"]].concat());
     let sign_up = |number: usize, from: &str| {
         let email = format!("a{number}@example.org");
@@ -96,7 +96,7 @@ fn sign_ups_of_a_client_are_counted_by_the_day() {
 }
 
 #[test]
-fn failed_sign_ins_are_counted_by_address_and_by_client() {
+fn limits_failed_sign_ins_per_address_and_client() {
     let site = Site::empty(&[&UNLIMITED[..], &["--trusted-proxy", "127.0.0.1"]].concat());
     Browser::signed_in(&site, EMAIL);
     let sign_in = |email: &str, password: &str, from: &str| {
@@ -126,7 +126,7 @@ fn token(site: &Site, purpose: TokenPurpose) -> String {
 }
 
 #[test]
-fn a_token_sets_a_password_once() {
+fn accepts_reset_token_once() {
     let site = Site::empty(&UNLIMITED);
     let browser = Browser::signed_in(&site, EMAIL);
     let confirming = token(&site, TokenPurpose::ConfirmEmail);
@@ -152,7 +152,7 @@ fn a_token_sets_a_password_once() {
 }
 
 #[test]
-fn wrong_tokens_are_refused_and_counted() {
+fn refuses_and_counts_wrong_tokens() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
     let browser = Browser::new(&site);
@@ -169,7 +169,7 @@ fn wrong_tokens_are_refused_and_counted() {
 }
 
 #[test]
-fn whoever_is_signed_in_is_led_past_the_sign_in() {
+fn redirects_signed_in_visitor_past_sign_in() {
     let site = Site::empty(&UNLIMITED);
     let browser = Browser::signed_in(&site, EMAIL);
     assert_eq!(browser.get("/account/sign-in").header("Location"), Some("/account"));

@@ -1,5 +1,5 @@
-//! What the account area never does: act for another site, lead to one, show what somebody else wrote as markup, or leave
-//! something behind in a cache.
+//! Attacks on the account area: forms and redirects of other sites, markup in texts, planted sessions, and answers kept in
+//! a cache.
 
 use super::account::PAGES;
 use super::browser::{Browser, EMAIL, PASSWORD, bare_form, encoded};
@@ -23,7 +23,7 @@ const FORMS: [(&str, &[(&str, &str)]); 10] = [
 ];
 
 #[test]
-fn a_form_of_another_site_is_refused_and_does_nothing() {
+fn refuses_cross_site_forms_without_effect() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let key = browser.new_key(&[("label", "own")]);
@@ -61,7 +61,7 @@ fn a_form_of_another_site_is_refused_and_does_nothing() {
 }
 
 #[test]
-fn a_form_of_this_site_is_taken_from_browsers_new_and_old() {
+fn accepts_same_site_forms_of_new_and_old_browsers() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     let own: [&[(&str, &str)]; 4] = [
@@ -86,7 +86,7 @@ fn a_form_of_this_site_is_taken_from_browsers_new_and_old() {
 }
 
 #[test]
-fn nothing_changes_without_a_form() {
+fn changes_nothing_without_posted_form() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     browser.new_key(&[("label", "own")]);
@@ -106,7 +106,7 @@ fn nothing_changes_without_a_form() {
 }
 
 #[test]
-fn a_session_from_before_the_sign_in_is_worth_nothing_afterwards() {
+fn invalidates_session_planted_before_sign_in() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
     let attacker = Browser::signed_in(&site, "eve@example.org");
@@ -124,7 +124,7 @@ fn a_session_from_before_the_sign_in_is_worth_nothing_afterwards() {
 }
 
 #[test]
-fn a_sign_in_leads_to_pages_of_this_site_only() {
+fn redirects_to_own_pages_only() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
     let long = format!("/{}", "a".repeat(2_000));
@@ -171,7 +171,7 @@ fn a_sign_in_leads_to_pages_of_this_site_only() {
 const ATTACK: &str = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}&lt;";
 
 #[test]
-fn what_somebody_wrote_never_becomes_markup() {
+fn escapes_texts_of_customers_and_visitors() {
     let site = Site::with_cities();
     let email = "'{}/**/`$a@example.org";
     let browser = Browser::signed_in(&site, email);
@@ -233,7 +233,7 @@ fn check_private(what: &str, answer: &Answer) {
 }
 
 #[test]
-fn nothing_of_the_area_is_kept_or_framed() {
+fn forbids_caching_and_framing_of_account_area() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     browser.new_key(&[("label", "own")]);
@@ -255,7 +255,7 @@ fn nothing_of_the_area_is_kept_or_framed() {
 }
 
 #[test]
-fn the_cookie_has_every_flag_that_fits() {
+fn sets_every_applicable_cookie_flag() {
     for (flags, name, secure) in [
         (&UNLIMITED[..], "session", false),
         (&[&UNLIMITED[..], &["--public-url", "http://data.test"]].concat()[..], "session", false),
@@ -294,7 +294,7 @@ fn the_cookie_has_every_flag_that_fits() {
 }
 
 #[test]
-fn a_form_is_small_and_whole() {
+fn rejects_oversized_malformed_and_unknown_forms() {
     let site = Site::empty(&UNLIMITED);
     Browser::signed_in(&site, EMAIL);
     let send = |content_type: &str, body: &[u8]| {
@@ -336,7 +336,7 @@ fn a_form_is_small_and_whole() {
 }
 
 #[test]
-fn the_area_counts_against_the_request_limits() {
+fn counts_account_area_against_request_limits() {
     let site = Site::empty(&["--requests-per-minute", "4", "--requests-per-day", "0"]);
     let browser = Browser::new(&site);
     for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! A browser with a jar of cookies, as the account area meets it.
+//! A browser with a jar of cookies, for tests of the account area.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl<'s> Browser<'s> {
         assert_eq!(answer.status, 303, "{}", answer.text());
     }
 
-    /// Adds what is in the jar, and keeps what the answer puts there.
+    /// Sends the cookies of the jar, and keeps those of the answer.
     pub fn send(&self, ask: Ask) -> Answer {
         let pairs: Vec<String> =
             self.cookies.borrow().iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -114,7 +114,7 @@ impl<'s> Browser<'s> {
     }
 }
 
-/// A form that came back: it is filled in, says what is wrong, and shows no password.
+/// Asserts that a form came back: filled in, with its faults, and without a password.
 #[track_caller]
 pub fn check_refused(answer: &Answer, status: u16, faults: &[&str]) -> Document {
     assert_eq!(answer.status, status, "{}", answer.text());

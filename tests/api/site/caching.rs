@@ -1,4 +1,4 @@
-//! What caches keep: pages with tags, files for ever, and nothing that passes.
+//! Caching of the site: pages with tags, files for ever, and passing states never.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ fn head(site: &Site, target: &str) -> Answer {
 }
 
 #[test]
-fn every_route_has_one_of_three_lives() {
+fn gives_every_route_its_cache_lifetime() {
     let site = Site::with_cities();
     let (revalidate, forever, never) = ("no-cache", "public, max-age=31536000, immutable", "no-store");
     let mut expected: Vec<(String, &str)> = [
@@ -55,7 +55,7 @@ fn every_route_has_one_of_three_lives() {
 }
 
 #[test]
-fn a_tag_changes_with_the_language_and_with_the_catalogue() {
+fn changes_tag_with_language_and_catalogue() {
     let site = Site::with_cities();
     let mut tags = BTreeSet::new();
     let tag = |target: &str, language: &str| {
@@ -75,7 +75,7 @@ fn a_tag_changes_with_the_language_and_with_the_catalogue() {
 }
 
 #[test]
-fn files_are_encoded_and_named_by_their_content() {
+fn compresses_files_and_names_them_by_content() {
     let site = Site::with_cities();
     let page = open(&site, "/");
     let style = page.one("link[rel=stylesheet]").attribute("href").unwrap();

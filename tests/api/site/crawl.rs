@@ -1,4 +1,4 @@
-//! Every page that a link leads to: it is there, whole, small, and can be used by everybody.
+//! Every page that a link leads to: it exists, is complete, small and usable.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,7 +8,7 @@ use crate::harness::Site;
 
 /// Largest page, before it is encoded.
 pub const PAGE_BYTES_MAX: usize = 100 * 1024;
-/// Pages that are looked at; there are more combinations of facets than anybody wants to see.
+/// Pages that the crawl reads; facets combine to many more.
 const PAGES_MAX: usize = 1_500;
 
 /// Targets of this server that a page names.
@@ -109,7 +109,7 @@ fn crawl(site: &Site, begin: &[&str]) -> BTreeMap<String, usize> {
 }
 
 #[test]
-fn every_link_leads_somewhere_and_every_page_can_be_used() {
+fn follows_every_link_to_usable_page() {
     let site = large_site(&[]);
     let begin = [
         "/",

@@ -1,4 +1,4 @@
-//! The pages of one dataset: what each says, in both languages, beside what the API says.
+//! The pages of one dataset in both languages, compared with the API.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ fn lines(page: &Document, selector: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_tab_can_be_read_in_both_languages() {
+fn renders_every_tab_in_both_languages() {
     let site = site();
     for (tab, english, italian) in [
         ("", "Overview", "Panoramica"),
@@ -69,7 +69,7 @@ fn every_tab_can_be_read_in_both_languages() {
 }
 
 #[test]
-fn the_overview_says_what_the_header_of_the_api_says() {
+fn shows_facts_of_api_header_in_overview() {
     let site = site();
     let page = open(&site, "/datasets/cities");
     let header = site.get("/api/v1/datasets/cities").json()["data"].clone();
@@ -103,7 +103,7 @@ fn the_overview_says_what_the_header_of_the_api_says() {
 }
 
 #[test]
-fn the_overview_carries_the_croissant_description() {
+fn embeds_croissant_description_in_overview() {
     let site = site();
     for language in ["en", "it"] {
         let page = open(&site, &format!("/datasets/cities?lang={language}"));
@@ -115,7 +115,7 @@ fn the_overview_carries_the_croissant_description() {
 }
 
 #[test]
-fn columns_show_the_figures_of_stats() {
+fn shows_statistics_of_api_per_column() {
     let site = site();
     let page = open(&site, "/datasets/cities/columns");
     let stats = site.get("/api/v1/datasets/cities/stats").json()["data"].clone();
@@ -152,7 +152,7 @@ fn columns_show_the_figures_of_stats() {
 }
 
 #[test]
-fn bars_are_as_long_as_their_counts() {
+fn draws_bars_as_long_as_counts() {
     let site = site();
     let page = open(&site, "/datasets/cities/columns");
     let stats = site.get("/api/v1/datasets/cities/stats").json()["data"].clone();
@@ -174,7 +174,7 @@ fn bars_are_as_long_as_their_counts() {
 }
 
 #[test]
-fn the_preview_is_the_sample_sorted_and_picked_by_links() {
+fn sorts_sample_and_picks_columns_by_links() {
     let site = site();
     let cells = |page: &Document, column: usize| -> Vec<String> {
         let width = page.select("table.data thead th").len();
@@ -216,7 +216,7 @@ fn the_preview_is_the_sample_sorted_and_picked_by_links() {
 }
 
 #[test]
-fn relations_are_a_list_and_a_plot() {
+fn shows_relations_as_list_and_plot() {
     let site = site();
     let page = open(&site, "/datasets/cities/relations");
     assert_eq!(page.one("main tbody th a").attribute("href"), Some("/datasets/towns"));
@@ -239,7 +239,7 @@ fn relations_are_a_list_and_a_plot() {
 }
 
 #[test]
-fn texts_are_shown_below_the_heading_of_the_page() {
+fn renders_texts_below_page_heading() {
     let site = site();
     let page = open(&site, "/datasets/cities/methodology");
     assert_eq!(lines(&page, "article h2"), ["How"]);
@@ -252,7 +252,7 @@ fn texts_are_shown_below_the_heading_of_the_page() {
 }
 
 #[test]
-fn what_is_not_there_is_told_with_ways_on() {
+fn answers_404_page_with_suggestions() {
     let site = site();
     for (target, status, heading, way) in [
         ("/datasets/citie", 404, "There is no such dataset", "/datasets/cities"),
@@ -284,7 +284,7 @@ fn what_is_not_there_is_told_with_ways_on() {
 }
 
 #[test]
-fn a_retracted_version_is_told_on_every_tab() {
+fn announces_retracted_version_on_every_tab() {
     let site = site();
     assert!(open(&site, "/datasets/cities").select("p.notice").is_empty());
     rollback(&site.data(), &Slug::parse("cities").unwrap(), &semver::Version::new(1, 0, 0)).unwrap();
@@ -301,7 +301,7 @@ fn a_retracted_version_is_told_on_every_tab() {
 }
 
 #[test]
-fn a_dataset_out_of_service_says_so_on_every_tab() {
+fn answers_503_page_on_every_tab_of_damaged_dataset() {
     let site = site();
     let path = store_path(&site.data(), "towns", "1.0.0");
     let bytes = std::fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! A page as a browser reads it: elements that can be selected, and what the parser found wrong.
+//! A parsed page: elements that selectors find, and errors of the parser.
 
 use html5ever::tendril::TendrilSink;
 use html5ever::{ParseOpts, parse_document};
@@ -8,7 +8,7 @@ use markup5ever_rcdom::{Handle, NodeData, RcDom};
 #[derive(Debug)]
 pub struct Document {
     elements: Vec<Element>,
-    /// What the parser found wrong.
+    /// Errors of the parser.
     pub errors: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ impl Element {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether it is what one part of a selector says: a name, `.class`, `#id`, `[attribute]` or `[attribute=value]`.
+    /// Whether the element matches one part of a selector: a name, `.class`, `#id`, `[attribute]` or `[attribute=value]`.
     fn is(&self, part: &str) -> bool {
         let end = part.find(['.', '#', '[']).unwrap_or(part.len());
         let (name, mut rest) = part.split_at(end);
@@ -144,7 +144,7 @@ impl Element {
 }
 
 #[test]
-fn a_selector_means_what_css_means_by_it() {
+fn selects_elements_like_css() {
     let page = Document::parse(
         "<!DOCTYPE html><title>x</title><main><ul class=\"a b\"><li><a href=\"/x\">One <b>two</b></a></li></ul></main><a id=z>",
     );

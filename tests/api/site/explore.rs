@@ -1,4 +1,4 @@
-//! A view by form: what it holds, what it costs, and the commands that ask for exactly it.
+//! A view by form: its row count, its price, and the commands that query it.
 
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
@@ -54,7 +54,7 @@ fn json_of_python(literal: &str) -> Value {
 }
 
 #[test]
-fn the_page_counts_what_the_query_counts() {
+fn counts_rows_like_query() {
     let site = site();
     let key = site.paying_key(1_000_000);
     for query in [
@@ -92,7 +92,7 @@ fn the_page_counts_what_the_query_counts() {
 }
 
 #[test]
-fn every_command_asks_the_same() {
+fn puts_same_query_into_every_command() {
     let site = site();
     let key = site.paying_key(1_000_000);
     let query = condition("name", "contains", "o%27%22%24")
@@ -127,7 +127,7 @@ fn every_command_asks_the_same() {
 }
 
 #[test]
-fn the_first_commands_of_a_dataset_are_accepted() {
+fn offers_working_first_commands() {
     let site = site();
     let key = site.paying_key(1_000_000);
     let page = open(&site, "/datasets/cities/use");
@@ -151,7 +151,7 @@ fn the_first_commands_of_a_dataset_are_accepted() {
 }
 
 #[test]
-fn the_form_offers_what_suits_a_column() {
+fn offers_tests_by_column_type() {
     let site = site();
     let tests = |column: &str| -> Vec<String> {
         let page = view(&site, &format!("add={column}"));
@@ -173,7 +173,7 @@ fn the_form_offers_what_suits_a_column() {
 }
 
 #[test]
-fn a_condition_that_does_not_fit_is_told_and_not_applied() {
+fn reports_invalid_condition_without_applying_it() {
     let site = site();
     let page = view(&site, &(condition("id", "gte", "abc") + "&" + &condition("id", "lte", "10")));
     assert_eq!(page.one("input#value-1").attribute("aria-invalid"), Some("true"));
@@ -199,7 +199,7 @@ fn a_condition_that_does_not_fit_is_told_and_not_applied() {
 }
 
 #[test]
-fn a_view_that_takes_too_much_work_is_estimated_with_a_key() {
+fn refers_costly_view_to_estimate_with_key() {
     const TEXTS: usize = 1_000_001;
     let site = Site::empty(&UNLIMITED);
     let names = (0..TEXTS).map(|row| Some(format!("name {row}"))).collect();

@@ -1,4 +1,4 @@
-//! English and Italian: who gets which, and how the choice is kept.
+//! English and Italian: the choice of a language, and how it is kept.
 
 use super::{ask, open, read};
 use crate::harness::{Ask, Site};
@@ -9,7 +9,7 @@ fn in_language(site: &Site, target: &str, headers: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_address_the_cookie_and_the_browser_choose_in_this_order() {
+fn prefers_address_to_cookie_and_cookie_to_browser() {
     let site = Site::with_cities();
     let (accept, cookie) = ("Accept-Language", "Cookie");
     for target in ["/", "/datasets", "/pricing", "/status"] {
@@ -28,7 +28,7 @@ fn the_address_the_cookie_and_the_browser_choose_in_this_order() {
 }
 
 #[test]
-fn the_switch_is_remembered_and_carried_until_then() {
+fn carries_language_in_links_until_cookie_holds_it() {
     let site = Site::with_cities();
     let switched = site.send(&ask("/datasets?sort=title&lang=it"));
     let cookie = switched.header("Set-Cookie").unwrap();
@@ -52,7 +52,7 @@ fn the_switch_is_remembered_and_carried_until_then() {
 }
 
 #[test]
-fn pages_name_their_other_language_for_robots() {
+fn links_canonical_and_other_language() {
     let site = Site::empty(&["--public-url", "https://data.example.org/m"]);
     for (target, canonical) in [
         ("/pricing", "https://data.example.org/m/pricing"),
@@ -74,7 +74,7 @@ fn pages_name_their_other_language_for_robots() {
 }
 
 #[test]
-fn caches_are_told_what_a_page_depends_on() {
+fn varies_by_language_and_cookie() {
     let site = Site::with_cities();
     for target in ["/", "/datasets", "/pricing", "/status", "/feed.atom"] {
         let vary = site.send(&ask(target)).header("Vary").unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The pages for people: what they say, how they may be read, and what they never do.
+//! The web pages: their content, their caching, and their safety.
 
 mod account;
 mod account_keys;
@@ -21,7 +21,7 @@ use document::Document;
 
 use crate::harness::{Answer, Ask, MANIFEST, Site, city_columns, publish_files, wait_until};
 
-/// What a browser sends.
+/// The `Accept` header of a browser.
 const BROWSER: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const UNLIMITED: [&str; 4] = ["--requests-per-minute", "0", "--requests-per-day", "0"];
 

@@ -1,10 +1,10 @@
-//! What the pages that are not about one dataset say.
+//! The pages beside those of one dataset: home page, list, search, prices, status and feeds.
 
 use super::{ask, large_site, manifest, open};
 use crate::harness::{MANIFEST, Site, city_columns, store_path, wait_until};
 
 #[test]
-fn the_home_page_says_what_the_place_is_and_what_is_there() {
+fn shows_search_featured_datasets_and_tags_on_home_page() {
     let site = large_site(&[]);
     let page = open(&site, "/");
     assert_eq!(page.one("title").line(), "mercato · Data to look at, query and buy by the row");
@@ -24,7 +24,7 @@ fn the_home_page_says_what_the_place_is_and_what_is_there() {
 }
 
 #[test]
-fn an_empty_place_says_so() {
+fn announces_empty_catalogue() {
     let site = Site::empty(&[]);
     let page = open(&site, "/");
     assert_eq!(page.one("main .hero p.muted").line(), "No dataset has been published yet.");
@@ -36,7 +36,7 @@ fn an_empty_place_says_so() {
 }
 
 #[test]
-fn the_list_is_ordered_and_paged_by_links() {
+fn orders_and_pages_list_by_links() {
     let site = large_site(&[]);
     let titles = |target: &str| -> Vec<String> {
         open(&site, target).select("main ol.results h2 a").iter().map(|link| link.line()).collect()
@@ -64,7 +64,7 @@ fn the_list_is_ordered_and_paged_by_links() {
 }
 
 #[test]
-fn facets_narrow_the_list_and_count_what_is_left() {
+fn narrows_list_by_facets_and_counts_rest() {
     let site = large_site(&[]);
     let page = open(&site, "/datasets");
     let values = |target: &str, id: &str| -> Vec<String> {
@@ -101,7 +101,7 @@ fn facets_narrow_the_list_and_count_what_is_left() {
 }
 
 #[test]
-fn a_search_shows_what_answers_and_why() {
+fn shows_search_results_and_matched_fields() {
     let site = large_site(&[]);
     let page = open(&site, "/datasets?q=cities");
     assert_eq!(page.one("h1").line(), "Results for “cities”");
@@ -135,7 +135,7 @@ fn a_search_shows_what_answers_and_why() {
 }
 
 #[test]
-fn prices_are_those_that_the_server_goes_by() {
+fn shows_prices_and_limits_in_force() {
     let site = Site::empty(&["--requests-per-minute", "77", "--requests-per-day", "0"]);
     site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let page = open(&site, "/pricing");
@@ -157,7 +157,7 @@ fn prices_are_those_that_the_server_goes_by() {
 }
 
 #[test]
-fn the_status_page_tells_what_does_not_work() {
+fn reports_damaged_dataset_on_status_page() {
     let site = Site::with_cities();
     assert_eq!(open(&site, "/status").one("main .notice").line(), "Everything works.");
     site.publish("towns", &manifest("towns", "Towns", ""), "1.0.0", &city_columns(3));
@@ -174,7 +174,7 @@ fn the_status_page_tells_what_does_not_work() {
 }
 
 #[test]
-fn feeds_name_versions_with_their_changes() {
+fn lists_versions_with_changes_in_feeds() {
     let site = large_site(&[]);
     let all = site.get("/feed.atom");
     assert_eq!(all.header("Content-Type"), Some("application/atom+xml; charset=utf-8"));

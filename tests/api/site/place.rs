@@ -1,4 +1,4 @@
-//! `site.toml`: what a place says of itself, and a file that stops the start.
+//! `site.toml`: its effect on pages, and faults that stop the start.
 
 use super::{ask, open, security::check_harmless};
 use crate::harness::{Site, city_columns, publish_files};
@@ -26,7 +26,7 @@ fn place() -> Site {
 }
 
 #[test]
-fn a_place_has_its_name_its_texts_its_colour_and_its_picture() {
+fn applies_branding_to_every_page() {
     let site = place();
     let page = open(&site, "/");
     check_harmless("/", &page);
@@ -54,7 +54,7 @@ fn a_place_has_its_name_its_texts_its_colour_and_its_picture() {
 }
 
 #[test]
-fn a_file_with_a_fault_stops_the_start() {
+fn refuses_to_start_with_invalid_branding() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("site.toml");
     for (text, place, words) in [
@@ -78,7 +78,7 @@ fn a_file_with_a_fault_stops_the_start() {
 }
 
 #[test]
-fn behind_a_path_every_link_carries_it() {
+fn prefixes_links_with_path_of_public_url() {
     let site = Site::empty(&["--public-url", "https://data.example.org/market"]);
     let page = open(&site, "/datasets");
     for element in page.all() {

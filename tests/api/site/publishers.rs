@@ -1,4 +1,4 @@
-//! What a publisher may write, and pages of a dataset never let run: texts, Markdown, names of columns, values.
+//! Hostile texts of a publisher on pages of a dataset: texts, Markdown, names of columns, values.
 
 use mercato::ledger::{Relation, RelationKey};
 use mercato_format::ColumnKind;
@@ -61,7 +61,7 @@ fn hostile_site() -> Site {
 }
 
 #[test]
-fn nothing_that_a_publisher_writes_becomes_markup() {
+fn escapes_texts_of_publisher_on_every_tab() {
     let site = hostile_site();
     for tab in TABS {
         for language in ["en", "it"] {
@@ -86,7 +86,7 @@ fn nothing_that_a_publisher_writes_becomes_markup() {
 }
 
 #[test]
-fn names_of_columns_lead_through_every_link_unharmed() {
+fn keeps_hostile_column_names_through_links() {
     let site = hostile_site();
     let preview = open(&site, "/datasets/hostile/preview");
     for link in preview.select("table.data thead th a") {

@@ -1,4 +1,4 @@
-//! Refusals: pages for browsers, JSON for everybody else, and JSON for everybody below `/api`.
+//! Refusals: pages for browsers, JSON for other clients and for all paths below `/api`.
 
 use super::{BROWSER, Document, ask, security::check_harmless};
 use crate::harness::{Answer, Ask, Site};
@@ -19,7 +19,7 @@ fn check_page(target: &str, answer: &Answer, status: u16, title: &str) -> Docume
 }
 
 #[test]
-fn a_browser_is_told_by_a_page() {
+fn refuses_browser_with_page() {
     let site = Site::with_cities();
     for target in ["/nowhere", "/datasets/", "/pricing/x", "/assets/x.css"] {
         let page = check_page(target, &site.send(&ask(target)), 404, "This page does not exist");
@@ -35,7 +35,7 @@ fn a_browser_is_told_by_a_page() {
 }
 
 #[test]
-fn clients_of_the_api_are_told_by_json() {
+fn refuses_api_client_with_json() {
     let site = Site::with_cities();
     for accept in ["*/*", "application/json", "application/json, text/html;q=0.5"] {
         for target in ["/nowhere", "/datasets/nowhere/feed.atom", "/assets/x.css", "/"] {
@@ -57,7 +57,7 @@ fn clients_of_the_api_are_told_by_json() {
 }
 
 #[test]
-fn visitors_are_held_to_the_limits_of_public_paths() {
+fn counts_pages_but_no_files_against_limits() {
     let site = Site::empty(&["--requests-per-minute", "3", "--requests-per-day", "0"]);
     for _ in 0..3 {
         assert_eq!(site.send(&ask("/datasets")).status, 200);

@@ -1,4 +1,4 @@
-//! What no page does: run or load what a publisher, a visitor or another site wrote.
+//! Protection of pages: headers, and texts of publishers and visitors that never become markup.
 
 use super::{Document, ask, open};
 use crate::harness::{Answer, Ask, Site, city_columns, publish_files, wait_until};
@@ -29,7 +29,7 @@ fn check_headers(target: &str, answer: &Answer) {
 }
 
 #[test]
-fn every_page_says_what_browsers_may_do_with_it() {
+fn sends_security_headers_with_every_response() {
     let site = Site::with_cities();
     let mut targets: Vec<String> = PATHS.iter().map(ToString::to_string).collect();
     targets.push("/favicon.ico".to_owned());
@@ -47,7 +47,7 @@ fn every_page_says_what_browsers_may_do_with_it() {
     }
 }
 
-/// Nothing in the page runs, loads from elsewhere, or was written by somebody else.
+/// Asserts that nothing in the page runs, loads from elsewhere, or was injected.
 #[track_caller]
 pub fn check_harmless(target: &str, page: &Document) {
     for element in page.all() {
@@ -77,7 +77,7 @@ pub fn check_harmless(target: &str, page: &Document) {
 const ATTACK: &str = "\\\"'><xss onx=1><script>alert(1)</script>{{7*7}}&lt;b&gt;</title></script>--><img src=x onerror=alert(1)>";
 
 #[test]
-fn no_text_of_a_publisher_becomes_markup() {
+fn escapes_texts_of_publisher() {
     let site = Site::empty(&super::UNLIMITED);
     let short = "'><script>alert(1)</script>\\\" onmouseover=x";
     let manifest = format!(
@@ -115,7 +115,7 @@ fn no_text_of_a_publisher_becomes_markup() {
 }
 
 #[test]
-fn no_text_of_a_visitor_becomes_markup() {
+fn escapes_texts_of_visitor() {
     let site = Site::with_cities();
     let attack = "%22'%3E%3Cxss%20onx=1%3E%3Cscript%3Ealert(1)%3C/script%3E";
     for name in ["q", "tag", "license", "size", "updated", "sort", "page", "lang", "other"] {
@@ -135,7 +135,7 @@ fn no_text_of_a_visitor_becomes_markup() {
 }
 
 #[test]
-fn a_query_that_links_would_repeat_too_often_is_refused() {
+fn rejects_oversized_known_parameters() {
     let site = Site::with_cities();
     let long = site.send(&ask(&format!("/datasets?tag={}", "a".repeat(5_000))));
     assert_eq!((long.status, long.header("Content-Type")), (400, Some("text/html; charset=utf-8")));

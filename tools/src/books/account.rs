@@ -1,7 +1,7 @@
 //! The commands `account create`, `list`, `show`, `reset-password` and `sessions`.
 //!
-//! Knows the command line only. A password is read from the terminal or from standard input, never from an argument, which
-//! every user of the machine can see; only its hash is passed on.
+//! Depends on the command line only. A password is read from the terminal or from standard input, never from an argument,
+//! which every user of the machine can see; only its hash is passed on.
 
 use clap::Subcommand;
 use mercato::operator::OperatorCommand;

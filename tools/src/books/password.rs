@@ -1,6 +1,6 @@
 //! Reads a new password from the terminal, which shows nothing of it, or from standard input, and gives its hash.
 //!
-//! Knows no account.
+//! Does not depend on accounts.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 use std::path::Path;
@@ -54,7 +54,7 @@ fn stdin(action: &'static str) -> impl FnOnce(io::Error) -> Failure {
     Failure::io(Path::new("standard input"), action)
 }
 
-/// A terminal that shows nothing of what is typed, until this is dropped.
+/// A terminal without echo, until this is dropped.
 struct Hidden(Termios);
 
 impl Hidden {

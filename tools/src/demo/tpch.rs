@@ -1,4 +1,4 @@
-//! Rows of the TPC-H generators as Arrow columns. Knows the columns of every table, and no file.
+//! Rows of the TPC-H generators as Arrow columns. Does not depend on files.
 
 use std::fmt::{Display, Write};
 use std::sync::Arc;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_have_the_values_that_the_generator_prints() {
+    fn fills_columns_with_values_of_generator() {
         check(LineItemGenerator::new(0.01, 1, 1).iter(), line_items);
         check(OrderGenerator::new(0.01, 1, 1).iter(), orders);
         check(CustomerGenerator::new(0.01, 1, 1).iter(), customers);

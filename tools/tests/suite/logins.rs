@@ -103,7 +103,7 @@ fn set_password(folder: &Path, input: &str) -> Output {
 }
 
 #[test]
-fn sets_a_password_from_standard_input() {
+fn sets_password_from_standard_input() {
     for is_served in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         books(folder.path());
@@ -121,7 +121,7 @@ fn sets_a_password_from_standard_input() {
 }
 
 #[test]
-fn refuses_passwords_that_are_too_short_and_those_on_the_command_line() {
+fn refuses_weak_passwords_and_password_arguments() {
     let folder = tempfile::tempdir().unwrap();
     books(folder.path());
     for (input, word) in [("short\n", "at least 10"), ("", "at least 10"), ("password123", "common")] {

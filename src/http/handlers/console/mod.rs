@@ -110,13 +110,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_release_is_there() {
+    fn serves_every_released_file() {
         let files = build(Moment::from_unix_millis(0));
         assert_eq!(files.len(), RELEASED_FILES.len() + 3);
     }
 
     #[test]
-    fn the_page_names_only_files_that_are_served() {
+    fn links_served_files_only() {
         let files = build(Moment::from_unix_millis(0));
         let named: Vec<&str> = ["href=\"", "src=\""]
             .iter()

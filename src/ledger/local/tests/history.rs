@@ -38,7 +38,7 @@ fn asked(only_credited: bool, before: Option<u64>, limit: usize) -> HistoryAsked
 
 proptest! {
     #[test]
-    fn a_walk_finds_every_entry_once_and_newest_first(
+    fn finds_every_entry_once_newest_first(
         batches in prop::collection::vec(prop::collection::vec((0..3_u64, 0..3_usize), 1..4), 1..120),
         only_credited: bool,
         limit in 1..20_usize,
@@ -64,7 +64,7 @@ proptest! {
 }
 
 #[test]
-fn a_look_reads_few_segments_and_nothing_from_before_the_account() {
+fn bounds_segments_read_and_stops_at_account_creation() {
     let of_another = vec![vec![(2, 1), (2, 1)]; 200];
     let (log, _) = log_of(&of_another);
     let firsts: Vec<u64> = log.segments().map(|segment| segment.first).collect();

@@ -4,7 +4,7 @@ use super::losing_power::Step;
 use super::*;
 use crate::ledger::{AccountId, Email, PasswordHash, Redeemed, Redemption, SignUp, TokenHash, TokenPurpose};
 
-/// What was acknowledged.
+/// The acknowledged operations.
 #[derive(Default)]
 pub(super) struct People {
     open: Vec<(Email, AccountId)>,
@@ -89,7 +89,7 @@ impl People {
         }
     }
 
-    /// What was acknowledged is there; what was ended, used or closed is not.
+    /// Every acknowledged record is there; every ended, used or closed one is gone.
     pub(super) fn check(&self, ledger: &Ledger) {
         for (email, account) in &self.open {
             assert_eq!(ledger.credentials(email).map(|login| login.account), Some(*account), "{email:?}");
@@ -119,7 +119,7 @@ impl People {
 
 /// Each operation of the disk fails once in turn, in each way, and the process opens its books again.
 #[test]
-fn logins_and_sessions_that_were_not_acknowledged_are_gone_when_the_books_are_opened_again() {
+fn keeps_exactly_acknowledged_logins_after_any_disk_fault() {
     let email = |number| Email::parse(&format!("p{number}@example.com")).unwrap();
     for (durability, fault) in [
         (ChargeDurability::Process, Fault::Half),

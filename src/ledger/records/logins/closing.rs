@@ -1,4 +1,4 @@
-//! The end of an account. It stands beside the account, which is written with every charge. Knows its bytes, and no store.
+//! The end of an account. It is a record of its own, because the account is written with every charge.
 
 use serde::{Deserialize, Serialize};
 

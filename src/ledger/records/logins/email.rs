@@ -1,7 +1,7 @@
 //! E-mail addresses in one form, so that equal texts are the same mailbox and others are not.
 //!
-//! Trimmed and in lower case, which is the local part too: no mail service of today tells mailboxes apart by case. ASCII only,
-//! because look-alikes would be two accounts of one name. Knows no account.
+//! An address is trimmed and in lower case, including its local part: no mail service of today tells mailboxes apart by case.
+//! ASCII only, because look-alikes would be two accounts of one name. Does not depend on accounts.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,13 +17,13 @@ const LOCAL_SIGNS: &[u8] = b"!#$%&'*+-/=?^_`{|}~.";
 #[serde(try_from = "String")]
 pub struct Email(String);
 
-/// A text that is no e-mail address. Says nothing of the text, which belongs to a person.
+/// A text that is no e-mail address. The error omits the text, which is personal data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an e-mail address like name@example.com, of at most {EMAIL_BYTES_MAX} ASCII characters")]
 pub struct NotAnEmail;
 
 impl Email {
-    /// The address that a person typed.
+    /// Parses a typed address.
     pub fn parse(typed: &str) -> Result<Email, NotAnEmail> {
         let text = typed.trim();
         if text.len() > EMAIL_BYTES_MAX || !text.is_ascii() {
@@ -41,7 +41,7 @@ impl Email {
         &self.0
     }
 
-    /// A hash of it, for counting what happens under it.
+    /// A hash of it, for counting attempts under it.
     pub fn digest(&self) -> [u8; 16] {
         *Sha256::digest(self.0.as_bytes()).first_chunk().unwrap_or(&[0; 16])
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_that_differ_in_case_and_spaces_are_one() {
+    fn ignores_case_and_surrounding_spaces() {
         let one = Email::parse(" Anna.Rossi+data@Example.COM\n").unwrap();
         assert_eq!(one.as_str(), "anna.rossi+data@example.com");
         assert_eq!(Email::parse("ANNA.ROSSI+DATA@example.com"), Ok(one.clone()));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_what_is_no_address() {
+    fn rejects_malformed_addresses() {
         let long = format!("{}@example.com", "x".repeat(EMAIL_LOCAL_BYTES_MAX + 1));
         let label = format!("a@{}.com", "x".repeat(LABEL_BYTES_MAX + 1));
         let whole = format!("{}@{}com", "x".repeat(64), format!("{}.", "y".repeat(62)).repeat(3));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_address_that_has_another_form_is_refused() {
+    fn refuses_stored_address_in_other_form() {
         let read = |text: &str| postcard::from_bytes::<Email>(&postcard::to_allocvec(text).unwrap());
         assert_eq!(read("a@b.it").unwrap().as_str(), "a@b.it");
         assert!(read("A@b.it").is_err() && read("a").is_err());

@@ -1,6 +1,6 @@
-//! The login of an account: who may sign in to it, and with what. One e-mail address belongs to one account.
+//! The login of an account: its e-mail address and the hash of its password. One address belongs to one account.
 //!
-//! Knows its bytes, and no store.
+//! Does not depend on the store.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A token that shows once, by a link in a mail or out of the operator's hand, who somebody is. Knows its bytes and no mail.
+//! A token that proves an identity once, by a link in a mail or from the operator. Does not depend on mail.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ledger::id::AccountId;
 use crate::ledger::token::{TokenHash, TokenRecord};
 use crate::limits::ledger::{CONFIRM_EMAIL_SECONDS, RESET_PASSWORD_SECONDS};
 
-/// What a one-time token is for. New purposes go to the end: a record holds the place of its purpose.
+/// The purpose of a one-time token. New purposes go to the end: a record holds the place of its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TokenPurpose {
     /// To show that mail to an address arrives.

@@ -1,4 +1,4 @@
-//! The hash of a password as it is kept: an argon2id PHC string. Knows its form, and neither how it is computed nor compared.
+//! The stored hash of a password: an argon2id PHC string. Checks its form; neither computes nor compares it.
 
 use serde::{Deserialize, Serialize};
 

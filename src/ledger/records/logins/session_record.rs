@@ -1,4 +1,4 @@
-//! A session as it is kept while it is open: the hash of its token, never the token. Knows its bytes and when it ends.
+//! The stored record of an open session: the hash of its token, never the token, and the moment at which it ends.
 
 use serde::{Deserialize, Serialize};
 

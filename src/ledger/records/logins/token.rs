@@ -1,8 +1,7 @@
-//! Tokens of sessions and of links in mails: how one is made from random bytes, recognised, and turned into the hash that is
-//! kept.
+//! Tokens of sessions and of links in mails: made from random bytes, recognised by form, and stored as a hash.
 //!
-//! 43 base62 characters that carry 256 random bits. The plain token exists only in the answer that creates it. Knows no
-//! account and no store.
+//! 43 base62 characters that carry 256 random bits. The plain token exists only in the answer that creates it. Does not
+//! depend on accounts or the store.
 
 use std::hash::{Hash, Hasher};
 
@@ -32,7 +31,7 @@ impl PlainToken {
         &self.0
     }
 
-    /// What is kept of the token.
+    /// The hash, which the books hold.
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }
@@ -43,7 +42,7 @@ impl PlainToken {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// The hash of what a caller presented, unless the text alone shows that it is no token.
+    /// The hash of a presented text, unless the form of the text shows that it is no token.
     pub fn of_presented(presented: &str) -> Option<TokenHash> {
         let is_token = presented.len() == RANDOM_CHARACTERS
             && presented.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_recognised_and_other_texts_are_not() {
+    fn recognises_tokens_only() {
         let token = PlainToken::from_random([7; TOKEN_RANDOM_BYTES]);
         assert_eq!(token.reveal().len(), RANDOM_CHARACTERS);
         assert_eq!(TokenHash::of_presented(token.reveal()), Some(token.hash()));

@@ -1,4 +1,4 @@
-//! `/account/keys/{key}`: one key of an account. Keys of other accounts are not there.
+//! `/account/keys/{key}`: one key of an account. Keys of other accounts answer 404.
 
 use askama::Template;
 
@@ -39,7 +39,7 @@ struct Forms {
     revoke: FormView,
 }
 
-/// What was wrong with a form.
+/// The faults of a form.
 #[derive(Default)]
 struct Faults {
     typed: Option<String>,
@@ -123,7 +123,7 @@ fn rotate(
     }
 }
 
-/// The key that the path names, if it belongs to whoever is signed in.
+/// The key that the path names, if it belongs to the signed-in customer.
 fn own_key(app: &App, area: &Area, request: &Incoming) -> Result<KeyView, ApiError> {
     let named = request.path_parameter(0).parse::<KeyId>().ok();
     let key = named.and_then(|id| app.ledger.key_view(id).ok());

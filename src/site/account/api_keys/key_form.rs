@@ -1,4 +1,4 @@
-//! The form for a new key: what was typed, what it means, and what is wrong with it.
+//! The form for a new key: its typed fields, the limits that they mean, and their faults.
 
 use crate::clock::{Moment, UtcDay};
 use crate::http::App;
@@ -12,7 +12,7 @@ use crate::site::words::fill;
 /// The fields.
 pub const FIELDS: [&str; 5] = ["label", "day", "month", "datasets", "end"];
 
-/// What was typed.
+/// The typed fields.
 #[derive(Default)]
 pub struct TypedKey {
     label: String,
@@ -22,7 +22,7 @@ pub struct TypedKey {
     end: String,
 }
 
-/// What is wrong with it, by field.
+/// The faults, by field.
 #[derive(Default)]
 pub struct KeyFaults {
     label: Option<String>,
@@ -38,7 +38,7 @@ pub struct KeyFaults {
 pub struct NewKey {
     /// Its name.
     pub label: String,
-    /// What it may spend and read.
+    /// Its caps, datasets and end.
     pub limits: KeyLimits,
 }
 
@@ -55,7 +55,7 @@ impl KeyFaults {
     }
 }
 
-/// What is wrong with the name of a key.
+/// The fault of a key's name.
 pub fn label_fault(area: &Area, label: &str) -> Option<String> {
     let is_wrong = label.len() > TEXT_BYTES_MAX || label.chars().any(char::is_control);
     is_wrong.then(|| fill(area.words.label_wrong, TEXT_BYTES_MAX))
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_ends_with_its_last_moment() {
+    fn ends_day_at_next_midnight_and_rejects_other_forms() {
         assert_eq!(end_of_day("2028-02-28").unwrap().rfc3339(), "2028-02-29T00:00:00.000Z");
         for wrong in ["", "2027-13-01", "2027-02-30", "1.1.2027", "2027-01-01T00:00", "20270101", "tomorrow"]
         {

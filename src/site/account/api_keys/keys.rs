@@ -48,7 +48,7 @@ pub fn is_valid(key: &KeyView, now: Moment) -> bool {
     key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)
 }
 
-/// What a key is called: its name, or else its first characters.
+/// The shown name of a key: its label, or else its first characters.
 pub fn name(key: &KeyView) -> String {
     if key.label.is_empty() { format!("{}…", key.prefix) } else { key.label.clone() }
 }
@@ -64,7 +64,7 @@ pub fn state(area: &Area, key: &KeyView, now: Moment) -> String {
     }
 }
 
-/// The limits of a key with what was spent of them, in words. No cap, no look at the books.
+/// The limits of a key and its spending against them, in words. Without a cap, does not read the books.
 pub fn limits(app: &App, area: &Area, key: &KeyView, now: Moment) -> Vec<String> {
     let (words, numbers) = (area.words, area.visit.numbers);
     let standings = app.ledger.cap_standings(key.account, key.id, &key.limits, now).unwrap_or_default();

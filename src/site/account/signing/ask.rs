@@ -1,4 +1,4 @@
-//! A sentence that names whom to ask, with a link where the place has one.
+//! A sentence that names the contact of the site, with a link where it has one.
 
 use crate::site::frame::Link;
 use crate::site::visit::Visit;
@@ -7,7 +7,7 @@ use crate::site::visit::Visit;
 pub struct Ask {
     /// Before the link.
     pub before: String,
-    /// Whom to ask.
+    /// The contact.
     pub link: Option<Link>,
     /// Behind it.
     pub behind: String,

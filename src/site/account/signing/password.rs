@@ -1,4 +1,4 @@
-//! A password that somebody chooses, and what comes of comparing and hashing one.
+//! The new password of a form, and the outcome of comparing and hashing passwords.
 
 use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
 use crate::http::App;
@@ -14,7 +14,7 @@ use crate::site::words::fill;
 pub struct Refused {
     /// The status.
     pub status: u16,
-    /// What to tell.
+    /// The message.
     pub text: String,
     /// When to try again.
     pub retry_after_seconds: Option<u64>,
@@ -38,7 +38,7 @@ impl Refused {
         Self { status: 503, text: words.busy.to_owned(), retry_after_seconds }
     }
 
-    /// Why somebody is not signed in; `wrong` where the password is not right.
+    /// The message of a refused sign-in; `wrong` where the password is not right.
     pub fn of_sign_in(
         words: &'static AccountWords,
         refusal: SignInRefusal,

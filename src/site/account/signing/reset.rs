@@ -1,6 +1,6 @@
 //! `/account/reset`: a token from the operator sets a new password, once.
 //!
-//! Opening the page uses nothing up. Attempts with wrong tokens count like failed sign-ins of the client's address.
+//! Opening the page does not redeem the token. Attempts with wrong tokens count like failed sign-ins of the client's address.
 
 use askama::Template;
 
@@ -35,7 +35,7 @@ struct ResetPage {
     lost: Ask,
 }
 
-/// What is wrong with a new password.
+/// The fault of a new password.
 #[derive(Default)]
 struct Faults {
     token: Option<String>,

@@ -1,6 +1,6 @@
-//! Whether a form was sent from a page of this site: other sites must not be able to act for whoever visits them.
+//! Refuses forms that other sites send in the name of a visitor.
 //!
-//! Knows headers and no session: signing in is protected like everything else.
+//! Reads headers and no session, so it protects the sign-in too.
 
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_scheme_host_and_port() {
+    fn compares_scheme_host_and_port() {
         for (origin, base, expected) in [
             ("https://a.test", "https://a.test", true),
             ("https://a.test", "https://A.test:443/market", true),

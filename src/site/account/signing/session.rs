@@ -1,6 +1,6 @@
-//! The cookie that says who is signed in: a token whose hash the books hold.
+//! The session cookie: a token whose hash the books hold.
 //!
-//! Knows the cookie and no password. Where the site is reached by TLS its name has the prefix `__Host-`, so that no other host
+//! Does not depend on passwords. Where the site is reached by TLS, its name has the prefix `__Host-`, so that no other host
 //! can set it.
 
 use crate::http::App;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_is_for_this_host_and_no_script() {
+    fn restricts_cookie_to_host_and_hides_it_from_scripts() {
         assert_eq!(
             cookie(true, "x", 9),
             "__Host-session=x; Path=/; Max-Age=9; HttpOnly; SameSite=Lax; Secure"
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_is_found_among_others() {
+    fn finds_session_cookie_among_others() {
         assert_eq!(presented("lang=it; session=abc; x=1", "session"), Some("abc"));
         assert_eq!(presented("__Host-session=abc; session=d", "session"), Some("d"));
         for none in ["", "session", "sessions=x", "Session=x", "x=session=y"] {

@@ -1,7 +1,7 @@
 //! `/account/sign-in` and `/account/sign-out`.
 //!
-//! Every sign-in opens a session with a token of its own and ends the one that the browser had, so no token from before it is
-//! worth anything. The answer to a wrong password is the same for addresses with and without an account.
+//! Every sign-in opens a session with a new token and ends the session of the cookie, so a token planted before it is void.
+//! The answer to a wrong password is the same for addresses with and without an account.
 
 use askama::Template;
 
@@ -39,7 +39,7 @@ struct SignInPage {
     lost: Ask,
 }
 
-/// The form; somebody who is signed in is led on.
+/// Shows the form; redirects a signed-in customer.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::of(app, request, &[NEXT, DONE])?;
     let next = visit.value(NEXT).unwrap_or_default().to_owned();
@@ -49,7 +49,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     page(&visit, request, "", &next, None)
 }
 
-/// Signs somebody in.
+/// Opens a session.
 pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
@@ -75,7 +75,7 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
     Ok(visit.redirect(request, &target(&visit, next)).with_header("Set-Cookie", cookie))
 }
 
-/// Signs somebody out. Whoever is not signed in is so afterwards, too.
+/// Ends the session of the cookie. The answer is the same without one.
 pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;

@@ -1,4 +1,4 @@
-//! `/account/sign-up`: a new account on the free plan. Whether the address has one already, the answer does not tell.
+//! `/account/sign-up`: a new account on the free plan. The answer does not reveal whether the address has one already.
 
 use askama::Template;
 
@@ -31,7 +31,7 @@ struct SignUpPage {
     sign_in: String,
 }
 
-/// What is wrong with a sign-up.
+/// The faults of a sign-up.
 #[derive(Default)]
 struct Faults {
     email: Option<String>,

@@ -1,6 +1,6 @@
 //! Conditions of a view: read from an address, written as filters of the API.
 //!
-//! Knows which tests suit which kind of column; leaves it to the query engine what a literal means.
+//! Selects the tests by the type of a column; the query engine parses the literals.
 
 use crate::catalog::{ColumnKind, ColumnMeta, Language, Table};
 use crate::site::dataset::DatasetWords;
@@ -70,7 +70,7 @@ impl Test {
         }
     }
 
-    /// The words for people.
+    /// The name of the test in a language.
     pub(super) const fn label(self, words: &DatasetWords) -> &'static str {
         match self {
             Test::Equal => words.test_equal,
@@ -144,8 +144,7 @@ impl Condition {
         !self.test.takes_value() || !self.value.is_empty()
     }
 
-    /// What the API takes for this condition on its column. A literal that cannot be one of the column stays a text, so
-    /// that the API refuses it.
+    /// The condition as JSON of the API. A literal that does not fit its column stays a text, so that the API refuses it.
     pub(super) fn literal(&self, meta: &ColumnMeta, language: Language) -> Json {
         match self.test {
             Test::True => Json::Flag(true),
@@ -220,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_becomes_one_of_json() {
+    fn converts_typed_number_to_json() {
         for (typed, language, expected) in [
             ("5", Language::English, "5"),
             ("+05.50", Language::English, "5.50"),
@@ -243,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn several_conditions_on_a_column_are_all_kept() {
+    fn keeps_all_conditions_of_column() {
         let number = |text: &str| Json::Number(text.to_owned());
         let above = Json::Object(vec![("gte".to_owned(), number("1"))]);
         let below = Json::Object(vec![("lt".to_owned(), number("9"))]);

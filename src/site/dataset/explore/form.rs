@@ -98,7 +98,7 @@ fn input(kind: ColumnKind) -> Input {
     }
 }
 
-/// What a value of the column looks like.
+/// The expected form of a value of the column.
 const fn fault(kind: ColumnKind, words: &DatasetWords) -> &'static str {
     match kind {
         ColumnKind::Integer => words.needs_integer,
@@ -109,7 +109,7 @@ const fn fault(kind: ColumnKind, words: &DatasetWords) -> &'static str {
     }
 }
 
-/// What the form carries along and does not show: the picked columns and the language.
+/// The hidden fields of the form: the picked columns and the language.
 pub(super) fn hidden(opened: &Opened<'_>) -> Vec<(&'static str, String)> {
     let here = opened.visit.here();
     let carried = ["columns", "lang"];

@@ -1,4 +1,4 @@
-//! A view of a dataset by form: conditions, order, columns, what it holds and costs, and how a program asks for it.
+//! A view of a dataset by form: conditions, order, columns, row count and price, and commands that query it.
 //!
 //! The whole state is in the address. Nothing is charged and no row is shown.
 
@@ -100,7 +100,7 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
     opened.visit.answer(opened.request, &page, Cache::Revalidate(dataset.updated_at))
 }
 
-/// What the address asks for, without conditions that are not complete or not sound.
+/// The view of the address, without incomplete and invalid conditions.
 fn view(
     opened: &Opened<'_>,
     found: &[Condition],
@@ -152,7 +152,7 @@ fn cost(opened: &Opened<'_>, count: Option<Count>) -> Option<String> {
     Some(fill(&credits, numbers.price(rows)))
 }
 
-/// What a program has to know about so many rows.
+/// Notes for programs, by the number of rows.
 fn notes(opened: &Opened<'_>, count: Option<Count>) -> Vec<String> {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let Some(Count::Exact(rows)) = count else { return Vec::new() };

@@ -1,6 +1,6 @@
 //! A view: conditions, order and columns as a query of the API, and how many rows it has.
 //!
-//! Counts as the estimate of the API does, within a bound on the values that are looked at: the page is for everybody.
+//! Counts like the estimate of the API, with a bound on the values that are compared, because the page is public.
 
 use crate::catalog::{ColumnMeta, FormatError, Language, Table};
 use crate::limits::http::QUERY_LIMIT_MAX;
@@ -9,7 +9,7 @@ use crate::site::snippets::Json;
 
 use super::conditions::{Condition, filters};
 
-/// Values that are compared for one count, where no index knows it.
+/// Values compared for one count where no index answers it.
 const TESTED_VALUES_MAX: u64 = 10_000_000;
 /// Texts that are searched for one count: entries of a dictionary, else rows.
 const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
@@ -21,7 +21,7 @@ pub(super) struct Order {
     pub(super) descending: bool,
 }
 
-/// What is asked.
+/// The query of a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct View {
     /// Conditions that can be applied, by the name of their column.
@@ -34,7 +34,7 @@ pub(super) struct View {
 /// How many rows a view has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
-    /// Exactly so many.
+    /// The exact number.
     Exact(u64),
     /// Counting would take more work than a page may cause.
     Unbounded,
