@@ -201,7 +201,8 @@ fn documents() -> Vec<PathBuf> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            let is_text = path.extension().is_none_or(|kind| kind != "svg" && kind != "json");
+            let is_text =
+                path.extension().is_none_or(|kind| kind != "svg" && kind != "json" && kind != "webp");
             if path.is_dir() {
                 folders.push(path);
             } else if is_text {
