@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ import mlcroissant
 import openapi_spec_validator
 from jsonschema import Draft202012Validator
 
-from marketplace import Marketplace
+from marketplace import REQUEST_SECONDS_MAX, Marketplace
 
+# Pages for people that are about no one dataset.
+PAGES = ("/", "/datasets", "/graph", "/pricing")
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 CONFORMANCE_SECONDS_MAX = 600
 REQUIRED_OF_CROISSANT = ["name", "description", "license", "url", "version", "datePublished", "publisher", "citeAs"]
@@ -97,16 +100,23 @@ def check_croissants(market: Marketplace, slugs: list[str]) -> str:
 
 
 def check_sitemap(market: Marketplace, slugs: list[str]) -> str:
-    """Checks that the sitemap lists exactly the datasets of the catalog, and that robots.txt names it."""
+    """Checks that the sitemap lists exactly the datasets of the catalog and the pages for people, that all of them can be
+    read, and that robots.txt names it."""
     robots = market.read("/robots.txt").decode()
     place = re.search(r"^Sitemap: (\S+)$", robots, re.MULTILINE)
     if place is None or place.group(1) != f"{market.url}/sitemap.xml":
         raise CheckError(f"robots.txt does not name the sitemap: {robots}")
     root = ElementTree.fromstring(market.read("/sitemap.xml"))
     found = sorted(str(node.text) for node in root.iter(f"{SITEMAP}loc"))
-    expected = sorted(f"{market.url}/api/v1/datasets/{slug}" for slug in slugs)
+    of_datasets = [f"{folder}/{slug}" for folder in ("/datasets", "/api/v1/datasets") for slug in slugs]
+    expected = sorted(market.url + path for path in [*PAGES, *of_datasets])
     if found != expected:
         raise CheckError(f"the sitemap has {found}, expected {expected}")
+    for address in found:
+        # As a crawler asks; a program without a preference is told at the root where the API is described.
+        asked = urllib.request.Request(address, headers={"Accept": "text/html,application/json;q=0.9"})
+        with urllib.request.urlopen(asked, timeout=REQUEST_SECONDS_MAX) as page:
+            page.read()
     return f"the sitemap has {len(found)} addresses"
 
 
