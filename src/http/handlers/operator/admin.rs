@@ -7,9 +7,10 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method, validation_error};
+use crate::http::random::random_bytes;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{BackupError, ChargeError, KEY_RANDOM_BYTES};
+use crate::ledger::{BackupError, ChargeError};
 use crate::operator::{CommandError, Context, OperatorCommand};
 
 /// Paths of this file.
@@ -19,9 +20,8 @@ pub(in crate::http) const ROUTES: &[Route] =
 fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     no_parameters(request)?;
     let command: OperatorCommand = request.read_json()?;
-    let mut random = [0; KEY_RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(|error| ApiError::internal(error.to_string()))?;
     let (now, request_id) = (request.now(), request.request_id().to_owned());
+    let random = random_bytes()?;
     let answer = command.execute(&Context { ledger: &app.ledger, now, request_id, random })?;
     Response::data(&answer)
 }
