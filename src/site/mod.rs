@@ -20,7 +20,7 @@ mod snippets;
 mod status;
 
 use crate::http::Pages;
-use page::{cache, frame, numbers, security, url, visit, words};
+use page::{cache, cookies, frame, numbers, security, url, visit, words};
 
 /// The routes that `http` serves beside the API.
 pub const PAGES: Pages = Pages {

@@ -109,16 +109,11 @@ impl Area {
             (Tab::Credits, words.credits, "/account/credits"),
             (Tab::Settings, words.settings, "/account/settings"),
         ];
-        let link = |(of, text, path): (Tab, &'static str, &str)| NavLink {
-            text,
-            url: self.visit.link(path).to_string(),
-            is_current: of == tab,
-        };
         Head {
             title: title.to_owned(),
             signed_in: fill(words.signed_in_as, self.login.email.as_str()),
             sign_out: self.visit.link("/account/sign-out").to_string(),
-            tabs: named.into_iter().map(link).collect(),
+            tabs: self.visit.nav_links(named, tab),
             notice: Done::told(&self.visit, words, notices),
             words,
         }

@@ -2,10 +2,8 @@
 //!
 //! Does not depend on the kind of form.
 
-use crate::access::SALT_BYTES;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
-use crate::ledger::TOKEN_RANDOM_BYTES;
 use crate::limits::site::{FIELD_BYTES_MAX, FORM_BYTES_MAX};
 
 /// The fields.
@@ -36,18 +34,4 @@ impl Form {
     pub fn text(&self, name: &str) -> &str {
         self.raw(name).trim()
     }
-}
-
-/// Random bytes for a key or a token.
-pub fn random() -> Result<[u8; TOKEN_RANDOM_BYTES], ApiError> {
-    let mut bytes = [0; TOKEN_RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| ApiError::internal(error.to_string()))?;
-    Ok(bytes)
-}
-
-/// Random bytes for a password.
-pub fn salt() -> Result<[u8; SALT_BYTES], ApiError> {
-    let mut bytes = [0; SALT_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| ApiError::internal(error.to_string()))?;
-    Ok(bytes)
 }

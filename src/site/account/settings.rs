@@ -17,7 +17,6 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
 use crate::ledger::SessionView;
-use crate::limits::access::PASSWORD_CHARS_MIN;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -149,13 +148,7 @@ fn page(app: &App, request: &Incoming, area: &Area, faults: Faults) -> Result<Re
     let password = FormView::new(&here, words.change_password)
         .hidden("action", "password")
         .input(present("password").fault(faults.present))
-        .input(
-            Input::new("password", "password", "password", words.new_password)
-                .autocomplete("new-password")
-                .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
-                .fault(faults.new)
-                .required(),
-        );
+        .input(password::new_input("password", words.new_password, words, faults.new));
     let delete = FormView::new(&here, words.delete_account)
         .hidden("action", "delete")
         .input(present("delete").fault(faults.delete))

@@ -2,9 +2,10 @@
 //!
 //! Depends on headers, not on pages.
 
+use super::cookies;
 use crate::catalog::Language;
 use crate::http::incoming::Incoming;
-use crate::limits::site::{COOKIE_COUNT_MAX, LANGUAGE_RANGE_COUNT_MAX};
+use crate::limits::site::LANGUAGE_RANGE_COUNT_MAX;
 
 /// Name of the parameter and of the cookie.
 pub const LANGUAGE_NAME: &str = "lang";
@@ -61,8 +62,7 @@ fn named(text: &str) -> Option<Language> {
 }
 
 fn of_cookies(header: &str) -> Option<Language> {
-    let pairs = header.split(';').take(COOKIE_COUNT_MAX).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == LANGUAGE_NAME).find_map(|(_, value)| named(value))
+    cookies::values(header, LANGUAGE_NAME).find_map(named)
 }
 
 /// The language with the highest quality; of equal ones the first. English where none of ours is named.

@@ -1,6 +1,7 @@
 //! What every page is made of: layout, words in each language, addresses, numbers, headers.
 
 pub(in crate::site) mod cache;
+pub(in crate::site) mod cookies;
 pub(in crate::site) mod frame;
 pub(in crate::site) mod language;
 pub(in crate::site) mod numbers;

@@ -261,11 +261,6 @@ impl Visit {
 
     fn navigation(&self, section: Section) -> Vec<NavLink> {
         let words = self.words;
-        let link = |(of, text, path): (Section, &'static str, &str)| NavLink {
-            text,
-            url: self.link(path).to_string(),
-            is_current: of == section,
-        };
         let named = [
             (Section::Datasets, words.datasets, "/datasets"),
             (Section::Graph, words.graph, "/graph"),
@@ -273,6 +268,20 @@ impl Visit {
             (Section::Status, words.status, "/status"),
             (Section::Account, words.account, "/account"),
         ];
+        self.nav_links(named, section)
+    }
+
+    /// Links to pages, of which one is the current.
+    pub fn nav_links<P: Copy + PartialEq, const N: usize>(
+        &self,
+        named: [(P, &'static str, &str); N],
+        current: P,
+    ) -> Vec<NavLink> {
+        let link = |(page, text, path)| NavLink {
+            text,
+            url: self.link(path).to_string(),
+            is_current: page == current,
+        };
         named.into_iter().map(link).collect()
     }
 }

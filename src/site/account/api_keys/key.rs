@@ -5,15 +5,15 @@ use askama::Template;
 use super::created;
 use super::key_form::label_fault;
 use super::keys::{is_valid, limits, name, state};
-use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
+use crate::http::{App, random_bytes};
 use crate::ledger::{ChargeError, KeyId, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
-use crate::site::account::form::{Form, random};
+use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
@@ -113,7 +113,7 @@ fn rotate(
     if !is_valid(key, request.now()) {
         return page(app, request, area, key, Faults::default());
     }
-    match app.ledger.rotate_key(key.id, "", grace_seconds, random()?, request.now()) {
+    match app.ledger.rotate_key(key.id, "", grace_seconds, random_bytes()?, request.now()) {
         Ok(created) => created::page(request, area, &created),
         Err(ChargeError::Invalid { .. }) => {
             let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));

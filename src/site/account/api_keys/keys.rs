@@ -5,16 +5,16 @@ use askama::Template;
 use super::created;
 use super::key_form::{FIELDS, KeyFaults, NewKey, TypedKey};
 use crate::clock::Moment;
-use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
+use crate::http::{App, random_bytes};
 use crate::ledger::{CapPeriod, ChargeError, KeyView};
 use crate::limits::ledger::KEYS_PER_ACCOUNT_MAX;
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::account::area::{self, Area, Head, Tab};
 use crate::site::account::done::{DONE, Done};
-use crate::site::account::form::{Form, random};
+use crate::site::account::form::Form;
 use crate::site::account::form_view::FormView;
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
@@ -101,7 +101,7 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             Ok(new) => new,
             Err(faults) => return page(app, request, &area, &typed, faults),
         };
-        match app.ledger.create_limited_key(area.account.id(), &label, random()?, limits, now) {
+        match app.ledger.create_limited_key(area.account.id(), &label, random_bytes()?, limits, now) {
             Ok(key) => created::page(request, &area, &key),
             Err(ChargeError::Invalid { .. }) => {
                 let full = fill(area.words.key_full, area.visit.numbers.integer(KEYS_PER_ACCOUNT_MAX as u64));

@@ -1,12 +1,12 @@
 //! The new password of a form, and the outcome of comparing and hashing passwords.
 
 use crate::access::{NewPassword, PasswordError, PasswordRefusal, SignInRefusal, Throttled};
-use crate::http::App;
 use crate::http::errors::ApiError;
+use crate::http::{App, random_bytes};
 use crate::ledger::PasswordHash;
 use crate::limits::access::{PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::site::account::form::salt;
+use crate::site::account::form_view::Input;
 use crate::site::account::words::AccountWords;
 use crate::site::words::fill;
 
@@ -59,6 +59,20 @@ impl Refused {
     }
 }
 
+/// The field for a new password.
+pub fn new_input(
+    form: &'static str,
+    label: &'static str,
+    words: &'static AccountWords,
+    fault: Option<String>,
+) -> Input {
+    Input::new(form, "password", "password", label)
+        .autocomplete("new-password")
+        .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
+        .fault(fault)
+        .required()
+}
+
 /// Why a password is not accepted.
 pub fn fault(words: &'static AccountWords, typed: &str) -> Option<String> {
     NewPassword::parse(typed).err().map(|refusal| match refusal {
@@ -77,7 +91,7 @@ pub fn hash(
     let Ok(password) = NewPassword::parse(typed) else {
         return Ok(Err(Refused::unprocessable(fault(words, typed).unwrap_or_default())));
     };
-    match app.sign_ins.passwords().hash(password, salt()?) {
+    match app.sign_ins.passwords().hash(password, random_bytes()?) {
         Ok(hash) => Ok(Ok(hash)),
         Err(error) => Refused::of_password(words, error).map(Err),
     }

@@ -14,7 +14,6 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{Redeemed, Redemption, TokenHash};
-use crate::limits::access::PASSWORD_CHARS_MIN;
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
@@ -22,7 +21,6 @@ use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, Section};
 use crate::site::visit::Visit;
-use crate::site::words::fill;
 
 const TOKEN: &str = "token";
 
@@ -93,13 +91,7 @@ fn page(visit: &Visit, request: &Incoming, token: &str, faults: Faults) -> Resul
     let form = FormView::new(&visit.link("/account/reset"), words.reset)
         .problem(faults.refused.map(|refused| refused.text))
         .input(Input::new("reset", TOKEN, "text", words.token).value(token).fault(faults.token).required())
-        .input(
-            Input::new("reset", "password", "password", words.new_password)
-                .autocomplete("new-password")
-                .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
-                .fault(faults.password)
-                .required(),
-        );
+        .input(password::new_input("reset", words.new_password, words, faults.password));
     let page = ResetPage {
         frame: visit.frame(Section::Account, words.reset, words.reset_said).no_index(),
         words,

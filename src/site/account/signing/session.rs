@@ -7,7 +7,7 @@ use crate::http::App;
 use crate::http::incoming::Incoming;
 use crate::ledger::{PlainToken, SessionHandle, TokenHash};
 use crate::limits::ledger::SESSION_SECONDS_MAX;
-use crate::limits::site::COOKIE_COUNT_MAX;
+use crate::site::cookies;
 use crate::site::visit::Visit;
 
 const fn name(is_secure: bool) -> &'static str {
@@ -35,9 +35,8 @@ fn cookie(is_secure: bool, value: &str, seconds: i64) -> String {
     format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}", name(is_secure))
 }
 
-fn presented<'h>(header: &'h str, name: &str) -> Option<&'h str> {
-    let pairs = header.split(';').take(COOKIE_COUNT_MAX).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(own, _)| *own == name).map(|(_, value)| value).next()
+fn presented<'h>(header: &'h str, name: &'h str) -> Option<&'h str> {
+    cookies::values(header, name).next()
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use super::ask::Ask;
 use super::password::Refused;
 use super::same_origin;
 use super::session;
-use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
+use crate::http::{App, random_bytes};
 use crate::ledger::{ChargeError, Login, PlainToken};
 use crate::limits::site::NEXT_BYTES_MAX;
 use crate::site::account::done::{DONE, Done};
-use crate::site::account::form::{Form, random};
+use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
@@ -88,7 +88,7 @@ pub fn sign_out(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
 
 /// A session, unless the login is another one by now.
 fn open(app: &App, login: &Login, request: &Incoming) -> Result<Option<PlainToken>, ApiError> {
-    match app.ledger.open_session(login, random()?, request.now()) {
+    match app.ledger.open_session(login, random_bytes()?, request.now()) {
         Ok(token) => Ok(Some(token)),
         Err(error @ ChargeError::Unavailable { .. }) => Err(error.into()),
         Err(_) => Ok(None),

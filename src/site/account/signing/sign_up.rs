@@ -10,7 +10,6 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{ChargeError, Email, SignUp};
-use crate::limits::access::PASSWORD_CHARS_MIN;
 use crate::limits::ledger::{FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 use crate::site::account::done::Done;
 use crate::site::account::form::Form;
@@ -98,13 +97,7 @@ fn page(visit: &Visit, request: &Incoming, email: &str, faults: Faults) -> Resul
                 .fault(faults.email)
                 .required(),
         )
-        .input(
-            Input::new("sign-up", "password", "password", words.password)
-                .autocomplete("new-password")
-                .hint(fill(words.password_hint, PASSWORD_CHARS_MIN))
-                .fault(faults.password)
-                .required(),
-        );
+        .input(password::new_input("sign-up", words.password, words, faults.password));
     let page = SignUpPage {
         frame: visit.frame(Section::Account, words.sign_up, words.sign_in_said).no_index(),
         words,
