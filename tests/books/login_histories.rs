@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::desk;
 use crate::login_world::{EMAILS, Step, World};
 
 const DAY: i64 = 86_400;
@@ -28,14 +29,8 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// `PROPTEST_CASES` asks for more histories than the default.
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
-    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(desk::histories())]
 
     #[test]
     fn agrees_with_plain_model_of_logins(steps in prop::collection::vec(step(), 1..120)) {
