@@ -1,5 +1,5 @@
-//! What the books cost: charges a second for each durability and number of clients, beside one flush per charge,
-//! and what letting a request in takes.
+//! Cost of the books: charges a second for each durability and number of clients, beside one flush per charge,
+//! and the cost of admission.
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on has failed")]
 
 use std::fs::File;
@@ -60,7 +60,7 @@ fn charging(criterion: &mut Criterion) {
     }
 }
 
-/// What one client waits for one charge: the mean hides that some wait for the disk.
+/// The wait of one client for one charge: the mean hides that some wait for the disk.
 fn latency_of_one_client(name: &str, ledger: &Ledger, account: &AccountHandle) {
     let mut micros: Vec<u128> = (0..5_000)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! What the event loop costs: the same answers from tiny_http alone and from tiny_http behind it.
+//! Cost of the event loop: the same answers from tiny_http alone and from tiny_http behind it.
 //!
 //! Client and server share the process, so CPU times hold both; the difference between two lines is the event loop.
 

@@ -1,4 +1,4 @@
-//! What search by vectors costs: the scan of all vectors, and, where a model folder is named by `MERCATO_MODEL`, the
+//! Cost of search by vectors: the scan of all vectors, and, where a model folder is named by `MERCATO_MODEL`, the
 //! vector of a question; by `MERCATO_CROSS_ENCODER`, re-ranking.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench may fail loudly")]
 

@@ -1,7 +1,7 @@
-//! What time it is, as a value that callers hand down.
+//! Time as a value that callers pass down.
 //!
 //! Everything below the server takes a [`Moment`] as an argument; only the server and the tools own a [`Clock`].
-//! Knows no time zone but UTC and no timer.
+//! Supports UTC only, and no timers.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};

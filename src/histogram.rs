@@ -1,6 +1,6 @@
 //! A histogram that many threads count into without a lock.
 //!
-//! Knows no unit and no name.
+//! Does not depend on units or names.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,7 +51,7 @@ impl<const N: usize> Histogram<N> {
         self.sum.fetch_add(value, Ordering::Relaxed);
     }
 
-    /// What was counted.
+    /// The counts so far.
     pub fn read(&self) -> Counted {
         let mut count = 0_u64;
         let mut cumulative = Vec::with_capacity(N);

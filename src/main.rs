@@ -1,6 +1,6 @@
 //! The server program: reads what was typed, starts the log and the server, and waits for the signal to end.
 //!
-//! Knows nothing of what the parts do.
+//! Does not depend on the work of the parts.
 
 use std::fmt::Display;
 use std::process::ExitCode;

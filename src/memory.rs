@@ -1,4 +1,4 @@
-//! Makes the system's allocator give back at once what a large buffer held. Knows no command.
+//! Makes the system's allocator give back at once what a large buffer held. Does not depend on commands.
 //!
 //! glibc maps a large buffer on its own, and unmaps it when it is freed. But each time it does so it raises the size
 //! from which it maps, up to 32 MiB, and from then on keeps buffers of that size in the heap of the thread, up to 64

@@ -1,13 +1,13 @@
 //! One value of a metric, as the part that counts hands it over.
 //!
-//! Knows no text form and no metric.
+//! Does not depend on text forms or particular metrics.
 
 /// One value of a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Name of the metric.
     pub name: &'static str,
-    /// What it tells.
+    /// The meaning of the metric.
     pub help: &'static str,
     /// Whether it only ever grows.
     pub is_counter: bool,

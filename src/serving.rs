@@ -1,6 +1,6 @@
 //! A running server: its parts put together in the order in which they need each other, and taken apart in reverse.
 //!
-//! Knows the order and nothing of what the parts do.
+//! Holds the order of the parts. Does not depend on their work.
 
 mod front;
 mod refusals;
@@ -53,7 +53,7 @@ pub enum StartError {
         path.display()
     )]
     NoData {
-        /// What `--data` names.
+        /// The path of `--data`.
         path: PathBuf,
     },
     /// A part cannot be had.
@@ -61,7 +61,7 @@ pub enum StartError {
     Part {
         /// Which part.
         part: &'static str,
-        /// What it said.
+        /// The reason.
         reason: String,
     },
     /// A listener cannot be had.
@@ -69,7 +69,7 @@ pub enum StartError {
     Listen {
         /// Where.
         address: ListenAddress,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

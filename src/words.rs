@@ -1,6 +1,6 @@
 //! Numbers in sentences: 1 credit, 2 credits, 10,000 rows.
 //!
-//! Knows English; knows nothing of what is counted.
+//! English only. Does not depend on the things counted.
 
 /// A number with a comma before every three digits.
 pub fn grouped(number: u64) -> String {
@@ -20,7 +20,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-/// What is said of a field or parameter that does not exist.
+/// The message for a field or parameter that does not exist.
 pub const NAME_UNKNOWN: &str = "the name is not known here";
 /// Bytes of client text repeated in a message, at most.
 pub const QUOTED_BYTES_MAX: usize = 100;
@@ -39,7 +39,7 @@ pub fn any_of<'w>(words: impl Iterator<Item = &'w str>) -> String {
     }
 }
 
-/// What a client sent in the place of a number: a number as it is, anything else as the string that it is.
+/// A client's value in the place of a number, for a message: a number as it is, anything else as a string.
 pub fn found_text(text: &str) -> String {
     if is_number(text) { shortened_text(text) } else { format!("the string {}", quoted(text)) }
 }

@@ -10,7 +10,7 @@ use crate::filters::{W3, W5};
 
 const HALF_THE_ROWS: &str = "\"filters\":{\"l_quantity_min\":26}";
 
-/// What is looked at for one answer.
+/// The part of an answer that is measured.
 enum Looked {
     Page,
     Matches,

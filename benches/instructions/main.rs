@@ -70,7 +70,7 @@ fn counted_charges(shop: &Shop, charges: usize) {
     }
 }
 
-/// What is counted; the script looks for this name too.
+/// The counted function; the script looks for this name too.
 #[inline(never)]
 fn counted(shop: &mut Shop, asks: &[Ask], requests: usize) {
     (0..requests).zip(asks.iter().cycle()).for_each(|(_, ask)| shop.answer(ask));

@@ -1,6 +1,6 @@
 //! TPC-H `lineitem` as a store file, made straight from the generator and kept in the target folder.
 //!
-//! Knows no dataset and no server.
+//! Does not depend on datasets or servers.
 
 use std::path::{Path, PathBuf};
 

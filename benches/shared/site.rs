@@ -1,4 +1,4 @@
-//! What a server needs to serve `lineitem` to a paying customer.
+//! A server that serves `lineitem` to a paying customer.
 
 use std::path::Path;
 

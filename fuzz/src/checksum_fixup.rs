@@ -1,4 +1,4 @@
-//! Damages a valid file and recomputes all checksums, so that the checks of the contents are reached. Knows the layout
+//! Damages a valid file and recomputes all checksums, so that the checks of the contents are reached. Depends on the layout
 //! of FORMAT.md and no query.
 
 use mercato_format::checksum::{BLOCK_SIZE_BYTES, checksum, fingerprint, section_checksum};

@@ -1,6 +1,6 @@
 //! The fuzz targets, one module each: how the bytes are used, and which properties must hold.
 //!
-//! The naive engine and the model of the books come from the property tests. Knows no fuzzer.
+//! The naive engine and the model of the books come from the property tests. Does not depend on fuzzers.
 
 mod checksum_fixup;
 pub mod cursor;

@@ -1,5 +1,5 @@
 //! A mutable tree of Thrift's compact protocol for mutations. A list, map or text has a claimed count, independent of
-//! its contents. Bytes are parsed into a tree, mutated in one place, and encoded again. Knows no Parquet.
+//! its contents. Bytes are parsed into a tree, mutated in one place, and encoded again. Does not depend on Parquet.
 
 /// Largest nesting depth.
 const DEPTH_MAX: usize = 32;

@@ -24,7 +24,7 @@ pub(super) struct Meter {
     pub(super) is_flushed: bool,
 }
 
-/// What the table keeps of a subject.
+/// The state of a subject in the table.
 pub(super) trait Metered {
     /// Nothing was counted yet.
     fn new(now: Moment) -> Self;

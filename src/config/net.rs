@@ -73,7 +73,7 @@ pub struct LimitFlags {
 /// The resolved limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetSettings {
-    /// What a listener lets in.
+    /// The bounds of the listeners on connections and requests.
     pub net: NetLimits,
     /// Streams of one key, 0 for no limit.
     pub streams_per_key: usize,

@@ -1,4 +1,4 @@
-//! What the service asks of its books. Everything above speaks to this trait; how and where books are kept stands behind it.
+//! The trait between the service and its books. An implementation decides how and where books are kept.
 //!
 //! An operation is carried out whole or refused and leaves no trace. A [`Pending`] outcome counts once it is durable. Every
 //! change of an account, a key or a relation is shown in the [`Directory`](super::directory::Directory) that the books were
@@ -122,7 +122,7 @@ pub(super) trait Books: Send + Sync {
     /// The counters of the present day.
     fn counters(&self) -> Result<Vec<CounterNote>, ChargeError>;
 
-    /// What an account read from a day on, or behind a line of such a page: at most `limit` lines, by day, key and dataset.
+    /// The usage of an account from a day on, or after a line of an earlier page: at most `limit` lines, by day, key and dataset.
     fn usage(
         &self,
         account: AccountId,

@@ -1,7 +1,7 @@
 //! Why the books refuse: to pay, to open, or to carry out an order of the operator.
 //!
-//! The texts are safe to show to a client, except those of [`OpenError`], which are for the operator. Knows no
-//! status code.
+//! The texts are safe to show to a client, except those of [`OpenError`], which are for the operator. Does not depend on
+//! status codes.
 
 use std::path::PathBuf;
 
@@ -60,7 +60,7 @@ pub enum ChargeError {
     /// The books cannot be written now.
     #[error("{reason}")]
     Unavailable {
-        /// What keeps them.
+        /// The reason.
         reason: Unavailable,
     },
     /// There is no such account.
@@ -80,12 +80,12 @@ pub enum ChargeError {
     Invalid {
         /// The field of the order.
         field: &'static str,
-        /// What it must be.
+        /// The rule that it breaks.
         rule: String,
     },
 }
 
-/// What keeps the books from being written.
+/// Why the books cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     /// Too much waits already.
@@ -122,7 +122,7 @@ pub enum OpenError {
     Record {
         /// The folder of the books.
         directory: PathBuf,
-        /// What is wrong with the record.
+        /// The fault of the record.
         source: DecodeError,
     },
     /// The records contradict each other.

@@ -7,9 +7,10 @@
 //! 3. A sale is made whole or not at all; no balance is ever below zero.
 //! 4. A reservation ends, whatever happens to its stream.
 //!
-//! [`Ledger`] is what the service sees. Behind it stands a trait (`books`), and behind that the books of one machine (`local`):
-//! an operation decides in memory (`state`) and is appended to a log (`log`); a checkpoint makes starts quick (`checkpoint`).
-//! Requests read accounts and keys from memory (`directory`). Knows no status code, no route and no rate limit.
+//! [`Ledger`] is what the service sees. Behind it stands a trait (`books`), and behind that the books of one machine
+//! (`local`): an operation decides in memory (`state`) and is appended to a log (`log`); a checkpoint makes starts quick
+//! (`checkpoint`). Requests read accounts and keys from memory (`directory`). Does not depend on status codes, routes or
+//! rate limits.
 
 mod audit;
 mod backup;
@@ -21,7 +22,6 @@ mod health;
 mod history;
 mod local;
 mod log;
-mod login_directory;
 mod operator;
 mod pending;
 mod progress;
@@ -43,7 +43,7 @@ pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, MovedSegment};
 pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
-pub use directory::{AccountHandle, KeyHandle, KeyView};
+pub use directory::{AccountHandle, KeyHandle, KeyView, SessionHandle, SessionView};
 pub use email::{Email, NotAnEmail};
 pub use entry::{Entry, EntryKind};
 pub use error::{ChargeError, OpenError, Unavailable};
@@ -54,7 +54,6 @@ pub use key_limits::{CapPeriod, CapStanding, Change, KeyLimits, LimitsChange};
 pub use local::{inspect, restore};
 pub use log::LogError;
 pub use login::Login;
-pub use login_directory::{SessionHandle, SessionView};
 pub use one_time_token::TokenPurpose;
 pub use operator::CreatedKey;
 pub use password_hash::{NotAPasswordHash, PasswordHash};
@@ -273,7 +272,7 @@ impl Ledger {
         Ok(Reservation::new(Arc::clone(&self.books), reserved.durable()?))
     }
 
-    /// What so many rows would cost now, and whether the account would be let in with the key and could pay.
+    /// The cost of so many rows now, and whether the key permits the charge and the account can pay.
     pub fn estimate(
         &self,
         account: &AccountHandle,

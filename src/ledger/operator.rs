@@ -1,6 +1,6 @@
-//! What the operator asks of the books: accounts, credits, keys, relations.
+//! The operator's side of the books: accounts, credits, keys, relations.
 //!
-//! Every call waits until it is durable. Knows no network and no command line.
+//! Every call waits until it is durable. Does not depend on networks or the command line.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::clock::Moment;
 pub struct CreatedKey {
     /// The key, to be shown once.
     pub plain: PlainKey,
-    /// What is known about it later.
+    /// The view of the key that remains visible.
     pub view: KeyView,
 }
 
@@ -142,7 +142,7 @@ impl Ledger {
         self.directory.keys_of(account).iter().map(KeyHandle::view).collect()
     }
 
-    /// What is known about a key.
+    /// The view of a key.
     pub fn key_view(&self, id: KeyId) -> Result<KeyView, ChargeError> {
         let found = self.directory.key(id).as_ref().map(KeyHandle::view);
         found.ok_or_else(|| ChargeError::Invalid { field: "key", rule: format!("there is no key {id}") })

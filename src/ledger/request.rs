@@ -1,6 +1,6 @@
-//! What callers ask of the books and what they get back.
+//! Requests to the books, and their outcomes.
 //!
-//! Plain values. Knows no store and no thread.
+//! Plain values. Does not depend on stores or threads.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct ChargeRequest {
     pub dataset: String,
     /// The request.
     pub request_id: String,
-    /// What the client's `Idempotency-Key` stands for.
+    /// The claim of the client's `Idempotency-Key`.
     pub claim: Option<IdempotencyClaim>,
     /// When.
     pub at: Moment,
@@ -55,7 +55,7 @@ impl DownloadRequest {
 pub(super) struct CreditRequest {
     pub(super) account: AccountId,
     pub(super) credits: u64,
-    /// What they cost, if not the list price.
+    /// Their price, if not the list price.
     pub(super) cents: Option<u64>,
     /// Under which a purchase is entered only once.
     pub(super) payment: Option<PaymentId>,
@@ -69,7 +69,7 @@ pub(super) struct CreditRequest {
 pub struct PaymentId {
     /// The provider that took the payment.
     pub provider: String,
-    /// What the provider calls it, like the number of an invoice.
+    /// The provider's identifier, like the number of an invoice.
     pub id: String,
 }
 
@@ -78,13 +78,13 @@ pub struct PaymentId {
 pub struct Purchase {
     /// The balance after it.
     pub balance: u64,
-    /// What they cost, in cents of a euro, VAT excluded.
+    /// Their price, in cents of a euro, VAT excluded.
     pub cents: u64,
     /// Whether they were entered before, under the same reference; nothing was added then.
     pub is_replayed: bool,
 }
 
-/// What is kept of a key that is being created.
+/// The stored part of a key that is being created.
 pub(super) struct NewKey {
     pub(super) hash: KeyHash,
     pub(super) prefix: String,
@@ -127,7 +127,7 @@ pub(super) struct Removal {
     pub(super) relation_type: Option<String>,
 }
 
-/// What a stream needs to know of the reservation that was made for it.
+/// The reservation of a stream, as the stream needs it.
 pub(super) struct Reserved {
     pub(super) id: ReservationId,
     pub(super) progress: Arc<Progress>,
@@ -140,7 +140,7 @@ pub(super) struct Reserved {
     pub(super) caps: Vec<CapStanding>,
 }
 
-/// What an answer cost.
+/// The receipt of a paid response.
 ///
 /// It can be given back once, by handing it to `Ledger::refund`.
 #[derive(Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub struct Receipt {
 /// The key of a record, and what it held before.
 pub(super) type Replaced = (Vec<u8>, Option<Vec<u8>>);
 
-/// What taking a charge back needs to know.
+/// The data for a refund of a charge.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Undo {
     pub(super) account: AccountId,
@@ -185,7 +185,7 @@ pub struct IdempotencyClaim {
     pub(super) body: [u8; 16],
 }
 
-/// What an `Idempotency-Key` is sent for.
+/// The kind of request that an `Idempotency-Key` belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClaimKind {
     /// A page or a stream, which is answered once at a time.
@@ -232,7 +232,7 @@ pub(super) fn short_hash(parts: &[&[u8]]) -> [u8; 16] {
     half
 }
 
-/// What rows would cost.
+/// The estimated cost of rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
     /// Credits that would be taken.

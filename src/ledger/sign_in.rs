@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use super::Ledger;
+use super::directory::{SessionHandle, SessionView};
 use super::email::Email;
 use super::error::ChargeError;
 use super::id::AccountId;
 use super::login::Login;
-use super::login_directory::{SessionHandle, SessionView};
 use super::one_time_token::TokenPurpose;
 use super::password_hash::PasswordHash;
 use super::request::{Redeemed, Redemption, SignUp};

@@ -2,7 +2,6 @@
 //! by column and written row by row. Does not depend on status codes or sockets.
 
 mod cell_copy;
-mod cell_lengths;
 mod cells;
 mod csv;
 mod document;

@@ -82,7 +82,7 @@ pub enum EvaluationError {
     Question {
         /// The question.
         q: String,
-        /// What is wrong.
+        /// The fault.
         error: QuestionError,
     },
     /// A dataset that is named but not there.
@@ -98,7 +98,7 @@ pub enum EvaluationError {
     UnknownLanguage {
         /// The question.
         q: String,
-        /// What was found.
+        /// The value found.
         lang: String,
     },
     /// A model failed.

@@ -15,7 +15,7 @@ use crate::net::{
     Slots,
 };
 
-/// What a listener serves.
+/// The address, limits and service of a listener.
 pub(super) struct FrontPlan {
     pub(super) address: ListenAddress,
     pub(super) limits: NetLimits,

@@ -1,4 +1,4 @@
-//! What is refused before any worker sees it, as the API says it.
+//! Refusals of the event loop, in the form of the API.
 
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;

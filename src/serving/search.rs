@@ -1,6 +1,6 @@
 //! Search as the settings ask for it.
 //!
-//! Knows which folders there are; what is in them, search knows.
+//! Holds the folders. Search reads their contents.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What looks after the datasets beside the requests: the watcher, the verification of store files, the scrubber; and what
-//! of it the log hears.
+//! Upkeep of the datasets beside the requests: the watcher, the verification of store files, the scrubber, and their log
+//! events.
 
 use std::io;
 use std::sync::Arc;

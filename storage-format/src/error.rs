@@ -1,4 +1,5 @@
-//! The errors of store files: damage, unsupported versions, exceeded limits, I/O. Knows no status code and no client.
+//! The errors of store files: damage, unsupported versions, exceeded limits, I/O. Does not depend on status codes or
+//! clients.
 
 use std::io;
 use std::path::{Path, PathBuf};

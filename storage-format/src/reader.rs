@@ -1,4 +1,4 @@
-//! Opens a store file in O(columns): parses nothing that grows with the number of rows. Knows no query.
+//! Opens a store file in O(columns): parses nothing that grows with the number of rows. Does not depend on queries.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
 //! The length of the whole table in each export format, and the offset of each chunk of rows. With these offsets, a
-//! byte range can be served without rendering the rows before it. Knows no export format: the lengths carry the version
+//! byte range can be served without rendering the rows before it. Does not depend on export formats: the lengths carry the version
 //! of their renderer, and other renderers must not use them.
 
 use std::borrow::Cow;

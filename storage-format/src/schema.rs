@@ -1,4 +1,4 @@
-//! Logical types, column kinds, and the specification of a column. Knows no file layout.
+//! Logical types, column kinds, and the specification of a column. Does not depend on file layouts.
 
 /// The five types that the API names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

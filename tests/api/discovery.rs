@@ -1,4 +1,4 @@
-//! What machines and people read to find their way: OpenAPI, the console, Croissant, site map and robots.
+//! Discovery: OpenAPI, the console, Croissant, site map and robots.
 
 use serde_json::{Value, json};
 

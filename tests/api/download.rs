@@ -24,7 +24,7 @@ fn site_with_rows(rows: i64) -> Site {
     site
 }
 
-/// What a download should be, printed by the row writer in one go.
+/// The expected bytes of a download, from the row writer in one pass.
 fn expected(site: &Site, format: Format) -> Vec<u8> {
     let table = Table::open(&store_path(&site.data(), "cities", "1.1.0")).unwrap();
     let rows: Vec<u32> = (0..table.row_count()).collect();

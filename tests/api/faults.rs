@@ -1,4 +1,4 @@
-//! What happens to the machine under a running server: files cut short, folders removed, a disk without room, a clock
+//! Faults of the machine under a running server: files cut short, folders removed, a disk without room, a clock
 //! that goes back, a crowd of datasets of which some are bad, books that cannot be read.
 
 use std::fs;
@@ -14,10 +14,10 @@ use mercato::config::{CommandLine, Settings};
 use mercato::ledger::{EntryKind, Health, Ledger, LedgerOptions};
 use mercato::serving::{self, Running};
 
-use crate::departures::Reader;
 use crate::harness::{
     Answer, Ask, MANIFEST, Site, city_columns, exchange, now, publish_files, store_path, wait_until,
 };
+use crate::responses::departures::Reader;
 use crate::small_disk::SmallDisk;
 
 /// Enough rows for some hundred pages of memory.

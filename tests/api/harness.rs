@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::net::raw::Raw;
 use crate::openapi::check_answer;
 
-/// What a name in the catalog looks like when nothing else is said.
+/// The manifest of the test dataset.
 pub const MANIFEST: &str = r#"slug = "cities"
 license = "CC-BY-4.0"
 license_url = "https://creativecommons.org/licenses/by/4.0/"
@@ -218,7 +218,7 @@ pub fn publish_files(
     publish(data, folder.path(), &version, write).unwrap();
 }
 
-/// What the converter adds to the columns.
+/// Adds statistics and lengths, as the converter does.
 fn complete(writer: &mut TableWriter) -> Result<(), FormatError> {
     writer.append_statistics()?;
     append_lengths(writer)
@@ -314,7 +314,7 @@ impl Ask {
         self
     }
 
-    /// What a client sends that knows HTTP/1.0 only.
+    /// The request as a client of HTTP/1.0 sends it.
     pub fn old_bytes(&self) -> Vec<u8> {
         let bytes = String::from_utf8(self.bytes()).unwrap();
         bytes.replacen(" HTTP/1.1\r\n", " HTTP/1.0\r\n", 1).into_bytes()
@@ -325,7 +325,7 @@ impl Ask {
         self.method == "HEAD"
     }
 
-    /// What is sent.
+    /// The bytes of the request.
     pub fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nHost: mercato.test\r\n", self.method, self.target);
         for (name, value) in &self.headers {

@@ -1,4 +1,4 @@
-//! What a key may spend and read, as its owner meets it: refusals, warnings, and what the account tells.
+//! Limits of keys over HTTP: refusals, warnings, and the account's view of them.
 
 use mercato::ledger::{
     CapPeriod, Change, ChargeRequest, KEY_RANDOM_BYTES, KeyId, KeyLimits, LimitsChange, Pending,

@@ -1,4 +1,4 @@
-//! What every test needs: a folder with books in it, and short ways to say what happens.
+//! The shared fixture: a folder with books, and short forms of their operations.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What a key may spend, until when, and what is told of its usage; beside a plain model that adds everything up.
+//! Caps, end and usage of keys, beside a plain model that adds everything up.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn reserve(
     ledger.reserve(&ChargeRequest { key: Some(key), ..stream(account, rows, at) })
 }
 
-/// What the key has spent of each of its caps, and what the caps are.
+/// Each cap of the key and the credits spent of it.
 fn standing(ledger: &Ledger, key: KeyId, at: Moment) -> Vec<(CapPeriod, u64, u64)> {
     let view = ledger.key_view(key).unwrap();
     let caps = ledger.cap_standings(view.account, key, &view.limits, at).unwrap();
@@ -239,7 +239,7 @@ fn reports_every_line_of_long_usage() {
     assert_eq!(ledger.usage(&asked, now).unwrap().len(), sold);
 }
 
-/// What happens to one of two keys.
+/// An operation on one of two keys.
 #[derive(Clone, Debug)]
 enum Step {
     Charge { key: usize, rows: u64 },

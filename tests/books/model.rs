@@ -1,5 +1,5 @@
 //! A plain model of the books: what balances, free queries, keys, claims and entries should be, kept the simplest way.
-//! Knows no ledger.
+//! Does not depend on the ledger.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub const DAY: i64 = 86_400;
 /// Paid rows of an answer of which nothing is left to pay.
 pub const WHOLE: u64 = u64::MAX;
 
-/// What everything should look like.
+/// The expected state of the books.
 #[derive(Default)]
 pub struct Model {
     accounts: HashMap<u64, ModelAccount>,
@@ -45,7 +45,7 @@ pub struct Claim {
     pub request: String,
 }
 
-/// What a key has paid for.
+/// A paid claim of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Remembered {
     pub request: String,
@@ -102,7 +102,7 @@ impl Model {
         self.accounts.entry(id).or_default()
     }
 
-    /// What a query of so many rows costs, or the name of the refusal.
+    /// The price of a query of so many rows, or the name of the refusal.
     pub fn price(&mut self, id: u64, rows: u64, now: Moment) -> Result<Paid, &'static str> {
         let month = now.month().number();
         let account = self.account(id);
@@ -121,7 +121,7 @@ impl Model {
         })
     }
 
-    /// What rows cost that only credits pay for.
+    /// The price of rows that only credits pay for.
     pub fn price_in_credits(&mut self, id: u64, rows: u64) -> Result<Paid, &'static str> {
         match rows {
             0 => Ok(Paid::Nothing),
@@ -154,7 +154,7 @@ impl Model {
         self.grants.get(&id).filter(|(until, _)| now < *until).map(|(_, unpaid)| *unpaid)
     }
 
-    /// What a key has paid for and still stands for.
+    /// The claim of a key, until it expires.
     pub fn remembered(&self, id: u64, key: u8, now: Moment) -> Option<&Remembered> {
         self.claims.get(&(id, key)).filter(|remembered| now < remembered.until)
     }

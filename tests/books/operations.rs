@@ -1,4 +1,4 @@
-//! What buying, querying, streaming and downloading does to an account.
+//! The effects of purchases, queries, streams and downloads on an account.
 
 use mercato::clock::{Moment, UtcDay};
 use mercato::ledger::{

@@ -21,7 +21,7 @@ pub const REQUESTS: u8 = 2;
 /// A key and the request that it is sent with, by their numbers.
 pub type ClaimNumbers = Option<(u8, u8)>;
 
-/// What happens next.
+/// One operation of a history.
 #[derive(Clone, Debug)]
 pub enum Step {
     Buy {
@@ -96,7 +96,7 @@ struct Sold {
     forget: Vec<Forget>,
 }
 
-/// What undoing a payment puts in the place of what it had remembered.
+/// The state that a refund restores.
 enum Forget {
     Claim(u8, Option<Remembered>),
     Grant(Option<(Moment, u64)>),

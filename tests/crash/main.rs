@@ -2,7 +2,7 @@
 //!
 //! After each kill, the books are opened and compared with the responses that clients received: each is charged exactly
 //! once, no reservation is open, and every balance is the sum of its entries. `MERCATO_KILLS` sets the number of kills
-//! (default 8). The crash test of the books alone, in `tests/books/crash.rs`, kills more often.
+//! (default 8). The crash test of the books alone, in `tests/books/failures/crash.rs`, kills more often.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod client;

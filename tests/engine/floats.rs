@@ -174,7 +174,7 @@ fn encodes_and_summarises_narrow_floats_at_their_width() {
     }
 }
 
-/// What is printed, read back as a float of its width, leaves every value in the bin that counted it.
+/// Printed bounds, read back as floats of their width, leave every value in the bin that counted it.
 #[test]
 fn histogram_bounds_hold_for_narrow_floats() {
     let values: Vec<Option<f64>> = (0..1_000u16).map(|n| Some(f64::from(f32::from(n) * 0.1))).collect();

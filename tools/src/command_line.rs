@@ -1,4 +1,4 @@
-//! The command line of `mercato-tools`: arguments and dispatch to commands. Knows no exit code.
+//! The command line of `mercato-tools`: arguments and dispatch to commands. Does not depend on exit codes.
 
 use clap::{Parser, Subcommand};
 

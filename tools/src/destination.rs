@@ -1,5 +1,5 @@
 //! The output of a command. A rename puts a complete file at a new name or replaces a regular file. A device or pipe is
-//! written to. A symbolic link is followed. Knows no format.
+//! written to. A symbolic link is followed. Does not depend on formats.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};

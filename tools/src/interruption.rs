@@ -1,6 +1,6 @@
 //! Interrupts a conversion on SIGINT and SIGTERM. The conversion checks a flag at every read and every batch. When a
 //! sort, a decoder or a sync delays it beyond a grace period, the process exits from here. Both leave no output and no
-//! temporary file. Knows no format.
+//! temporary file. Does not depend on formats.
 
 use std::io;
 use std::path::{Path, PathBuf};

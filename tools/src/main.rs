@@ -1,5 +1,5 @@
 //! The program `mercato-tools`: parses the command line, runs one command, and maps its result to an exit code: 0 done,
-//! 1 failed, 2 usage error. Knows no format.
+//! 1 failed, 2 usage error. Does not depend on formats.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Catches panics of third-party decoders and turns them into errors without output. Knows no Parquet.
+//! Catches panics of third-party decoders and turns them into errors without output. Does not depend on Parquet.
 
 use std::any::Any;
 use std::cell::Cell;

@@ -20,7 +20,7 @@
 //! L from, to, type               relation between two datasets; the texts are parted by a zero byte
 //! ```
 //!
-//! `J` belongs to the checkpoint itself. Knows no value.
+//! `J` belongs to the checkpoint itself. Does not depend on values.
 
 use super::counter::{CounterNote, CounterSubject};
 use super::id::{AccountId, KeyId, ReservationId};
@@ -117,7 +117,7 @@ pub(in crate::ledger) fn expiry(at: Moment, key: &[u8]) -> Vec<u8> {
     [EXPIRY, &millis_in_order(at), key].concat()
 }
 
-/// What the counters of this day and later ones begin with, or sort behind.
+/// The lower bound of the keys of counters of this day and later ones.
 pub(in crate::ledger) fn counters_from(day: UtcDay) -> Vec<u8> {
     [COUNTER, &day.unix_days().max(0).to_be_bytes()].concat()
 }
@@ -146,12 +146,12 @@ pub(in crate::ledger) fn usage(
     [usage_day(account, day).as_slice(), &key, dataset.as_bytes()].concat()
 }
 
-/// What the usage records of an account begin with.
+/// The prefix of the usage records of an account.
 pub(in crate::ledger) fn usage_of(account: AccountId) -> Vec<u8> {
     numbered(USAGE, account.number())
 }
 
-/// What the usage records of an account and a day begin with.
+/// The prefix of the usage records of an account and a day.
 pub(in crate::ledger) fn usage_day(account: AccountId, day: UtcDay) -> Vec<u8> {
     [usage_of(account).as_slice(), &day.unix_days().max(0).to_be_bytes()].concat()
 }

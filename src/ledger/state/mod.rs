@@ -16,10 +16,7 @@ mod payload;
 mod purchasing;
 mod relating;
 mod reserving;
-mod sessions;
-mod signing;
 mod spending;
-mod token_table;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;

@@ -67,7 +67,7 @@ impl ResponseSocket {
         self.body.take()
     }
 
-    /// What the worker has to know of the request.
+    /// The properties of the request that a worker needs.
     pub fn facts(&self) -> RequestFacts {
         self.facts
     }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs `work`; a panic inside it is returned as its message.
 pub(super) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    // What the work touched is either dropped on the error path or never changed by it.
+    // State that the work touches is dropped on the error path or never changed by the work.
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| message(payload.as_ref()))
 }
 

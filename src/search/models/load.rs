@@ -14,22 +14,22 @@ pub fn load_embedder(
     questions: Arc<InferencePool>,
     passages: Arc<InferencePool>,
 ) -> Result<Arc<dyn Embedder>, ModelError> {
-    Ok(Arc::new(super::embedding::SentenceModel::load(folder, questions, passages)?))
+    Ok(Arc::new(super::transformer::embedding::SentenceModel::load(folder, questions, passages)?))
 }
 
 /// Loads a cross-encoder; it computes on `pool`.
 #[cfg(feature = "models")]
 pub fn load_reranker(folder: &Path, pool: Arc<InferencePool>) -> Result<Arc<dyn Reranker>, ModelError> {
-    Ok(Arc::new(super::cross_encoder::CrossEncoder::load(folder, pool)?))
+    Ok(Arc::new(super::transformer::cross_encoder::CrossEncoder::load(folder, pool)?))
 }
 
 /// Which kind of model a folder holds. Reads settings only, so it is quick and loads nothing.
 #[cfg(feature = "models")]
 pub fn kind(folder: &Path) -> Result<ModelKind, ModelError> {
-    use super::folder::{CONFIG_FILE, MODULES_FILE, ModelFolder};
-    use super::sentence::SentenceSettings;
-    use super::settings::EncoderSettings;
-    use super::weights::weight_files;
+    use super::transformer::folder::{CONFIG_FILE, MODULES_FILE, ModelFolder};
+    use super::transformer::sentence::SentenceSettings;
+    use super::transformer::settings::EncoderSettings;
+    use super::transformer::weights::weight_files;
 
     let folder = ModelFolder::open(folder)?;
     if folder.has(MODULES_FILE) {

@@ -2,41 +2,23 @@
 //!
 //! Folders in, vectors and scores out. Does not depend on datasets or ranking.
 
-#[cfg(feature = "models")]
-mod cross_encoder;
-#[cfg(feature = "models")]
-mod embedding;
-#[cfg(feature = "models")]
-mod encoder;
 mod error;
-#[cfg(feature = "models")]
-mod fields;
-#[cfg(feature = "models")]
-mod folder;
-#[cfg(feature = "models")]
-mod gelu;
 mod guard;
 mod load;
 mod pool;
-#[cfg(feature = "models")]
-mod sentence;
-#[cfg(feature = "models")]
-mod settings;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "models")]
-mod tokenizer;
-#[cfg(feature = "models")]
-mod weights;
+mod transformer;
 
 use std::fmt;
 use std::time::Instant;
 
-#[cfg(feature = "models")]
-pub use cross_encoder::PASSAGE_TOKENS_MAX;
 pub use error::{InferenceError, ModelError};
 pub use load::{kind, load_embedder, load_reranker};
 pub use pool::{AHEAD_NICENESS, InferencePool, WAITED_FOR_NICENESS};
+#[cfg(feature = "models")]
+pub use transformer::PASSAGE_TOKENS_MAX;
 
 /// SHA-256 over the settings, the vocabulary and the weights of a model: equal models, equal vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -142,7 +142,7 @@ impl Neural {
         }
     }
 
-    /// What the operator can see of it.
+    /// Its gauges for the operator.
     pub fn gauges(&self) -> Vec<Gauge> {
         let (embedder, reranker) = self.states();
         self.counters.gauges(embedder, reranker, self.vectors().len())

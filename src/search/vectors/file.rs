@@ -298,7 +298,7 @@ mod tests {
                 prop_assert_eq!(found, &vector(key[0]).1);
             }
             prop_assert!(stored.vectors.len() < 5);
-            // What was found broken is not found broken again, and the file goes on.
+            // A damaged record is reported once, and later records are still read.
             let (mut file, again) = opened(folder.path());
             prop_assert_eq!((again.damaged, again.vectors.len()), (0, stored.vectors.len()));
             file.append(&[vector(77)]).unwrap();

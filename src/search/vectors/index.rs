@@ -11,7 +11,7 @@ use super::arithmetic::{dot, dot_codes, length, normalise};
 
 /// Largest small integer of a code.
 const CODE_MAX: f32 = 127.0;
-/// What rounding of single-precision sums may add to an error bound, for vectors of length 1.
+/// The largest addition of rounded single-precision sums to an error bound, for vectors of length 1.
 const ROUNDING_SLACK: f32 = 1e-4;
 
 /// How far from 1 the length of a vector may be that is taken as it is.

@@ -1,4 +1,4 @@
-//! What every page is made of: layout, words in each language, addresses, numbers, headers.
+//! The parts of every page: layout, words in each language, addresses, numbers, headers.
 
 pub(in crate::site) mod cache;
 pub(in crate::site) mod cookies;

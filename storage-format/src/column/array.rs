@@ -1,4 +1,4 @@
-//! Packed unsigned integers of one to four bytes, read in place. Knows no section.
+//! Packed unsigned integers of one to four bytes, read in place. Does not depend on sections.
 
 use crate::layout::take;
 

@@ -1,4 +1,4 @@
-//! Encodes texts as JSON strings (RFC 8259 section 7) and CSV fields (RFC 4180). Knows no column.
+//! Encodes texts as JSON strings (RFC 8259 section 7) and CSV fields (RFC 4180). Does not depend on columns.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The content fingerprint of a store file. Knows no file.
+//! The content fingerprint of a store file. Does not depend on files.
 
 /// A 128-bit hash of the contents: equal files have equal fingerprints.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

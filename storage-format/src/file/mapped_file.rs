@@ -1,8 +1,8 @@
 //! The memory map of a file. It contains the only unsafe code of the workspace, behind a safe type.
 //!
-//! Access to a page that the system cannot read, because the file was truncated or its disk failed, raises SIGBUS,
-//! which would end the server. A signal handler therefore maps a page of zeros in its place and records the loss in the
-//! slot of the map. Readers check that the map is intact before they return data. Knows no contents.
+//! Access to a page that the system cannot read, because the file was truncated or its disk failed, raises SIGBUS, which
+//! would end the server. A signal handler therefore maps a page of zeros in its place and records the loss in the slot
+//! of the map. Readers check that the map is intact before they return data. Does not depend on contents.
 #![expect(unsafe_code, reason = "mapping a file is the one unsafe operation of the workspace")]
 
 use std::ffi::{c_int, c_void};

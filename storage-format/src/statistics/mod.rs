@@ -1,5 +1,5 @@
 //! Statistics of a column: extremes, sum, quantiles, histogram, most frequent values. They are computed once, when the
-//! file is written. FORMAT.md chapter "Statistics" is normative. Knows references to rows, and no encoded text.
+//! file is written. FORMAT.md chapter "Statistics" is normative. Holds references to rows, not encoded texts.
 
 use crate::column_record::{ColumnMeta, Storage};
 use crate::error::{FormatError, Place, corrupt};

@@ -9,8 +9,8 @@ use crate::schema::{ColumnKind, ColumnSpec};
 use crate::writer::number_column::{self, NumberSource, NumberStats, number_key};
 use crate::writer::segment::{ColumnReport, ColumnSegment, SectionSet};
 use crate::writer::spool::Spool;
-use crate::writer::text_column;
-use crate::writer::text_source::TextSource;
+use crate::writer::texts;
+use crate::writer::texts::TextSource;
 use crate::writer::validity::Validity;
 
 /// The options of a column build.
@@ -175,7 +175,7 @@ impl ColumnBuilder {
         let reason = match &mut self.values {
             Values::Texts(texts) => {
                 meta.null_count = texts.null_count;
-                text_column::write(&mut set, &mut meta, texts, index, memory)?
+                texts::write(&mut set, &mut meta, texts, index, memory)?
             }
             Values::Numbers(numbers) => {
                 meta.null_count = numbers.validity.null_count();

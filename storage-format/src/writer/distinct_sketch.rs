@@ -1,5 +1,5 @@
 //! A KMV sketch that estimates the number of distinct texts: of the hashes of `n` distinct texts, the k-th smallest is
-//! about k/n of the range. Knows no text.
+//! about k/n of the range. Does not depend on texts.
 
 use std::collections::BTreeSet;
 

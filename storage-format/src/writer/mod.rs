@@ -12,9 +12,7 @@ mod sort;
 mod spool;
 mod table_writer;
 mod temporary_file;
-mod text_column;
-mod text_sort;
-mod text_source;
+mod texts;
 mod validity;
 
 pub(crate) use number_column::push_json_number;

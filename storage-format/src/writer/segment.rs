@@ -51,7 +51,7 @@ pub struct ColumnSegment {
 }
 
 impl ColumnSegment {
-    /// What was decided for the column.
+    /// The encoding chosen for the column.
     #[must_use]
     pub fn report(&self) -> &ColumnReport {
         &self.report

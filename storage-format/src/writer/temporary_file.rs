@@ -1,5 +1,5 @@
 //! Temporary files beside their target, with a recognisable name, locked while their writer lives. The next writer in
-//! the folder removes files that a killed writer abandoned. Knows no contents.
+//! the folder removes files that a killed writer abandoned. Does not depend on contents.
 
 use std::fs::{self, File};
 use std::io;

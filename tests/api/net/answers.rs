@@ -15,7 +15,7 @@ use crate::harness::{chance, wait_until};
 
 const LARGE: usize = 12_000_000;
 
-/// What lets a worker go on that waits for the test.
+/// Holds a worker until the test lets it go on.
 struct Gate(Mutex<Option<Receiver<()>>>);
 
 impl Gate {

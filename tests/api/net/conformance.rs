@@ -126,7 +126,7 @@ fn requires_exactly_one_host() {
     check(site.address(), "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n", 200, true);
 }
 
-/// What a query without a key answers says that its body was read to its end.
+/// The answer to a query without a key proves that its body was read to the end.
 #[test]
 fn accepts_bodies_by_chunks_or_length() {
     let site = Site::with_cities();
@@ -159,9 +159,9 @@ fn sends_continue_to_client_that_expects_it() {
     let mut raw = Raw::connect(site.address());
     assert_eq!(raw.send(head(11, "100-Continue")).head_answer().status, 100);
     assert_eq!(raw.send(r#"{"limit":1}"#).answer().status, 200);
-    // Who does not wait is not told.
+    // A client that does not wait gets no interim response.
     assert_eq!(raw.send(head(11, "100-continue") + r#"{"limit":1}"#).answer().status, 200);
-    // Who announces too much is told that, and nothing else.
+    // A client that announces too large a body gets 413 and nothing else.
     assert_eq!(raw.send(head(2_000_000, "100-continue")).answer().status, 413);
     assert!(raw.is_over());
     check(site.address(), &head(2, "something"), 417, false);

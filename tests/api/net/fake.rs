@@ -15,7 +15,7 @@ use mercato::sample::Sample;
 
 use super::raw::Raw;
 
-/// What a worker does with a request, and whether its private connection goes on.
+/// A worker's action on a request; returns whether its private connection goes on.
 pub type Act = fn(&Asked) -> bool;
 
 /// A request as far as a worker here looks at it.
@@ -84,7 +84,7 @@ impl Fake {
         raw
     }
 
-    /// What was counted under a name.
+    /// The value of a metric.
     #[track_caller]
     pub fn sample(&self, name: &str) -> u64 {
         value(&self.net.as_ref().unwrap().sampler()(), name)

@@ -1,4 +1,4 @@
-//! What is refused at the socket, and that nothing of it is carried out.
+//! Refusals at the socket. A refused request is never executed.
 
 use super::raw::{Raw, ask};
 use crate::harness::Site;
@@ -38,7 +38,7 @@ fn maps_each_bound_to_its_status() {
     check(&site, post("Transfer-Encoding: gzip, chunked\r\n"), 501, "NOT_IMPLEMENTED", "TRANSFER_ENCODING");
     check(&site, "GET / HTTP/2.0\r\n\r\n", 505, "HTTP_VERSION_NOT_SUPPORTED", "VERSION_UNSUPPORTED");
     check(&site, "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}", 400, "BAD_REQUEST", "REQUEST_MALFORMED");
-    // What is only large passes.
+    // A head that is merely large passes.
     let (answer, _) = ask(site.address(), get("/healthz", &format!("A: {}\r\n", long(10_000))));
     assert_eq!(answer.status, 200);
     let (answer, _) = ask(site.address(), get(&format!("/healthz?{}", long(60_000)), ""));

@@ -1,7 +1,7 @@
 //! The client of the admin API: sends a command to a running server in one request, over TCP or a Unix socket, with the
 //! token of the data directory.
 //!
-//! Knows a minimum of HTTP: responses with a length, in chunks, or up to the end of the connection.
+//! Reads a minimum of HTTP: responses with a length, in chunks, or up to the end of the connection.
 
 use std::fs;
 use std::io::{self, Read, Write};

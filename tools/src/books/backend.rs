@@ -1,6 +1,6 @@
 //! The backend of book commands: a running server, or books that this process opens.
 //!
-//! Knows no particular command.
+//! Does not depend on particular commands.
 
 use std::path::Path;
 

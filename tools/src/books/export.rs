@@ -1,6 +1,6 @@
 //! Exports all entries for accounting, as CSV (RFC 4180) or NDJSON, page by page.
 //!
-//! Knows the columns. Knows no storage.
+//! Holds the columns. Does not depend on storage.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;

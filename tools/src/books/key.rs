@@ -1,7 +1,7 @@
 //! The commands `key create`, `limit`, `list`, `revoke` and `rotate`: API keys and their limits on credits, datasets
 //! and time.
 //!
-//! Knows the command line only. Warns of an unknown dataset, because a typing error would create a key that reads
+//! The command line only. Warns of an unknown dataset, because a typing error would create a key that reads
 //! nothing.
 
 use clap::{ArgGroup, Args, Subcommand};

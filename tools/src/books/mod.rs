@@ -1,7 +1,7 @@
 //! The commands on the books: accounts, credits, keys, relations, usage, backups and entries.
 //!
 //! If a server has the books open, a command goes to its admin API; otherwise this process opens the books. Both return
-//! the same response. Knows no route of the public API.
+//! the same response. Does not depend on routes of the public API.
 
 mod account;
 mod admin_client;

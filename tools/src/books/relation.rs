@@ -1,6 +1,6 @@
 //! The commands `relation add`, `remove` and `list`: relations between datasets.
 //!
-//! Knows the command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
+//! The command line only. Warns of an unknown dataset, because its relations are hidden until it is published.
 
 use clap::Subcommand;
 use mercato::catalog::{DataDirectory, Slug};

@@ -1,6 +1,6 @@
 //! Prints responses about the books as text.
 //!
-//! Knows the fields of responses. JSON output is elsewhere.
+//! Depends on the fields of responses. JSON output is elsewhere.
 
 use mercato::words::counted;
 use serde_json::Value;

@@ -16,12 +16,12 @@ use crate::failure::Failure;
   mercato-tools datasets list --data /srv/mercato
   mercato-tools datasets show sales --data /srv/mercato --json")]
 pub struct DatasetsArguments {
-    /// What to show.
+    /// The list or dataset to show.
     #[command(subcommand)]
     pub command: DatasetsCommand,
 }
 
-/// What to show.
+/// The list or dataset to show.
 #[derive(Debug, Subcommand)]
 pub enum DatasetsCommand {
     /// All datasets, featured ones first.

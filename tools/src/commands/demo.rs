@@ -1,4 +1,4 @@
-//! The command `demo`: generates data, publishes it, serves it and prints commands to paste. Knows no table.
+//! The command `demo`: generates data, publishes it, serves it and prints commands to paste. Does not depend on tables.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -234,7 +234,7 @@ fn stop_at_signals() -> Result<Arc<AtomicBool>, Failure> {
 type Plotter =
     fn(&str, &[PreparedWork], &[crate::loadgen::results::tally::Tally]) -> Result<String, PlotError>;
 
-/// What is to be drawn, and where.
+/// A plot and its destination.
 type Drawing = (Destination, Plotter);
 
 fn drawings(arguments: &LoadgenArguments) -> Result<Vec<Drawing>, Failure> {

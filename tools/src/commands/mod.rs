@@ -1,4 +1,4 @@
-//! The commands, one file each: arguments, work and output. Knows no exit code.
+//! The commands, one file each: arguments, work and output. Does not depend on exit codes.
 
 pub mod convert;
 pub mod datasets;

@@ -1,4 +1,4 @@
-//! The commands `models check` and `models install`. Knows no model layout; the search of the server does.
+//! The commands `models check` and `models install`. The search of the server reads the layout of models.
 
 use std::fs;
 use std::path::{Path, PathBuf};

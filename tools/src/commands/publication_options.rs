@@ -1,6 +1,6 @@
 //! The options of a publication: from the command line, or else inherited from the previous version.
 //!
-//! Knows options and column names. Converts nothing.
+//! Handles options and column names only.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory. Knows
-//! no file name inside it.
+//! The commands `publish`, `unpublish`, `rollback` and `feature`, which change the catalog of a data directory. Does not
+//! depend on file name inside its.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Chooses the time unit of INT96 columns. INT96 covers eleven million years in nanoseconds, but 64 bits of nanoseconds
-//! cover 584 years. A first pass finds the range and the precision of the values. The column gets the requested unit,
-//! or the finest unit that holds its range. Knows no column kind.
+//! cover 584 years. A first pass finds the range and the precision of the values. The column gets the requested unit, or
+//! the finest unit that holds its range. Does not depend on column kinds.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Bounds that several modules of the converter share, with their units. Knows no Parquet type.
+//! Bounds that several modules of the converter share, with their units. Does not depend on Parquet types.
 
 /// Bytes of one value as text, before it is escaped.
 pub const VALUE_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -1,5 +1,5 @@
-//! Converts a Parquet file into a store file: plans from the footer, builds each column inside one memory limit,
-//! appends the columns in order and verifies the file. Knows no dataset and no server.
+//! Converts a Parquet file into a store file: plans from the footer, builds each column inside one memory limit, appends
+//! the columns in order and verifies the file. Does not depend on datasets or servers.
 
 pub mod footer;
 mod int96;

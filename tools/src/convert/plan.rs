@@ -1,5 +1,5 @@
 //! The plan of a conversion: decides from the footer how each leaf is converted, and refuses unsupported files before
-//! any value is read. Knows no value.
+//! any value is read. Does not depend on values.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

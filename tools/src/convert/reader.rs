@@ -1,6 +1,6 @@
 //! Reads one column of a Parquet file in record batches, over all row groups. A batch is bounded by the decoded size of
 //! its rows: pages are measured first, and when a batch would be too large, the read restarts at its first row with
-//! fewer rows a batch. Knows no column builder.
+//! fewer rows a batch. Does not depend on column builders.
 
 use std::sync::Arc;
 

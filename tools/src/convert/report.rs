@@ -1,4 +1,4 @@
-//! The report of a conversion, as text and as JSON. Knows no Parquet.
+//! The report of a conversion, as text and as JSON. Does not depend on Parquet.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! Estimates the memory and disk space of a conversion, from the footer and the page headers, and checks the free disk
-//! space. Knows no value.
+//! space. Does not depend on values.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Schedules the builds of columns on several threads inside one memory limit, the largest first. A reorder buffer
-//! delivers finished columns in file order. Knows no Parquet and no store file.
+//! delivers finished columns in file order. Does not depend on Parquet or store files.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};

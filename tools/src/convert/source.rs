@@ -1,5 +1,5 @@
 //! A Parquet file as a `ChunkReader`: positioned reads from many threads, bounded by the file and stopped by an
-//! interruption. Knows no column.
+//! interruption. Does not depend on columns.
 
 use std::fs::File;
 use std::io;

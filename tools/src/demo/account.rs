@@ -1,5 +1,5 @@
 //! The demo account: created once, with credits and a key. The key is stored beside the data, so that a second run
-//! prints the same commands. Knows no dataset.
+//! prints the same commands. Does not depend on datasets.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,5 +1,5 @@
 //! Writes the dataset folders of the demo: manifest, methodology and changelog of each table, in English and Italian.
-//! Knows no data.
+//! Does not depend on the data.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The relations between demo datasets, added as an operator would add them. Knows no table.
+//! The relations between demo datasets, added as an operator would add them. Does not depend on tables.
 
 use mercato::clock::Moment;
 use mercato::ledger::{Ledger, Relation, RelationKey};

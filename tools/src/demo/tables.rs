@@ -1,4 +1,4 @@
-//! The eight TPC-H tables as Parquet files. Knows no store file and no dataset.
+//! The eight TPC-H tables as Parquet files. Does not depend on store files or datasets.
 
 use std::fs::{File, Permissions};
 use std::io;

@@ -1,7 +1,7 @@
 //! The load generator: sends requests to a server and measures latency and throughput. In a closed loop, each response
 //! is followed by the next request at once. In an open loop, requests have a fixed rate, independent of the responses.
 //!
-//! Knows HTTP and works. Knows no dataset and no internals of the server.
+//! Depends on HTTP only, not on datasets or internals of the server.
 
 pub mod client;
 mod random;

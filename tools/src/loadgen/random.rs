@@ -1,5 +1,5 @@
 //! Random numbers that depend only on a seed and an index, so that a run is repeatable with any number of threads.
-//! Knows no request.
+//! Does not depend on requests.
 
 use crate::split_mix::{STEP, mixed};
 

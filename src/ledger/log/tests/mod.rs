@@ -1,4 +1,4 @@
-//! What the log promises, over a simulated and over a real disk.
+//! The guarantees of the log, over a simulated and over a real disk.
 
 use super::opening::Opened;
 use super::simulated::{Fault, Files, SimulatedDisk};

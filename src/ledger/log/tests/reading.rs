@@ -1,4 +1,4 @@
-//! What a reader gives.
+//! Reading the log.
 
 use proptest::prelude::*;
 

@@ -2,7 +2,7 @@
 //!
 //! `mk_`, then 43 base62 characters that carry 256 random bits, then 6 base62 characters of checksum. The checksum
 //! refuses a typing error without a look-up; it protects nothing else. The plain key exists only in the answer
-//! that creates it. Knows no account and no store.
+//! that creates it. Does not depend on accounts or stores.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -38,7 +38,7 @@ impl PlainKey {
         &self.0
     }
 
-    /// What is kept of the key.
+    /// The hash that the books keep in place of the key.
     pub fn hash(&self) -> KeyHash {
         KeyHash::of(&self.0)
     }

@@ -1,6 +1,6 @@
 //! The byte ranges of column chunks, corrected for bugs of old writers. A dictionary offset of 0, or behind the data,
-//! does not count, and a chunk of an old parquet-mr may be one page header longer than its metadata says. Knows no
-//! page.
+//! does not count, and a chunk of an old parquet-mr may be one page header longer than its metadata says. Does not
+//! depend on pages.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 //! Removes unknown converted types from a footer. The leaf is then read as its physical type, as other readers do. The
-//! Parquet library would refuse the whole file. Knows no type.
+//! Parquet library would refuse the whole file. Does not depend on types.
 
 use crate::convert::thrift::{Cursor, ThriftError, WireType};
 

@@ -1,5 +1,5 @@
 //! Validates the numbers of a Parquet footer: rows and sizes are consistent and inside the limits, and column chunks do
-//! not overlap. Knows no type.
+//! not overlap. Does not depend on types.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Reads and validates a Parquet footer before the Parquet library decodes it. The library allocates what the footer
 //! claims, skips as many elements as the footer claims, and builds the schema by recursion; so counts, wire types and
-//! depth are checked first. Knows no Parquet type.
+//! depth are checked first. Does not depend on Parquet types.
 
 pub(super) mod chunk_offsets;
 pub mod column_names;

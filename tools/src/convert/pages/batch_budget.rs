@@ -1,5 +1,5 @@
 //! The memory budget of a record batch. Adds up the decoded size of each page before its values are decoded, so that a
-//! batch of long lists is bounded by bytes, not by rows. Knows no file.
+//! batch of long lists is bounded by bytes, not by rows. Does not depend on files.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

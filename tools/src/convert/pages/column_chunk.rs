@@ -1,5 +1,5 @@
 //! A `ChunkReader` for one column chunk. Reads stop at the end of the chunk, page headers are validated first, and a
-//! signal ends all reads. Knows no value.
+//! signal ends all reads. Does not depend on values.
 
 use std::io::{self, Read};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Computes the decoded size of a page from its levels and text lengths. Where the exact size would need a pass over
-//! the values, an upper bound is used. Knows no batch.
+//! Computes the decoded size of a page from its levels and text lengths. Where the exact size would need a pass over the
+//! values, an upper bound is used. Does not depend on batches.
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as PhysicalType};

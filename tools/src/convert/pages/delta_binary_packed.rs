@@ -1,5 +1,5 @@
-//! Decodes DELTA_BINARY_PACKED integers ("Encodings" of the Parquet format), which hold the lengths of texts. Knows no
-//! page.
+//! Decodes DELTA_BINARY_PACKED integers ("Encodings" of the Parquet format), which hold the lengths of texts. Does not
+//! depend on pages.
 
 /// Bytes of a 64-bit varint.
 const NUMBER_BYTES_MAX: usize = 10;

@@ -1,4 +1,5 @@
-//! Scans the page headers of a column, before any value is read, for the memory that its pages need. Knows no value.
+//! Scans the page headers of a column, before any value is read, for the memory that its pages need. Does not depend on
+//! values.
 
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;

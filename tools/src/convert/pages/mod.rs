@@ -2,7 +2,7 @@
 //!
 //! DELTA_LENGTH_BYTE_ARRAY and DELTA_BYTE_ARRAY texts claim their own count, and the library allocates memory for that
 //! count at once; so a page of 30 bytes could claim any amount of memory. Every data page is measured, so that a batch
-//! that is too large is found before it is decoded. Knows no value.
+//! that is too large is found before it is decoded. Does not depend on values.
 
 pub mod batch_budget;
 pub mod column_chunk;

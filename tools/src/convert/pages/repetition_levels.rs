@@ -1,5 +1,5 @@
 //! Decodes the repetition levels of one page to find the starts of rows: level 0 starts a row. The layout is the
-//! RLE/bit-packing hybrid of "Encodings" in the Parquet format. Knows no value.
+//! RLE/bit-packing hybrid of "Encodings" in the Parquet format. Does not depend on values.
 
 use bytes::Bytes;
 

@@ -1,5 +1,5 @@
 //! Removes annotations and empty groups from a Parquet schema. A leaf without its annotation is read as its physical
-//! type. Knows no value.
+//! type. Does not depend on values.
 
 use std::collections::HashSet;
 use std::sync::Arc;

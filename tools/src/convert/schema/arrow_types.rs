@@ -1,5 +1,5 @@
 //! Chooses the Arrow type of each leaf. The Parquet schema decides, with the few exceptions below. The embedded
-//! `ARROW:schema` counts only for types that Parquet cannot express. Knows no value.
+//! `ARROW:schema` counts only for types that Parquet cannot express. Does not depend on values.
 
 use std::collections::HashMap;
 use std::sync::Arc;

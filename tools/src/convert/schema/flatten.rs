@@ -1,5 +1,5 @@
 //! Flattens the fields of a Parquet file into the columns of a store file. Each field of a struct becomes a column with
-//! a dotted name; lists and maps become one column. Knows no value.
+//! a dotted name; lists and maps become one column. Does not depend on values.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
 //! The projection of a schema to one column: its field and the groups above it. The cost of reading a column does not
-//! grow with the number of other columns. Knows no value.
+//! grow with the number of other columns. Does not depend on values.
 
 use std::sync::Arc;
 

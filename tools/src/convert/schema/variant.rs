@@ -1,4 +1,4 @@
-//! Finds columns of Parquet's VARIANT type, shredded or not. Knows no value.
+//! Finds columns of Parquet's VARIANT type, shredded or not. Does not depend on values.
 
 use std::collections::HashSet;
 

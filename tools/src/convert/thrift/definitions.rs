@@ -1,4 +1,5 @@
-//! The definitions of `parquet.thrift` for footers and page headers. Unlisted fields may have any type. Knows no byte.
+//! The definitions of `parquet.thrift` for footers and page headers. Unlisted fields may have any type. Does not depend
+//! on bytes.
 
 use crate::convert::thrift::ThriftType::{List, Plain, Struct};
 use crate::convert::thrift::{ThriftType, WireType};

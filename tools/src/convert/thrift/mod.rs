@@ -1,6 +1,6 @@
 //! A validating parser of Thrift's compact protocol. Every length and count is bounded by the remaining bytes, and a
 //! known field must have its defined type. The Parquet library reads the same bytes afterwards without these checks.
-//! Knows no file.
+//! Does not depend on files.
 
 pub mod definitions;
 

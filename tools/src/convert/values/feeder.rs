@@ -1,4 +1,5 @@
-//! Feeds Arrow arrays into a column builder, batch by batch and without an allocation for each value. Knows no file.
+//! Feeds Arrow arrays into a column builder, batch by batch and without an allocation for each value. Does not depend on
+//! files.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

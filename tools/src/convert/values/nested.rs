@@ -1,5 +1,5 @@
 //! Encodes lists and maps, with their structs, as JSON text, by the rules of the row encoder: exact decimals, RFC 3339
-//! datetimes, Base64 bytes, null for numbers that are not finite. Knows no column and no file.
+//! datetimes, Base64 bytes, null for numbers that are not finite. Does not depend on columns or files.
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::cast::AsArray;

@@ -1,4 +1,4 @@
-//! Encodes values without a column kind as text: bytes, times of day, intervals and UUIDs. Knows no array and no file;
+//! Encodes values without a column kind as text: bytes, times of day, intervals and UUIDs. Does not depend on arrays or files;
 //! the store format encodes numbers, dates and timestamps.
 
 use std::str::Utf8Error;

@@ -1,6 +1,6 @@
 //! Builds the Arrow columns of a generated table.
 //!
-//! Knows types, and no table.
+//! Does not depend on tables.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Small generated tables of a fictional region, in the style of open data. They fill the list, the search and the
 //! graph of the demo, and are labelled as generated.
 //!
-//! Every machine generates the same rows. Knows no store file and no dataset.
+//! Every machine generates the same rows. Does not depend on store files or datasets.
 
 mod civic;
 mod columns;

@@ -1,6 +1,6 @@
 //! A client connection: sends a request, reads the response, and reconnects when the server closed it.
 //!
-//! Knows one request at a time. Knows no schedule and no counters.
+//! Handles one request at a time. Does not depend on schedules or counters.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

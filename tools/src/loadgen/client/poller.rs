@@ -1,6 +1,6 @@
 //! Waits for readable or writable connections, and for a timer with nanosecond precision.
 //!
-//! Knows tokens and sockets. Knows no requests.
+//! Handles tokens and sockets. Does not depend on requests.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,7 +18,7 @@ const EVENT_COUNT_MAX: usize = 256;
 const TIMER_TOKEN: u64 = u64::MAX;
 const ZERO: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// What a connection is watched for.
+/// The readiness that a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::loadgen) enum Interest {
     Read,

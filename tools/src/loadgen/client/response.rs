@@ -1,6 +1,6 @@
 //! An HTTP/1.1 response parser that counts body bytes. It keeps the start of a body only on request.
 //!
-//! Knows HTTP/1.1 framing. Knows no socket and no clock.
+//! Handles HTTP/1.1 framing. Does not depend on sockets or clocks.
 
 use mercato::net::{ChunkError, Chunks};
 

@@ -1,6 +1,6 @@
 //! The schedule of requests, and the end of a run.
 //!
-//! Knows time as nanoseconds since the start of the run. Knows no clock and no request.
+//! Times are nanoseconds since the start of the run. Does not depend on clocks or requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The target server: its address, the value of `Host`, and a path prefix. Knows no request.
+//! The target server: its address, the value of `Host`, and a path prefix. Does not depend on requests.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;

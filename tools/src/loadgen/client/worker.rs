@@ -1,6 +1,6 @@
 //! A worker thread: sends requests over its connections when they are due, and counts the results.
 //!
-//! Knows no contents and no framing of requests.
+//! Does not depend on the contents or framing of requests.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,6 +1,6 @@
 //! Sends one request before the run, and reads its response: for cursors and lists of values.
 //!
-//! Knows no template.
+//! Does not depend on templates.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};

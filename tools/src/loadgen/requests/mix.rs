@@ -1,4 +1,4 @@
-//! The mix of a run: which works it sends, and their weights. Knows no request.
+//! The mix of a run: which works it sends, and their weights. Does not depend on requests.
 
 use crate::loadgen::random::Random;
 

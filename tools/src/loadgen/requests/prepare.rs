@@ -1,5 +1,5 @@
-//! Prepares the requests of a run: fetches cursors and lists of values from the server, binds the templates, and
-//! encodes requests. Knows no schedule.
+//! Prepares the requests of a run: fetches cursors and lists of values from the server, binds the templates, and encodes
+//! requests. Does not depend on schedules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

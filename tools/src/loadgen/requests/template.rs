@@ -1,5 +1,5 @@
 //! Templates with placeholders, as a work file has them. Binding replaces every placeholder that is constant during a
-//! run. Knows no HTTP.
+//! run. Does not depend on HTTP.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! The work file, which defines the requests of a load test.
 //!
-//! Knows no connection and no template syntax.
+//! Does not depend on connections or template syntax.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Plots latency by percentile and by depth, as SVG. Knows no file and no request.
+//! Plots latency by percentile and by depth, as SVG. Does not depend on files or requests.
 
 use std::error::Error;
 use std::ops::Range;
@@ -173,7 +173,7 @@ fn range(curves: &[Curve]) -> Option<(f64, f64)> {
     })
 }
 
-/// What a number of nines is in percent: 0, 90, 99, 99.9.
+/// A number of nines in percent: 0, 90, 99, 99.9.
 fn percent(nines: f64) -> String {
     let percent = 100.0 * (1.0 - 10_f64.powf(-nines));
     let whole = nines.round();

@@ -1,4 +1,4 @@
-//! The report of a run, as data. Knows no text layout.
+//! The report of a run, as data. Does not depend on text layouts.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Counts the results of requests by work: one tally a thread, added at the end. Knows no socket.
+//! Counts the results of requests by work: one tally a thread, added at the end. Does not depend on sockets.
 
 use hdrhistogram::Histogram;
 
