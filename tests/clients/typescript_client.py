@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from marketplace import Marketplace
+from marketplace import CREDITS, Marketplace
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "differential"))
 from service import Service  # noqa: E402
@@ -145,11 +145,12 @@ def run_in_chromium(market: Marketplace, consumer: Path, modules: Path, chromium
 # Servers and their data. --------------------------------------------------------------------------------------
 
 def environment(market: Marketplace, folder: Path) -> dict[str, str]:
-    """What checks.mjs reads. The second account never bought credits."""
-    account = market._json("account", "create", "--name", "free")["id"]
-    free: str = market._json("key", "create", "--account", account)["key"]
+    """What checks.mjs reads."""
+    other, free = (market._json("account", "create", "--name", name)["id"] for name in ("other", "free"))
+    market._json("credits", "buy", "--account", other, "--credits", CREDITS)
+    other_key, free_key = (market._json("key", "create", "--account", account)["key"] for account in (other, free))
     publication = [market.binaries / "mercato-tools", *publication_of(folder, "2.0.0"), "--data", market.data]
-    return {"MERCATO_URL": market.url, "MERCATO_KEY": market.key, "MERCATO_FREE_KEY": free,
+    return {"MERCATO_URL": market.url, "MERCATO_KEY": market.key, "MERCATO_OTHER_KEY": other_key, "MERCATO_FREE_KEY": free_key,
             "MERCATO_EXPECTED": str(folder / "exact.json"), "MERCATO_PUBLISH": shlex.join(map(str, publication))}
 
 

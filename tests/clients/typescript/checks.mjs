@@ -2,8 +2,8 @@
 //
 //     node --test checks.mjs
 //
-// MERCATO_URL is the server of the demo's datasets without request limits, MERCATO_KEY a key with credits, MERCATO_FREE_KEY one of
-// an account that never bought any. MERCATO_EXPECTED is a JSON file with the rows of the dataset `exact`, numbers as text, and
+// MERCATO_URL is the server of the demo's datasets without request limits, MERCATO_KEY and MERCATO_OTHER_KEY are keys of two accounts
+// with credits, MERCATO_FREE_KEY is one of an account that never bought any. MERCATO_EXPECTED is a JSON file with the rows of the dataset `exact`, numbers as text, and
 // MERCATO_PUBLISH a command that publishes its next version.
 
 import assert from "node:assert/strict";
@@ -17,9 +17,11 @@ import { test } from "node:test";
 import * as mercato from "@mercato/client";
 import { cuttingProxy } from "./proxy.mjs";
 
-const { MERCATO_URL: url, MERCATO_KEY: apiKey, MERCATO_FREE_KEY: freeKey, MERCATO_EXPECTED: expected, MERCATO_PUBLISH: publish } = process.env;
+const { MERCATO_URL: url, MERCATO_KEY: apiKey, MERCATO_OTHER_KEY: otherKey, MERCATO_FREE_KEY: freeKey } = process.env;
+const { MERCATO_EXPECTED: expected, MERCATO_PUBLISH: publish } = process.env;
 const QUICK = { baseMs: 20, maxMs: 200, retries: 8 };
 const client = new mercato.Client(url, { apiKey });
+const other = new mercato.Client(url, { apiKey: otherKey });
 const lineitem = client.dataset("tpch-lineitem");
 const ROWS = { columns: ["l_orderkey", "l_linenumber", "l_shipdate", "l_extendedprice"], sortBy: "l_shipdate", descending: true };
 
@@ -89,10 +91,10 @@ test("walks over all pages, each row once, and pays each row once", async () => 
 test("a walk over connections that are cut has the same rows at the same price", async (t) => {
   const query = { ...ROWS, filters: { l_quantity_min: 49 }, pageSize: 300 };
   const wanted = await all(lineitem.query(query));
-  const proxy = await cuttingProxy(t, url, [0, 1, 200, 3_000, 30_000, 100, 50_000, 2_000]);
+  const proxy = await cuttingProxy(t, url, [0, 1, 200, 3_000, 5_000, 100, 2_000]);
   const cut = new mercato.Client(proxy.url, { apiKey, retry: QUICK });
   assert.deepEqual(await costs(wanted.length, () => all(cut.dataset("tpch-lineitem").query(query))), wanted);
-  assert.ok(proxy.connections() > 8, "it was cut");
+  assert.ok(proxy.connections() > 7, `${proxy.connections()} connections`);
 });
 
 test("a stream that is cut goes on, each row once, paid once", async (t) => {
@@ -122,7 +124,8 @@ for (const format of ["csv", "json", "ndjson"]) {
     const orders = client.dataset("tpch-orders");
     const { rowCount, formats } = await orders.header();
     const folder = await mkdtemp(path.resolve("download-"));
-    await orders.download(path.join(folder, "wanted"), { format });
+    // Of another account: what an account has paid of a file, it does not pay again.
+    await other.dataset("tpch-orders").download(path.join(folder, "wanted"), { format });
     const wanted = await readFile(path.join(folder, "wanted"));
     assert.equal(wanted.length, formats.find((one) => one.format === format).bytes);
     const proxy = await cuttingProxy(t, url, [0, 800, 300_000, 1_000, 500_000, 2_000]);
@@ -130,24 +133,26 @@ for (const format of ["csv", "json", "ndjson"]) {
     const result = await costs(rowCount, () => cut.download(path.join(folder, "cut"), { format }));
     assert.equal(result.bytes, wanted.length);
     assert.ok((await readFile(path.join(folder, "cut"))).equals(wanted));
-    assert.ok(proxy.connections() > 6, "it was cut");
+    assert.ok(proxy.connections() > 6, `${proxy.connections()} connections`);
     assert.deepEqual((await readdir(folder)).sort(), ["cut", "wanted"]);
   });
 }
 
 test("a later call resumes what an earlier one left, and the file is paid once", async () => {
-  const orders = client.dataset("tpch-orders");
-  const { rowCount } = await orders.header();
-  const target = path.join(await mkdtemp(path.resolve("download-")), "orders.csv");
+  const partsupp = client.dataset("tpch-partsupp");
+  const { rowCount } = await partsupp.header();
+  const target = path.join(await mkdtemp(path.resolve("download-")), "partsupp.csv");
   const controller = new AbortController();
   const onProgress = ({ bytes }) => bytes > 200_000 && controller.abort(new Error("enough"));
   await costs(rowCount, async () => {
-    await assert.rejects(orders.download(target, { signal: controller.signal, onProgress }), /enough/);
+    await assert.rejects(partsupp.download(target, { signal: controller.signal, onProgress }), /enough/);
     await settled();
-    const result = await orders.download(target);
+    const result = await partsupp.download(target);
     assert.ok(result.resumedAt > 0 && result.resumedAt < result.bytes);
   });
-  await assert.rejects(orders.download(target), mercato.FileExistsError);
+  await other.dataset("tpch-partsupp").download(`${target}.wanted`);
+  assert.ok((await readFile(target)).equals(await readFile(`${target}.wanted`)));
+  await assert.rejects(partsupp.download(target), mercato.FileExistsError);
 });
 
 test("checks the SHA-256 of a small file, also into a stream", async () => {
