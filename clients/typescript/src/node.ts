@@ -1,0 +1,14 @@
+/** The entry for Node. It can write files. */
+
+import { BaseClient } from "./base_client.js";
+import { nodePlatform } from "./node_platform.js";
+import type { ClientOptions } from "./transport.js";
+
+export * from "./surface.js";
+
+/** A marketplace. `new Client("https://data.example.org", { apiKey: "mk_…" })`; what needs no key works without one. */
+export class Client extends BaseClient {
+  constructor(baseUrl: string | URL, options: ClientOptions = {}) {
+    super(baseUrl, options, nodePlatform);
+  }
+}
