@@ -162,9 +162,13 @@ test("counts behind a cursor once, and says where it cannot", async (t) => {
 
 test("says what a walk takes of the free plan", async (t) => {
   const account = data({ freeQueriesRemaining: 24 });
-  const fake = await serve(t, estimate(10_000, 0), estimate(14_500, 14_500, false), account);
+  const fake = await serve(t, estimate(10_000, 0), estimate(14_500, 14_500, false), account, estimate(2_500, 0), account, estimate(900, 0));
   const cost = await new FakeClient(fake.url).dataset("sales").query().cost();
   assert.deepEqual(cost, { rows: 24_500, creditsRequired: 0, creditsAvailable: 1_000_000, affordable: false, requests: 25 });
+  const few = new FakeClient(fake.url).dataset("sales").query({ limit: 2_500, pageSize: 100 });
+  assert.equal((await few.cost()).affordable, false, "25 queries of 24");
+  assert.equal((await new FakeClient(fake.url).dataset("sales").query({ limit: 900 }).cost()).affordable, true);
+  assert.equal(fake.seen.length, 6);
 });
 
 test("gives Arrow as it came, and says where the server has none", async (t) => {
