@@ -114,7 +114,7 @@ export class Query<T extends Row = Row> implements AsyncIterable<T> {
    */
   async arrow(): Promise<Uint8Array> {
     const question = this.#question;
-    const rows = await this.count();
+    const rows = question.limit > bounds.streamLimitMax ? await this.count() : question.limit;
     if (rows > bounds.streamLimitMax) throw new RangeError(`arrow: ${rows} rows, at most ${bounds.streamLimitMax} in one answer; give a limit`);
     const budget = new Budget(question.maxCredits);
     await budget.check(question, this.#transport, bounds.streamLimitMax);

@@ -86,7 +86,7 @@ export class Question {
     const isFree = begin.creditsRequired === 0 && begin.rows > 0;
     const whole = begin.rows < first || begin.rows >= most ? begin : await this.#counted(transport, begin, most);
     const requests = Math.max(1, Math.ceil(whole.rows / pageSize));
-    if (!isFree || whole === begin) return { ...whole, requests, affordable: begin.affordable && whole.affordable };
+    if (!isFree || requests === 1) return { ...whole, requests, affordable: begin.affordable && whole.affordable };
     const account: Account = await transport.data("getAccount", {}, this.call);
     return { ...whole, creditsRequired: 0, requests, affordable: begin.affordable && (account.freeQueriesRemaining ?? 0) >= requests };
   }

@@ -152,6 +152,19 @@ test("replaces no file and asks for none", async (t) => {
   assert.equal(fake.seen.length, 0);
 });
 
+test("writes through no link that lies in the place of its part", async (t) => {
+  const made = await folder(t);
+  const target = path.join(made, "sales.csv");
+  const victim = path.join(made, "victim");
+  await writeFile(victim, "mine");
+  const tag = createHash("sha256").update(TAG).digest("hex").slice(0, 16);
+  await symlink(victim, `${target}.${tag}.part`);
+  const fake = await serve(t, named, part());
+  await assert.rejects(new FakeClient(fake.url).dataset("sales").download(target), /ELOOP/);
+  assert.equal(await readFile(victim, "utf8"), "mine");
+  assert.equal(fake.seen.length, 1, "nothing is paid");
+});
+
 test("replaces no file that appears meanwhile", async (t) => {
   const target = path.join(await folder(t), "sales.csv");
   const fake = await serve(t, named, part());

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { CostLimitError, IntegrityError, NotAcceptableError, RateLimitedError } from "../src/errors.js";
-import { FakeClient, all, cut, data, estimate, page, refusal, serve } from "./fake.js";
+import { FakeClient, all, cut, data, estimate, page, refusal, serve, text } from "./fake.js";
 
 const FILTERS = { city: ["Roma", "Milano"], price: { gte: 1.5 } };
 
@@ -162,9 +162,13 @@ test("counts behind a cursor once, and says where it cannot", async (t) => {
 
 test("says what a walk takes of the free plan", async (t) => {
   const account = data({ freeQueriesRemaining: 24 });
-  const fake = await serve(t, estimate(10_000, 0), estimate(14_500, 14_500, false), account);
+  const fake = await serve(t, estimate(10_000, 0), estimate(14_500, 14_500, false), account, estimate(2_500, 0), account, estimate(900, 0));
   const cost = await new FakeClient(fake.url).dataset("sales").query().cost();
   assert.deepEqual(cost, { rows: 24_500, creditsRequired: 0, creditsAvailable: 1_000_000, affordable: false, requests: 25 });
+  const few = new FakeClient(fake.url).dataset("sales").query({ limit: 2_500, pageSize: 100 });
+  assert.equal((await few.cost()).affordable, false, "25 queries of 24");
+  assert.equal((await new FakeClient(fake.url).dataset("sales").query({ limit: 900 }).cost()).affordable, true);
+  assert.equal(fake.seen.length, 6);
 });
 
 test("gives Arrow as it came, and says where the server has none", async (t) => {
@@ -172,16 +176,31 @@ test("gives Arrow as it came, and says where the server has none", async (t) => 
   const allowed = ["text/event-stream"];
   const fake = await serve(
     t,
-    estimate(3), (response) => void response.writeHead(200).end(arrow),
-    estimate(3), (response) => void response.writeHead(200).end(arrow.subarray(0, 8)),
-    estimate(3), refusal(406, "NOT_ACCEPTABLE", { reason: "NOT_ACCEPTABLE", allowed }),
+    text(["half"], {}, false), (response) => void response.writeHead(200).end(arrow),
+    (response) => void response.writeHead(200).end(arrow.subarray(0, 8)),
+    refusal(406, "NOT_ACCEPTABLE", { reason: "NOT_ACCEPTABLE", allowed }),
+    estimate(10_000), estimate(1_000_000), estimate(1),
   );
   const query = new FakeClient(fake.url).dataset("sales").query({ filters: FILTERS, limit: 3 });
-  assert.deepEqual(await query.arrow(), arrow);
+  assert.deepEqual(await query.arrow(), arrow, "a cut answer is asked for again");
   assert.equal(fake.seen[1]?.headers.accept, "application/vnd.apache.arrow.stream");
   assert.deepEqual(fake.seen[1]?.body, { filters: FILTERS, limit: 3 });
+  assert.equal(fake.seen[0]?.headers["idempotency-key"], fake.seen[1]?.headers["idempotency-key"]);
   await assert.rejects(query.arrow(), IntegrityError);
   await assert.rejects(query.arrow(), (error) => error instanceof NotAcceptableError && /does not offer Arrow/.test(error.message) && error.details?.allowed?.[0] === allowed[0]);
+  await assert.rejects(new FakeClient(fake.url).dataset("sales").query().arrow(), RangeError);
+  assert.equal(fake.seen.length, 7, "more rows than one answer has are not asked for");
+});
+
+test("takes integers of any size, dates and nested conditions in filters", async (t) => {
+  const fake = await serve(t, page([], null));
+  const when = new Date("2026-11-23T10:00:00Z");
+  const filters = { a: 2n ** 64n, b: { gte: when, lt: 5 }, $or: [{ c: null }, { $not: { c: ["x", "y"] } }], d_min: 1 };
+  await all(new FakeClient(fake.url).dataset("sales").query({ filters, columns: null }));
+  assert.deepEqual(fake.seen[0]?.body, {
+    filters: { a: "18446744073709551616", b: { gte: "2026-11-23T10:00:00.000Z", lt: 5 }, $or: [{ c: null }, { $not: { c: ["x", "y"] } }], d_min: 1 },
+    limit: 1_000,
+  });
 });
 
 test("refuses wrong numbers before anything is sent", () => {
