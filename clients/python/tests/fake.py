@@ -50,7 +50,8 @@ Fault = Callable[[httpx.Request], httpx.Response | None]
 class Fake:
     """Rows for sale."""
 
-    rows: list[dict[str, Any]] = field(default_factory=lambda: [{"id": number, "name": f"n{number}"} for number in range(25)])
+    rows: list[dict[str, Any]] = field(
+        default_factory=lambda: [{"id": number, "name": f"n{number}"} for number in range(25)])
     credits: int = 1_000_000
     faults: list[Fault] = field(default_factory=list)
     """Each answers one request in place of the server; one that returns None lets the server answer."""

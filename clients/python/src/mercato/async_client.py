@@ -161,7 +161,8 @@ class AsyncDataset:
 
     def stream(self, filters: Filters | None = None, columns: Iterable[str] | None = None, sort_by: str | None = None,
                descending: bool = False, limit: int | None = None, max_credits: int | None = None, *, offset: int = 0,
-               version: str | None = None, cursor: str | None = None, idempotency_key: str | None = None) -> AsyncIterator[Row]:
+               version: str | None = None, cursor: str | None = None,
+               idempotency_key: str | None = None) -> AsyncIterator[Row]:
         """As `Dataset.stream`. Where a loop ends early, `contextlib.aclosing` closes the connection at once."""
         question = asked(self.slug, filters, columns, sort_by, descending, limit, max_credits, offset, version,
                          cursor=cursor, idempotency_key=idempotency_key)

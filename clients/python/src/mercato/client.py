@@ -168,7 +168,8 @@ class Dataset:
 
     def stream(self, filters: Filters | None = None, columns: Iterable[str] | None = None, sort_by: str | None = None,
                descending: bool = False, limit: int | None = None, max_credits: int | None = None, *, offset: int = 0,
-               version: str | None = None, cursor: str | None = None, idempotency_key: str | None = None) -> Iterator[Row]:
+               version: str | None = None, cursor: str | None = None,
+               idempotency_key: str | None = None) -> Iterator[Row]:
         """The rows of a query in one long answer, resumed where it is cut. Pays for the rows that come."""
         question = asked(self.slug, filters, columns, sort_by, descending, limit, max_credits, offset, version,
                          cursor=cursor, idempotency_key=idempotency_key)

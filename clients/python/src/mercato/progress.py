@@ -6,15 +6,15 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import TextIO, Union
+from typing import TextIO
 
 BAR_WIDTH = 30
 REDRAWS_PER_SECOND = 10
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 Report = Callable[[int, int], None]
-Progress = Union[bool, Report, None]
-"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function: is told bytes and all bytes."""
+Progress = bool | Report | None
+"""None: a bar where stderr is a terminal. True: a bar anyway. False: nothing. A function hears bytes and all bytes."""
 
 
 @contextlib.contextmanager

@@ -15,8 +15,8 @@ from mercato.setup import package_version
 URL_VARIABLE = "MERCATO_URL"
 URL_DEFAULT = "http://127.0.0.1:8080"
 LIMIT_DEFAULT = 100
-EPILOG = f"""The key is read from MERCATO_API_KEY, the address from {URL_VARIABLE}. What costs credits says its price and asks;
-scripts give --yes or --max-credits."""
+EPILOG = f"""The key is read from MERCATO_API_KEY, the address from {URL_VARIABLE}. What costs credits says its price
+and asks; scripts give --yes or --max-credits."""
 
 
 def parser() -> argparse.ArgumentParser:

@@ -49,7 +49,7 @@ def show(options: argparse.Namespace, key: str | None) -> int:
                         for one in header["formats"])
     versions = ", ".join(one["version"] for one in header["versions"])
     for line in (f"{header['title']} ({header['slug']})", header["description"], "",
-                 f"licence   {header['license'] or '–'}", f"rows      {header['rowCount']:,}",
+                 f"licence   {header['license'] or output.NOTHING}", f"rows      {header['rowCount']:,}",
                  f"price     {price['credits']:,} credits for the whole ({price['eur']} EUR), one credit a row",
                  f"versions  {versions}", f"formats   {formats}", ""):
         print(printable(line))

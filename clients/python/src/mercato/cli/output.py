@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from mercato.progress import printable
 from mercato.results import Row
 
+NOTHING = "-"
 CELL_MAX = 40
 """Characters of a cell of a table."""
 TABLE_ROWS_MAX = 1_000
@@ -50,7 +51,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], out: TextIO) -> None:
 def cell(value: Any) -> str:
     """A value in a table."""
     if value is None:
-        return "–"
+        return NOTHING
     text = printable(str(value).lower() if isinstance(value, bool) else str(value))
     return text if len(text) <= CELL_MAX else f"{text[:CELL_MAX - 1]}…"
 

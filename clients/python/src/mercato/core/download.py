@@ -93,8 +93,9 @@ def _answer(core: Core, partial: PartialFile) -> Steps[Answer]:
     headers = {"Idempotency-Key": partial.key, "Accept-Encoding": "identity"}
     if partial.length:
         headers |= {"Range": f"bytes={partial.length}-", "If-Match": partial.announced.etag}
-    asked = request(core, DOWNLOAD_DATASET, slug=wanted.slug, query={"format": wanted.format, "version": wanted.version},
-                    headers=headers, accept="*/*", is_streamed=True)
+    query = {"format": wanted.format, "version": wanted.version}
+    asked = request(core, DOWNLOAD_DATASET, slug=wanted.slug, query=query, headers=headers, accept="*/*",
+                    is_streamed=True)
     answer = yield from exchange(core, asked)
     try:
         _check(answer, partial)

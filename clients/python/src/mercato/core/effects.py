@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Emit:
     items: Sequence[Any]
 
 
-Effect = Union[Send, Read, Close, Sleep, Work, Emit]
+Effect = Send | Read | Close | Sleep | Work | Emit
 Steps = Generator[Effect, Any, T]
 """Logic that ends with a `T`."""
 

@@ -53,7 +53,7 @@ def checked_key(api_key: str | None) -> str | None:
 def checked_idempotency_key(key: str | None) -> str | None:
     """A key of the caller, with room for the number of a part behind it."""
     if key is not None and (not PRINTABLE.fullmatch(key) or key != key.strip() or len(key) > IDEMPOTENCY_KEY_MAX):
-        raise ValueError(f"idempotency_key has 1 to {IDEMPOTENCY_KEY_MAX} characters of ASCII, without spaces around them")
+        raise ValueError(f"idempotency_key has 1 to {IDEMPOTENCY_KEY_MAX} characters of ASCII, no space at its ends")
     return key
 
 

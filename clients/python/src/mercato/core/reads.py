@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mercato.core.effects import Emit, Steps
-from mercato.core.exchange import Core, checked_slug, enveloped, exchange, request
+from mercato.core.exchange import Core, enveloped, exchange, request
 from mercato.errors import UnexpectedAnswer
 from mercato.openapi import GET_CROISSANT, GET_DATASET, GET_OPEN_API, SEARCH_DATASETS, Header, HeaderVersion, Operation
 from mercato.results import SearchResults

@@ -180,14 +180,17 @@ def _leg(core: Core, leg: Leg, parse: Parse) -> Steps[dict[str, Any]]:
                 known = leg.take(len(fresh))
                 if len(fresh) > known:
                     yield Emit(fresh[known:])
-            if lines.end is not None:
-                return lines.end
-            raise ConnectionError("the stream ended before its end")
+            if lines.end is None:
+                raise ConnectionError("the stream ended before its end")
         except ConnectionError:
-            wait = patience.after_cut(leg.rows > before)
-            if wait is None:
-                raise
-        yield Sleep(wait)
+            # All rows stand before the summary, so what breaks off behind it is whole.
+            if lines.end is None:
+                wait = patience.after_cut(leg.rows > before)
+                if wait is None:
+                    raise
+                yield Sleep(wait)
+        if lines.end is not None:
+            return lines.end
 
 
 def free_plan_rows(refusal: PaymentRequired, leg: Leg) -> int:
