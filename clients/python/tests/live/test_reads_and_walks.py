@@ -61,8 +61,7 @@ def test_walk_has_each_row_once(live: Live, paid: Paid) -> None:
 
 
 def test_walk_over_cut_connections_is_paid_once(live: Live, paid: Paid) -> None:
-    rng = random.Random(7)
-    with Proxy(live.url, [rng.choice([0, 1, 200, 5_000, 60_000, None]) for _ in range(40)]) as proxy:
+    with Proxy(live.url, [0, 1, 200, 1_500, 3_000, 6_000, 9_000]) as proxy:
         with mercato.Client(proxy.url, live.key, retry=RetryPolicy(tries=12, first_seconds=0.02)) as client:
             rows = client.dataset("tpch-orders").query(columns=["o_orderkey"], page_size=1_000).to_list()
         assert proxy.made >= 5
@@ -72,7 +71,8 @@ def test_walk_over_cut_connections_is_paid_once(live: Live, paid: Paid) -> None:
 
 def test_stream_over_cut_connections_is_paid_once(live: Live, paid: Paid) -> None:
     rng = random.Random(11)
-    cuts = [rng.randrange(1, 400_000) for _ in range(12)]
+    # The answers are compressed.
+    cuts = [rng.randrange(1, 20_000) for _ in range(6)]
     with Proxy(live.url, cuts) as proxy:
         with mercato.Client(proxy.url, live.key, retry=QUICK) as client:
             rows = list(client.dataset("tpch-lineitem").stream(columns=["l_orderkey", "l_linenumber"]))
@@ -94,7 +94,7 @@ def test_download_over_cut_connections_is_paid_once(live: Live, paid: Paid, fold
         lines = client.dataset("tpch-lineitem")
         plain = {one["format"]: one["bytes"] for one in lines.header()["formats"]}
         rng = random.Random(13)
-        with Proxy(live.url, [None, *(rng.randrange(1, 3_000_000) for _ in range(8))]) as proxy:
+        with Proxy(live.url, [rng.randrange(1, 1_500_000) for _ in range(6)]) as proxy:
             with mercato.Client(proxy.url, live.key, retry=QUICK) as cut:
                 done = cut.dataset("tpch-lineitem").download("lines.csv")
             assert proxy.made >= 2
@@ -151,11 +151,12 @@ def test_table_equals_file_and_stream(live: Live, folder: Path) -> None:
 def test_table_over_cut_connections_is_paid_once(live: Live, paid: Paid) -> None:
     pytest.importorskip("pyarrow")
     rng = random.Random(17)
-    with Proxy(live.url, [rng.randrange(1, 700_000) for _ in range(12)]) as proxy:
+    with Proxy(live.url, [rng.randrange(1, 1_200_000) for _ in range(6)]) as proxy:
         with mercato.Client(proxy.url, live.key, retry=QUICK) as client:
-            table = client.dataset("tpch-lineitem").query(columns=["l_orderkey", "l_linenumber"]).to_arrow()
-        assert proxy.made >= 1
-    assert len(set(zip(*(column.to_pylist() for column in table.columns), strict=True))) == table.num_rows == LINES
+            table = client.dataset("tpch-lineitem").query().to_arrow()
+        assert proxy.made >= 2
+    keys = table.select(["l_orderkey", "l_linenumber"])
+    assert len(set(zip(*(column.to_pylist() for column in keys.columns), strict=True))) == table.num_rows == LINES
     assert paid() == LINES
 
 
