@@ -71,7 +71,7 @@ def request(core: Core, operation: Operation, *, slug: str | None = None, query:
     parameters: list[tuple[str, str]] = []
     for name, value in (query or {}).items():
         if name not in operation.parameters:
-            raise UnexpectedAnswer(f"{operation.name} has no parameter {name}")
+            raise ValueError(f"{operation.name} has no parameter {name}")
         several = value if isinstance(value, (list, tuple)) else [value]
         parameters += [(name, str(one)) for one in several if one is not None]
     path = operation.path if slug is None else operation.path.replace("{slug}", quote(checked_slug(slug), safe=""))
