@@ -22,7 +22,8 @@ def test_nothing_to_say() -> None:
 
 @pytest.mark.parametrize(("headers", "sentences", "kind", "texts"), [
     ({"X-Credits-Warning": "day-cap; spent=850; cap=1000, low-balance; remaining=312"}, (), mercato.CreditsWarning,
-     ["day-cap; spent=850; cap=1000", "low-balance; remaining=312"]),
+     ["day-cap: the key has spent most of its credits of this day", "low-balance: the account has few credits left"]),
+    ({"X-Credits-Warning": "new-kind"}, (), mercato.CreditsWarning, ["new-kind"]),
     ({"X-Warnings": '"NaN became null", "say \\"hi\\", too"'}, (), mercato.MercatoWarning,
      ["NaN became null", 'say "hi", too']),
     ({}, ("NaN became null",), mercato.MercatoWarning, ["NaN became null"]),
@@ -36,6 +37,27 @@ def test_warns_by_kind(headers: dict[str, str], sentences: tuple[str, ...], kind
     assert [str(one.message) for one in caught] == texts
     assert all(one.category is kind for one in caught)
     assert all(one.filename == __file__ for one in caught), "the line of the caller is named"
+
+
+def test_amounts_stand_beside_the_text() -> None:
+    caught = told({"X-Credits-Warning": "day-cap; spent=850; cap=1000; resetsAt=2026-11-23T00:00:00Z"})
+    warning = caught[0].message
+    assert isinstance(warning, mercato.CreditsWarning)
+    assert (warning.name, warning.details) == (
+        "day-cap", {"spent": "850", "cap": "1000", "resetsAt": "2026-11-23T00:00:00Z"})
+
+
+def test_walk_warns_once() -> None:
+    fake = Fake()
+
+    def falling(request: object) -> None:
+        fake.headers = {"X-Credits-Warning": f"low-balance; remaining={fake.credits}"}
+
+    fake.faults = [falling] * 9  # type: ignore[list-item]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        assert len(fake.client().dataset("numbers").query(page_size=3).to_list()) == 25
+    assert [str(one.message) for one in caught] == ["low-balance: the account has few credits left"]
 
 
 def test_kinds_can_be_errors() -> None:

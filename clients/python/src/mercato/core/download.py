@@ -92,7 +92,9 @@ def _answer(core: Core, partial: PartialFile) -> Steps[Answer]:
     wanted = partial.wanted
     headers = {"Idempotency-Key": partial.key, "Accept-Encoding": "identity"}
     if partial.length:
-        headers |= {"Range": f"bytes={partial.length}-", "If-Match": partial.announced.etag}
+        headers["Range"] = f"bytes={partial.length}-"
+        if partial.announced.etag:
+            headers["If-Match"] = partial.announced.etag
     query = {"format": wanted.format, "version": wanted.version}
     asked = request(core, DOWNLOAD_DATASET, slug=wanted.slug, query=query, headers=headers, accept="*/*",
                     is_streamed=True)
