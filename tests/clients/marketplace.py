@@ -1,7 +1,9 @@
-"""Serves the demo marketplace without request limits during a `with` block. Knows no requests."""
+"""Serves the demo marketplace, without request limits unless they are asked for, during a `with` block. Knows no requests."""
 
+import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -28,10 +30,35 @@ class Marketplace:
         self.log = folder / "server.log"
         self.url = ""
         self.server: subprocess.Popen[bytes] | None = None
+        self.requests_per_minute = 0
         self._tools("demo", "--scale", scale, "--no-serve")
         account = self._json("account", "create", "--name", "checks")["id"]
         self._json("credits", "buy", "--account", account, "--credits", CREDITS)
         self.key: str = self._json("key", "create", "--account", account)["key"]
+
+    def another_key(self, credits: int = 0) -> str:
+        """A key of a further account, on the free plan unless credits are bought for it."""
+        account = self._json("account", "create", "--name", "further")["id"]
+        if credits:
+            self._json("credits", "buy", "--account", account, "--credits", credits)
+        key: str = self._json("key", "create", "--account", account)["key"]
+        return key
+
+    def publish(self, slug: str, parquet: Path) -> None:
+        """Publishes a Parquet file beside the demo."""
+        folder = self.data.parent / f"{slug}.dataset"
+        folder.mkdir()
+        (folder / "dataset.toml").write_text(f'slug = "{slug}"\n[title]\nen = "{slug}"\n')
+        self._tools("publish", folder, "--parquet", parquet, "--version", "1.0.0")
+
+    def copy(self, folder: Path, requests_per_minute: int) -> "Marketplace":
+        """The same datasets, accounts and keys for a second server. To be called before this one serves."""
+        folder.mkdir()
+        twin = copy.copy(self)
+        twin.data, twin.log = folder / "demo", folder / "server.log"
+        twin.requests_per_minute = requests_per_minute
+        shutil.copytree(self.data, twin.data)
+        return twin
 
     def _tools(self, *arguments: object) -> bytes:
         command = [str(part) for part in (self.binaries / "mercato-tools", *arguments, "--data", self.data)]
@@ -50,7 +77,7 @@ class Marketplace:
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
             "--admin", f"unix:{self.log.parent / 'admin.sock'}", "--charge-durability", "process",
-            "--requests-per-minute", "0", "--requests-per-day", "0"]
+            "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0"]
         with self.log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
         address = listening_address(self.server, self.log, START_SECONDS_MAX)

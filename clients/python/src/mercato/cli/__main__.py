@@ -1,0 +1,7 @@
+"""`python -m mercato.cli`."""
+
+import sys
+
+from mercato.cli import main
+
+sys.exit(main())

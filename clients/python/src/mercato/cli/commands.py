@@ -1,0 +1,127 @@
+"""What each command does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from mercato.cli import output
+from mercato.client import Client
+from mercato.core.download import format_of
+from mercato.errors import MaxCreditsExceeded
+from mercato.progress import printable, size
+from mercato.results import Cost
+
+FAILED = 1
+
+
+def search(options: argparse.Namespace, key: str | None) -> int:
+    """Finds datasets, or lists them."""
+    question = " ".join(options.question)
+    with Client(options.url, key) as client:
+        found: list[Any]
+        if question:
+            found = list(client.search(question, limit=options.limit, tag=options.tag, lang=options.lang))
+        else:
+            found = list(client.datasets(limit=options.limit, tag=options.tag, lang=options.lang))
+    if options.json:
+        output.document(found)
+        return 0
+    output.table(("dataset", "title", "rows", "version", "licence"),
+                 ([one["slug"], one["title"], f"{one['rowCount']:,}", one["currentVersion"], one["license"]]
+                  for one in found))
+    return 0
+
+
+def show(options: argparse.Namespace, key: str | None) -> int:
+    """Describes a dataset."""
+    with Client(options.url, key) as client:
+        dataset = client.dataset(options.dataset)
+        header, schema = dataset.header(lang=options.lang), dataset.schema()
+        sample = dataset.sample() if options.sample else None
+    if options.json:
+        output.document({"header": header, "schema": schema, **({"sample": sample} if sample else {})})
+        return 0
+    price = header["priceForDownload"]
+    formats = ", ".join(one["format"] if one["bytes"] is None else f"{one['format']} ({size(one['bytes'])})"
+                        for one in header["formats"])
+    versions = ", ".join(one["version"] for one in header["versions"])
+    for line in (f"{header['title']} ({header['slug']})", header["description"], "",
+                 f"licence   {header['license'] or output.NOTHING}", f"rows      {header['rowCount']:,}",
+                 f"price     {price['credits']:,} credits for the whole ({price['eur']} EUR), one credit a row",
+                 f"versions  {versions}", f"formats   {formats}", ""):
+        print(printable(line))
+    output.table(("column", "type", "nullable", "example", "description"),
+                 ([one["name"], one["type"], one["nullable"], one["example"], one["description"]]
+                  for one in schema["columns"]))
+    if sample:
+        print()
+        output.rows_as("table", sample["columns"], sample["results"])
+    return 0
+
+
+def query(options: argparse.Namespace, key: str | None) -> int:
+    """Prints rows."""
+    limit = None if options.all else options.limit
+    with Client(options.url, key, exact_numbers=True) as client:
+        dataset = client.dataset(options.dataset)
+        question: dict[str, Any] = {
+            "filters": options.filters, "columns": options.columns, "sort_by": options.sort_by,
+            "descending": options.descending, "limit": limit, "version": options.data_version,
+        }
+        price = dataset.query(**question).cost()
+        if options.count:
+            output.document({"rows": price.rows, "credits": int(price)}) if options.json else print(price.rows)
+            return 0
+        if not is_paid(options, price, f"{price.rows:,} rows"):
+            return FAILED
+        # What matches more rows meanwhile is not paid for unasked.
+        rows = dataset.query(**question, max_credits=bound(options, price))
+        form = options.format or ("json" if options.json else "table" if sys.stdout.isatty() else "csv")
+        names = options.columns or [one["name"] for one in dataset.schema(version=options.data_version)["columns"]]
+        output.rows_as(form, names, rows)
+    return 0
+
+
+def download(options: argparse.Namespace, key: str | None) -> int:
+    """Fetches a file."""
+    with Client(options.url, key) as client:
+        dataset = client.dataset(options.dataset)
+        header = dataset.header()
+        version = options.data_version or header["currentVersion"]
+        form = options.format if options.path is None else format_of(options.path, options.format)
+        path = options.path or Path(f"{dataset.slug}-{version}.{form or 'csv'}")
+        price = dataset.download_cost(version=version)
+        if not is_paid(options, price, f"{price.rows:,} rows, all of version {version}"):
+            return FAILED
+        done = dataset.download(path, form, version=version, max_credits=bound(options, price),
+                                progress=False if options.quiet else None)
+    if options.json:
+        output.document({"path": str(done.path), "bytes": done.bytes, "version": done.version, "format": done.format,
+                         "sha256": done.sha256, "resumedAt": done.resumed_at, "creditsCharged": done.credits_charged})
+    else:
+        print(printable(f"{done.path}: {size(done.bytes)}, {done.credits_charged:,} credits"))
+    return 0
+
+
+def is_paid(options: argparse.Namespace, price: Cost, what: str) -> bool:
+    """Says the price, and asks unless the command line has the answer."""
+    if options.max_credits is not None and price > options.max_credits:
+        raise MaxCreditsExceeded(int(price), options.max_credits)
+    sentence = f"{what}: {int(price):,} credits of {price.credits_available:,}"
+    if options.yes or options.max_credits is not None or price == 0:
+        if sys.stderr.isatty():
+            output.complain(sentence)
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        output.complain(f"{sentence}; say --yes or --max-credits N to pay")
+        return False
+    print(f"{sentence}. Pay? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def bound(options: argparse.Namespace, price: Cost) -> int:
+    """The credits that were agreed to."""
+    return int(price) if options.max_credits is None else options.max_credits

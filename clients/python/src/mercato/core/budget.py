@@ -1,0 +1,116 @@
+"""What a query will cost, and the bound of `max_credits`, which holds before the first row and at every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mercato.core.effects import Steps
+from mercato.core.exchange import Core, enveloped, exchange, request
+from mercato.core.question import Question
+from mercato.core.reads import read
+from mercato.errors import MaxCreditsExceeded
+from mercato.openapi import ESTIMATE_QUERY, GET_DATASET, PAGE_ROWS_MAX, STREAM_ROWS_MAX, Estimate, Header
+from mercato.results import Cost
+
+
+def cost(core: Core, question: Question) -> Steps[Cost]:
+    """Counts the rows of a question and what they cost. It is free, and one or two requests in most cases."""
+    wanted = question.limit
+    page = _bounded(PAGE_ROWS_MAX, wanted)
+    first = yield from _estimate(core, question, "page", 0, page)
+    rows = first["rows"]
+    affordable = first["affordable"]
+    if rows == page and wanted != page:
+        many = yield from _estimate(core, question, "stream", 0, _bounded(STREAM_ROWS_MAX, wanted))
+        rows = many["rows"]
+        affordable = many["affordable"]
+        if rows == STREAM_ROWS_MAX and wanted != rows:
+            if question.cursor is not None:
+                raise ValueError(f"behind a cursor {STREAM_ROWS_MAX:,} rows can be counted: give a limit")
+            total = yield from _beyond(core, question)
+            rows = total if wanted is None else min(wanted, total)
+    is_free = first["creditsRequired"] == 0
+    credits = 0 if is_free else rows
+    available = first["creditsAvailable"]
+    is_affordable = first["affordable"] if is_free else affordable and credits <= available
+    return Cost(credits, rows, available, is_affordable)
+
+
+def download_cost(core: Core, slug: str, version: str | None) -> Steps[Cost]:
+    """What a whole version costs."""
+    question = Question(slug, None, None, None, False, None, 0, version, None)
+    found = yield from _estimate(core, question, "download", None, None)
+    return Cost(found["creditsRequired"], found["rows"], found["creditsAvailable"], found["affordable"])
+
+
+def _estimate(core: Core, question: Question, purpose: str, ahead: int | None, limit: int | None) -> Steps[Estimate]:
+    """Rows and price of one request, `ahead` rows behind the first of the question."""
+    offset = None if ahead is None else question.offset + ahead
+    body = question.body(**{"for": purpose, "offset": offset, "limit": limit})
+    answer = yield from exchange(core, request(core, ESTIMATE_QUERY, slug=question.slug, content=body))
+    data, _ = enveloped(answer)
+    estimate: Estimate = data
+    return estimate
+
+
+def _beyond(core: Core, question: Question) -> Steps[int]:
+    """The number of rows, of which there are a million or more. An estimate counts a million behind an offset, so the
+    end is found by halving what lies between the rows known and the rows of the file."""
+    header: Header = yield from read(core, GET_DATASET, question.slug)
+    of_version = {one["version"]: one["rowCount"] for one in header["versions"]}
+    most = max(0, of_version.get(question.version or header["currentVersion"], header["rowCount"]) - question.offset)
+    if question.filters is None:
+        return most
+    known, above = STREAM_ROWS_MAX, most
+    while known < above:
+        middle = known + (above - known) // 2
+        part = yield from _estimate(core, question, "stream", middle, STREAM_ROWS_MAX)
+        if 0 < part["rows"] < STREAM_ROWS_MAX:
+            return middle + part["rows"]
+        if part["rows"] == 0:
+            above = middle
+        else:
+            known = min(above, middle + part["rows"])
+    return known
+
+
+def _bounded(most: int, wanted: int | None) -> int:
+    return most if wanted is None else min(most, wanted)
+
+
+@dataclass
+class Budget:
+    """The credits that a walk may still spend; None has no bound."""
+
+    max_credits: int | None
+    spent: int = 0
+    is_free: bool = False
+    """On the free plan rows cost no credits."""
+    is_empty: bool = False
+    """No row matched. To see that again, a single row is asked for, so that `max_credits=0` works, too."""
+
+    def bound(self, rows: int) -> int:
+        """How many of so many rows may be asked for."""
+        if self.max_credits is None or self.is_free:
+            return rows
+        left = self.max_credits - self.spent
+        if left <= 0 and self.is_empty and self.spent == 0:
+            return 1
+        if left <= 0:
+            raise MaxCreditsExceeded(self.spent + 1, self.max_credits)
+        return min(rows, left)
+
+    def spend(self, credits: int) -> None:
+        """Notes what was paid."""
+        self.spent += credits
+
+
+def opened(core: Core, question: Question) -> Steps[Budget]:
+    """The budget of a question. Refuses one that costs more before anything is paid."""
+    if question.max_credits is None:
+        return Budget(None)
+    price = yield from cost(core, question)
+    if price > question.max_credits:
+        raise MaxCreditsExceeded(price.credits_required, question.max_credits)
+    return Budget(question.max_credits, is_free=price == 0 and price.rows > 0,
+                  is_empty=price.rows == 0)

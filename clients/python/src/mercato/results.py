@@ -1,0 +1,91 @@
+"""What calls return, where it is more than `data` of the API. Knows no requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mercato.openapi import SearchItem, SearchList
+
+Row = dict[str, Any]
+"""A row by the names of its columns, in the order asked for."""
+
+
+class SearchResults(list[SearchItem]):
+    """The datasets found, the best first, and what is known of all of them."""
+
+    def __init__(self, found: SearchList) -> None:
+        super().__init__(found["results"])
+        self.query = found["query"]
+        """The question as the server read it."""
+        self.lang = found["lang"]
+        """The language of the question, where it shows one."""
+        self.ranking = found["ranking"]
+        """What made the order."""
+        self.total = found["total"]
+        """Datasets found; the list may hold fewer."""
+        self.next_offset = found["nextOffset"]
+        """`offset` of the next results; None at the end."""
+
+
+class Cost(int):
+    """The price in credits, a number (0 on the free plan), and what it is the price of."""
+
+    rows: int
+    """What the query would deliver."""
+    credits_available: int
+    """What the account can spend."""
+    affordable: bool
+    """Whether the account and the limits of the key allow it."""
+
+    def __new__(cls, credits: int, rows: int, available: int, affordable: bool) -> Cost:
+        cost = super().__new__(cls, credits)
+        cost.rows, cost.credits_available, cost.affordable = rows, available, affordable
+        return cost
+
+    @property
+    def credits_required(self) -> int:
+        """The price as a plain number."""
+        return int(self)
+
+    def __reduce__(self) -> tuple[type[Cost], tuple[int, int, int, bool]]:
+        return Cost, (int(self), self.rows, self.credits_available, self.affordable)
+
+    def __repr__(self) -> str:
+        return (f"Cost({int(self)}, rows={self.rows}, credits_available={self.credits_available}, "
+                f"affordable={self.affordable})")
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some rows of a walk, and what they cost."""
+
+    rows: Sequence[Row]
+    next_cursor: str | None
+    """None at the end."""
+    total_rows: int | None
+    """All rows that match, where the server knows it without looking."""
+    version: str
+    credits_charged: int
+    """0 for a page that was paid before."""
+    credits_remaining: int
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file that was downloaded."""
+
+    path: Path
+    bytes: int
+    version: str
+    format: str
+    sha256: str
+    """Of the whole file, in hexadecimal digits."""
+    resumed_at: int
+    """Bytes that were there before this call."""
+    credits_charged: int
+    """The price of the file, or of the part that was not paid before."""
+
+
