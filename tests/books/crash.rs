@@ -108,7 +108,7 @@ fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<
                     sold.insert(entry.request_id.clone(), entry.rows);
                 }
                 EntryKind::Purchase => {
-                    drop(sold.insert(format!("paid-{}", entry.request_id), entry.amount as u64))
+                    sold.insert(format!("paid-{}", entry.request_id), entry.amount as u64);
                 }
                 EntryKind::TakeBack => {
                     sold.insert(format!("back-{}", entry.request_id), entry.amount.unsigned_abs());

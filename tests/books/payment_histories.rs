@@ -97,8 +97,12 @@ impl Truth {
 
     fn apply(&self, ledger: &Ledger, event: &Event) {
         match event {
-            Event::Paid => drop(ledger.pay_checkout(&payment_of(&self.checkout, &self.payment)).unwrap()),
-            Event::Reversed(event) => drop(tell(ledger, &self.payment, event.clone())),
+            Event::Paid => {
+                ledger.pay_checkout(&payment_of(&self.checkout, &self.payment)).unwrap();
+            }
+            Event::Reversed(event) => {
+                tell(ledger, &self.payment, event.clone());
+            }
         }
     }
 

@@ -133,12 +133,16 @@ impl World {
                 let Some(place) = self.place(which) else { return };
                 let amount = self.bought[place].cents(thousandths);
                 let disputes = &mut self.bought[place].disputes;
+                // Open, lost, won: never backwards.
+                let rank = |won: Option<bool>| won.map_or(0, |won| 1 + u8::from(won));
                 let is_news = match disputes.iter_mut().find(|(known, ..)| *known == dispute) {
-                    Some((.., outcome @ None)) => {
-                        *outcome = Some(is_won);
-                        true
+                    Some((.., outcome)) => {
+                        let is_news = rank(Some(is_won)) > rank(*outcome);
+                        if is_news {
+                            *outcome = Some(is_won);
+                        }
+                        is_news
                     }
-                    Some(_) => false,
                     None => {
                         disputes.push((dispute, amount, Some(is_won)));
                         true

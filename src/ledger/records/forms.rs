@@ -176,6 +176,6 @@ fn keeps_bytes_of_every_payment_record() {
     check!(
         Reversal,
         Reversal { checkout: Some(17), refunded: 305, disputes: vec![lost, open] },
-        "010111b102020464705f31d42f01010464705f320500"
+        "010111b102020464705f31d42f01000464705f320500"
     );
 }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! refunded     the largest total that was told
-//! a dispute    open ──► won | lost     the first outcome stays; an opening that comes after it changes nothing
+//! a dispute    open ──► lost ──► won    never backwards: a lost dispute can still be won on appeal, and a late opening
+//!                                      changes nothing
 //! ```
 //!
 //! Does not depend on credits.
@@ -59,10 +60,10 @@ pub(in crate::ledger) struct Dispute {
 }
 
 /// How a dispute ended. New outcomes go to the end: a record holds the place of its outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(in crate::ledger) enum DisputeOutcome {
-    Won,
     Lost,
+    Won,
 }
 
 impl Reversal {
@@ -84,8 +85,8 @@ impl Reversal {
 
     fn hear_dispute(&mut self, id: &str, amount: u64, outcome: Option<DisputeOutcome>) -> Option<bool> {
         if let Some(known) = self.disputes.iter_mut().find(|known| known.id == id) {
-            let is_news = known.outcome.is_none() && outcome.is_some();
-            known.outcome = known.outcome.or(outcome);
+            let is_news = outcome > known.outcome;
+            known.outcome = known.outcome.max(outcome);
             return Some(is_news);
         }
         if self.disputes.len() >= DISPUTES_PER_PAYMENT_MAX {
@@ -131,7 +132,9 @@ mod tests {
         assert_eq!(heard(&[opened("a"), opened("a"), opened("b")]), (0, 20, vec![true, false, true]));
         assert_eq!(heard(&[opened("a"), closed("a", true)]).1, 0);
         assert_eq!(heard(&[closed("a", true), opened("a")]), (0, 0, vec![true, false]));
-        assert_eq!(heard(&[closed("a", false), opened("a"), closed("a", true)]).1, 10);
+        assert_eq!(heard(&[closed("a", false), opened("a"), closed("a", false)]).1, 10);
+        assert_eq!(heard(&[closed("a", true), closed("a", false)]), (0, 0, vec![true, false]));
+        assert_eq!(heard(&[closed("a", false), closed("a", true)]), (0, 0, vec![true, true]));
     }
 
     #[test]
