@@ -27,6 +27,7 @@ mod metadata;
 mod net;
 mod observability;
 mod openapi;
+mod payments;
 mod process;
 mod provenance;
 mod publishing;
