@@ -4,6 +4,7 @@
 
 mod accent;
 mod logo;
+mod sale;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -15,11 +16,13 @@ use toml::Spanned;
 
 pub use accent::Accent;
 pub use logo::Logo;
+pub use sale::{Pack, Sale, Seller};
 
 use crate::catalog::LocalizedText;
 use crate::limits::branding::{
     ABOUT_CHARS_MAX, ADDRESS_CHARS_MAX, LINKS_MAX, NAME_CHARS_MAX, SITE_FILE_BYTES_MAX, TAGLINE_CHARS_MAX,
 };
+use sale::TypedSale;
 
 /// The name of a place that has not been given one.
 const NAME_DEFAULT: &str = "mercato";
@@ -41,6 +44,8 @@ pub struct Branding {
     pub logo: Option<Logo>,
     /// Its colour.
     pub accent: Option<Accent>,
+    /// The credits that it sells.
+    pub sale: Sale,
 }
 
 /// An e-mail address or a page.
@@ -102,6 +107,7 @@ impl Default for Branding {
             links: Vec::new(),
             logo: None,
             accent: None,
+            sale: Sale::default(),
         }
     }
 }
@@ -151,6 +157,7 @@ struct TypedBranding {
     accent: Option<Spanned<String>>,
     #[serde(default)]
     links: Vec<TypedLink>,
+    credits: Option<TypedSale>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -185,6 +192,7 @@ impl TypedBranding {
             links: self.links.into_iter().map(TypedLink::check).collect::<Result<_, _>>()?,
             logo: self.logo.map(logo).transpose()?,
             accent: self.accent.map(accent).transpose()?,
+            sale: self.credits.map(TypedSale::check).transpose()?.unwrap_or_default(),
         })
     }
 }

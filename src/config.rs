@@ -6,6 +6,7 @@ mod defaults;
 mod error;
 mod file;
 mod net;
+mod payments;
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -17,6 +18,7 @@ use serde::Deserialize;
 
 pub use error::ConfigError;
 pub use net::{LimitFlags, NetSettings};
+pub use payments::PaymentSettings;
 
 use file::read_file;
 
@@ -130,6 +132,23 @@ pub struct TypedFlags {
     #[arg(long, value_name = "MIB")]
     pub verification_rate: Option<u64>,
 
+    /// How customers buy credits. `none`: the pages name the contact. `stripe`: at Stripe. `demo`: by a click, and no money
+    /// moves; only where --listen is of this machine alone.
+    #[arg(long, value_name = "none|stripe|demo")]
+    pub payments: Option<String>,
+
+    /// File with the secret key of the Stripe account, `sk_…` or `rk_…`. Default: none.
+    #[arg(long, value_name = "FILE")]
+    pub stripe_secret_key_file: Option<PathBuf>,
+
+    /// File with the secret of the webhook, `whsec_…`. Default: none.
+    #[arg(long, value_name = "FILE")]
+    pub stripe_webhook_secret_file: Option<PathBuf>,
+
+    /// Address of the interface of Stripe; another one is for tests.
+    #[arg(long, value_name = "URL", hide = true)]
+    pub stripe_api: Option<String>,
+
     /// Limits of the public socket.
     #[command(flatten)]
     #[serde(default)]
@@ -180,6 +199,8 @@ pub struct Settings {
     pub checksum_bytes_per_second: u64,
     /// Bytes a second of the verification of new and changed store files; none for as fast as the disk reads.
     pub verification_bytes_per_second: Option<u64>,
+    /// How customers pay.
+    pub payments: PaymentSettings,
     /// Limits of the public socket.
     pub net: NetSettings,
 }
@@ -194,9 +215,12 @@ impl Settings {
         let typed = typed.or(file);
         let workers =
             typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
+        let listen = typed.listen.unwrap_or(defaults::LISTEN);
+        let payments = PaymentSettings::resolve(&typed, listen)?;
         Ok(Self {
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
-            listen: typed.listen.unwrap_or(defaults::LISTEN),
+            listen,
+            payments,
             admin: admin_place(typed.admin.as_deref())?,
             workers: within("workers", workers, 1..=WORKERS_MAX, "1 to 4096")?,
             stream_workers: within(
@@ -256,6 +280,10 @@ impl TypedFlags {
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
             checksum_rate: self.checksum_rate.or(other.checksum_rate),
             verification_rate: self.verification_rate.or(other.verification_rate),
+            payments: self.payments.or(other.payments),
+            stripe_secret_key_file: self.stripe_secret_key_file.or(other.stripe_secret_key_file),
+            stripe_webhook_secret_file: self.stripe_webhook_secret_file.or(other.stripe_webhook_secret_file),
+            stripe_api: self.stripe_api.or(other.stripe_api),
             limits: self.limits.or(&other.limits),
         }
     }

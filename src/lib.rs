@@ -12,6 +12,7 @@ pub mod logging;
 pub mod memory;
 pub mod net;
 pub mod operator;
+pub mod payments;
 pub mod query;
 pub mod render;
 pub mod sample;

@@ -62,6 +62,16 @@ pub mod ledger {
 
     /// Credits in one purchase or grant.
     pub const CREDITS_PER_PURCHASE_MAX: u64 = 1_000_000_000_000;
+    /// How long a checkout waits for its payment; providers close theirs after as long.
+    pub const CHECKOUT_SECONDS: i64 = 86_400;
+    /// Checkouts of one account that wait for their payment at one time.
+    pub const UNPAID_CHECKOUTS_MAX: usize = 16;
+    /// Checkouts of one page.
+    pub const CHECKOUTS_PER_PAGE_MAX: usize = 100;
+    /// Greatest price of one purchase in cents, tax included: eight digits, as Stripe takes them.
+    pub const PRICE_GROSS_MAX: u64 = 99_999_999;
+    /// Disputes of one payment.
+    pub const DISPUTES_PER_PAYMENT_MAX: usize = 16;
     /// Credits that one account may hold; far below what 63 bits hold.
     pub const BALANCE_CREDITS_MAX: u64 = 1_000_000_000_000_000;
     /// Price of 1,000 credits in cents of a euro, VAT excluded.
@@ -100,6 +110,34 @@ pub mod ledger {
     pub const HISTORY_WAIT: std::time::Duration = std::time::Duration::from_millis(1_000);
     /// Newest records of the log whose entries are added up again at every start; `ledger verify` adds up all of them.
     pub const ENTRIES_CHECKED_AT_START_MAX: u64 = 4_096;
+}
+
+/// Bounds of payments (`payments/`).
+pub mod payments {
+    use std::time::Duration;
+
+    /// Largest notification of a provider; those of Stripe have a few KiB.
+    pub const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
+    /// How far from now a notification may have been signed.
+    pub const SIGNATURE_TOLERANCE_SECONDS: u64 = 300;
+    /// Signatures of one notification that are compared.
+    pub const SIGNATURES_MAX: usize = 8;
+    /// Time of one call to a provider.
+    pub const CALL_SECONDS_MAX: u64 = 10;
+    /// Calls to a provider at one time for which customers wait.
+    pub const CALLS_MAX: usize = 4;
+    /// Largest answer of a provider.
+    pub const ANSWER_BYTES_MAX: u64 = 8 * 1024 * 1024;
+    /// How far back a comparison with the provider looks.
+    pub const RECONCILE_SECONDS: i64 = 30 * 86_400;
+    /// Pages of one list that a comparison reads, of 100 objects each.
+    pub const RECONCILE_PAGES_MAX: usize = 100;
+    /// Findings of a comparison that are named; the others are counted.
+    pub const RECONCILE_TOLD_MAX: usize = 100;
+    /// From one comparison to the next.
+    pub const RECONCILE_EVERY: Duration = Duration::from_secs(3_600);
+    /// The same after one that failed.
+    pub const RECONCILE_RETRY: Duration = Duration::from_secs(300);
 }
 
 /// Bounds of the access control (`access/`).
@@ -241,6 +279,18 @@ pub mod branding {
     pub const ADDRESS_CHARS_MAX: usize = 2_000;
     /// Links at the foot of every page.
     pub const LINKS_MAX: usize = 12;
+    /// Packs of credits.
+    pub const PACKS_MAX: usize = 12;
+    /// Lowest price of a pack in cents, without tax; providers take no less.
+    pub const PACK_CENTS_MIN: u64 = 50;
+    /// Highest price of a pack in cents, without tax: with a tax of 100 % it is below `ledger::PRICE_GROSS_MAX`.
+    pub const PACK_CENTS_MAX: u64 = 49_999_999;
+    /// Length of the address of the seller, all lines together.
+    pub const SELLER_ADDRESS_CHARS_MAX: usize = 400;
+    /// Lines of the address of the seller.
+    pub const SELLER_ADDRESS_LINES_MAX: usize = 8;
+    /// Length of the number of the seller for the value added tax.
+    pub const VAT_NUMBER_CHARS_MAX: usize = 40;
     /// Size of the picture.
     pub const LOGO_BYTES_MAX: u64 = 256 * 1024;
 }
@@ -277,6 +327,8 @@ pub mod site {
     pub const NEXT_BYTES_MAX: usize = 1024;
     /// Entries of one page of an account.
     pub const ENTRIES_PER_PAGE: usize = 50;
+    /// Purchases of one page of an account.
+    pub const PURCHASES_PER_PAGE: usize = 20;
     /// Newest entries on the first page of an account.
     pub const NEWEST_ENTRIES_MAX: usize = 5;
     /// Lines of one table of an account.

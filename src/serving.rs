@@ -3,6 +3,7 @@
 //! Holds the order of the parts. Does not depend on their work.
 
 mod front;
+mod payments;
 mod refusals;
 mod search;
 mod upkeep;
@@ -26,6 +27,7 @@ use crate::http::{
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
 use crate::net::{ClassPlan, ListenAddress, Slots};
+use crate::payments::Reconciler;
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
 use crate::selections::{SELECTION_CACHE_BYTES, SelectionCache};
@@ -82,6 +84,8 @@ pub struct Running {
     upkeep: Upkeep,
     flusher: CounterFlusher,
     neural: NeuralWorker,
+    /// Nothing where no provider is asked.
+    reconciler: Option<Reconciler>,
 }
 
 /// Starts everything that the settings ask for.
@@ -91,6 +95,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         return Err(StartError::NoData { path: settings.data.clone() });
     }
     let branding = Arc::new(Branding::load(&directory.site(), directory.root())?);
+    let payments = Arc::new(payments::open(settings)?);
     let now = clock.now();
     let (catalog, ledger) = open_both(settings, &directory, now)?;
     let limits = RateLimits { per_minute: settings.requests_per_minute, per_day: settings.requests_per_day };
@@ -123,9 +128,12 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         graph: GraphCache::default(),
         encoder: Arc::new(ParallelEncoder::new(threads).map_err(|error| part("printing threads", &error))?),
         exports: Arc::default(),
+        payments,
         branding,
     });
     let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
+    let reconciler = payments::look_after(&app.payments, &app.ledger, &app.clock)
+        .map_err(|error| part("payments", &error))?;
     let (admin, public) =
         rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
     let (admin, public) = (admin?, public?);
@@ -141,7 +149,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural })
+    Ok(Running { public, admin, app, upkeep, flusher, neural, reconciler })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -189,6 +197,7 @@ impl Running {
         self.public.net().stop_accepting();
         self.admin.net().stop_accepting();
         drop(self.upkeep);
+        drop(self.reconciler);
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.neural);

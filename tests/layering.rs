@@ -21,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ledger",
             "limits",
             "net",
+            "payments",
             "render",
             "search",
             "selections",
@@ -30,8 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "query", "render",
-            "search", "words",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "payments", "query",
+            "render", "search", "words",
         ],
     ),
     (
@@ -46,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "limits",
             "net",
             "operator",
+            "payments",
             "query",
             "render",
             "sample",
@@ -54,7 +56,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "words",
         ],
     ),
-    ("operator", &["clock", "ledger", "limits"]),
+    ("operator", &["clock", "ledger", "limits", "payments"]),
+    ("payments", &["clock", "ledger", "limits"]),
     ("net", &["limits", "sample"]),
     ("render", &["limits", "mercato_format"]),
     ("selections", &["mercato_format", "query"]),
@@ -80,6 +83,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
+    ("ureq::", &["src/payments/stripe/client.rs"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 

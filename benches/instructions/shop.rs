@@ -88,6 +88,7 @@ impl Shop {
             graph: mercato::http::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
+            payments: Arc::default(),
             branding: Arc::default(),
         });
         let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);

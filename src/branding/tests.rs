@@ -1,6 +1,7 @@
 //! Valid and invalid forms of `site.toml`, and the messages of the invalid ones.
 
 use super::*;
+use crate::limits::branding::PACKS_MAX;
 
 fn parse(text: &str) -> Result<Branding, BrandingError> {
     Branding::parse(text, Path::new("site.toml"), Path::new("."))
@@ -104,4 +105,59 @@ fn refuses_oversized_file_non_text_and_mistyped_logo() {
     std::fs::write(folder.path().join("logo.png"), "<svg/>").unwrap();
     let other = Branding::load(&path, folder.path()).unwrap_err().to_string();
     assert!(other.contains("logo: expected a png picture"), "{other}");
+}
+
+#[test]
+fn offers_packs_at_list_price_by_default() {
+    let sale = parse("").unwrap().sale;
+    let cents: Vec<_> = sale.packs.iter().map(|pack| (pack.credits, pack.cents)).collect();
+    assert_eq!((sale.vat_basis_points, cents), (0, vec![(2_000, 1_000), (10_000, 5_000), (100_000, 50_000)]));
+}
+
+#[test]
+fn reads_packs_tax_and_seller() {
+    let sale = parse(
+        "[credits]\ncurrency = \"EUR\"\nvat_percent = 22\n\
+         [credits.seller]\nname = \"Town\"\naddress = \"Piazza 1\\n 12345 Valdoro \"\nvat_number = \"IT01\"\n\
+         [[credits.packs]]\ncredits = 1_000\n[[credits.packs]]\ncredits = 50_000\ncents = 20_000\n",
+    )
+    .unwrap()
+    .sale;
+    assert_eq!(sale.packs, [Pack { credits: 1_000, cents: 500 }, Pack { credits: 50_000, cents: 20_000 }]);
+    assert_eq!((sale.vat_basis_points, sale.pack(50_000).map(|pack| pack.cents)), (2_200, Some(20_000)));
+    assert_eq!(sale.pack(7), None);
+    assert_eq!(sale.seller.address, ["Piazza 1", "12345 Valdoro"]);
+    assert_eq!(
+        (sale.seller.name.as_deref(), sale.seller.vat_number.as_deref()),
+        (Some("Town"), Some("IT01"))
+    );
+    for (typed, points) in [("8.1", 810), ("0", 0), ("100", 10_000), ("19.99", 1_999)] {
+        let sale = parse(&format!("[credits]\nvat_percent = {typed}\n")).unwrap().sale;
+        assert_eq!(sale.vat_basis_points, points, "{typed}");
+    }
+}
+
+#[test]
+fn refuses_bad_sale() {
+    for typed in ["-1", "100.01", "22.123", "nan", "inf"] {
+        check_refused(
+            &format!("[credits]\nvat_percent = {typed}\n"),
+            "2:15",
+            &["credits.vat_percent: expected 0 to 100"],
+        );
+    }
+    check_refused("[credits]\ncurrency = \"USD\"\n", "2:12", &["expected `EUR`, found `USD`"]);
+    let pack = |fields: &str| format!("[[credits.packs]]\n{fields}\n");
+    check_refused(&pack("credits = 0"), "2:11", &["credits.packs.credits: expected 1 to"]);
+    check_refused(&pack("credits = 5"), "2:11", &["credits.packs.cents: expected 50 to", "found 3"]);
+    check_refused(&pack("credits = 5\ncents = 49"), "3:9", &["found 49"]);
+    check_refused(&pack("credits = 5\ncents = 50_000_000"), "3:9", &["found 50000000"]);
+    check_refused(&pack("credits = 5\ncents = -1"), "3:9", &["invalid value"]);
+    check_refused(&pack("credits = 500\nprice = 5"), "3:1", &["price"]);
+    check_refused(&pack("credits = 500").repeat(2), "4:11", &["found 500 twice"]);
+    let many: String =
+        (1..=PACKS_MAX + 1).map(|number| pack(&format!("credits = {}", number * 500))).collect();
+    check_refused(&many, "26:11", &["credits.packs: expected at most 12, found 13"]);
+    check_refused("[credits.seller]\naddress = \"\"\n", "2:11", &["expected 1 to 8 lines"]);
+    check_refused("[credits.seller]\nvat_number = \"a\\nb\"\n", "2:14", &["expected one line"]);
 }

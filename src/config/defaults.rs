@@ -21,6 +21,10 @@ pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCAL
 pub(super) const ADMIN: &str = "127.0.0.1:8081";
 /// How durable a charge is.
 pub(super) const CHARGE_DURABILITY: &str = "power";
+/// How customers pay.
+pub(super) const PAYMENTS: &str = "none";
+/// Where the interface of Stripe is.
+pub(super) const STRIPE_API: &str = "https://api.stripe.com";
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
@@ -42,6 +46,7 @@ fn told(field: &str) -> Option<String> {
         "requests_per_day" => REQUESTS_PER_DAY.to_string(),
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
+        "payments" => PAYMENTS.to_owned(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
         "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),

@@ -14,6 +14,7 @@ use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::payments::Payments;
 use crate::render::ParallelEncoder;
 use crate::search::Search;
 use crate::selections::SelectionCache;
@@ -52,6 +53,8 @@ pub struct App {
     pub encoder: Arc<ParallelEncoder>,
     /// Lengths of downloads.
     pub exports: Arc<Exports>,
+    /// How customers pay.
+    pub payments: Arc<Payments>,
     /// How the place presents itself to people.
     pub branding: Arc<Branding>,
 }

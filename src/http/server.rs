@@ -146,6 +146,7 @@ mod tests {
             graph: crate::http::GraphCache::default(),
             encoder: Arc::new(ParallelEncoder::new(1).unwrap()),
             exports: Arc::default(),
+            payments: Arc::default(),
             branding: Arc::default(),
         }
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::LedgerStats;
 use super::audit::AuditReport;
 use super::backup::{BackupError, BackupSummary, MovedSegment};
+use super::checkout::{Checkout, CheckoutId};
 use super::counter::CounterNote;
 use super::email::Email;
 use super::entry::Entry;
@@ -21,6 +22,7 @@ use super::key_limits::{CapStanding, LimitsChange};
 use super::login::Login;
 use super::one_time_token::TokenPurpose;
 use super::password_hash::PasswordHash;
+use super::payments::{CheckoutPayment, NewCheckout, PaidCheckout, PurchasesAsked, Reversed, ToldReversal};
 use super::pending::Pending;
 use super::progress::Progress;
 use super::relation::Relation;
@@ -64,6 +66,16 @@ pub(super) trait Books: Send + Sync {
     fn create_account(&self, name: &str, now: Moment) -> Outcome<AccountId>;
     /// Enters a purchase.
     fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase>;
+    /// Keeps what a customer asks to buy.
+    fn begin_checkout(&self, new: &NewCheckout) -> Outcome<Checkout>;
+    /// Gives what a checkout asked for, once.
+    fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout>;
+    /// Takes in that a payment was refunded or disputed.
+    fn reverse_payment(&self, told: &ToldReversal) -> Outcome<Reversed>;
+    /// The checkout with this id.
+    fn checkout(&self, id: CheckoutId) -> Result<Option<Checkout>, ChargeError>;
+    /// Checkouts, newest first.
+    fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError>;
     /// Gives credits; the outcome is the balance.
     fn grant(&self, credit: &CreditRequest) -> Outcome<u64>;
     /// Creates a key.

@@ -20,7 +20,7 @@ pub struct HistoryAsked {
     pub account: AccountId,
     /// When it was created: the search stops there.
     pub created_at: Moment,
-    /// Only purchases and grants.
+    /// Only purchases and grants, and what of purchases was taken back.
     pub only_credited: bool,
     /// Only entries before this sequence number; nothing for the newest.
     pub before: Option<u64>,
@@ -41,7 +41,10 @@ pub struct History {
 impl HistoryAsked {
     /// Whether an entry is asked for, wherever it stands.
     pub(super) fn wants<Text>(&self, entry: &Entry<Text>) -> bool {
-        let is_credited = matches!(entry.kind, EntryKind::Purchase | EntryKind::Grant);
+        let is_credited = matches!(
+            entry.kind,
+            EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
+        );
         entry.account == self.account && (is_credited || !self.only_credited)
     }
 

@@ -23,6 +23,7 @@ mod history;
 mod local;
 mod log;
 mod operator;
+mod payments;
 mod pending;
 mod progress;
 mod records;
@@ -41,6 +42,7 @@ pub use account::{Balance, Payment, Plan, Spending};
 pub use api_key::{KEY_CHARACTERS, KEY_RANDOM_BYTES, KeyHash, NotAKey, PlainKey};
 pub use audit::AuditReport;
 pub use backup::{BackupError, BackupSummary, MovedSegment};
+pub use checkout::{CHECKOUT_RANDOM_BYTES, Checkout, CheckoutId, CheckoutState, Paid};
 pub use checkpoint::StoreError;
 pub use counter::{CounterNote, CounterSubject};
 pub use directory::{AccountHandle, KeyHandle, KeyView, SessionHandle, SessionView};
@@ -57,9 +59,14 @@ pub use login::Login;
 pub use one_time_token::TokenPurpose;
 pub use operator::CreatedKey;
 pub use password_hash::{NotAPasswordHash, PasswordHash};
+pub use payments::{
+    CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesAsked, Reversed,
+    ToldReversal,
+};
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
 pub use pending::{Durable, Pending};
+pub use price::{CURRENCY, Price};
 pub use relation::{Relation, RelationKey, Relations};
 pub use report::AccountView;
 pub use request::{
@@ -67,6 +74,7 @@ pub use request::{
     Receipt, Redeemed, Redemption, SignUp,
 };
 pub use reservation::Reservation;
+pub use reversal::ReversalEvent;
 pub use sign_in::IssuedToken;
 pub use token::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
 pub use usage::{Usage, UsageAsked, UsageLine};
@@ -78,6 +86,7 @@ use directory::Directory;
 use local::LocalBooks;
 use records::keys::{api_key, key_limits, key_record};
 use records::logins::{closing, email, login, one_time_token, password_hash, session_record, token};
+use records::payments::{checkout, price, reversal};
 use records::{
     account, changes, claim, codec, counter, entry, id, key_space, relation, reservation_record, usage,
 };

@@ -168,6 +168,20 @@ pub enum OperatorCommand {
         /// Entries to examine for the page.
         limit: usize,
     },
+    /// Lists what customers asked to buy from the payment provider, newest first, in pages.
+    ListPayments {
+        /// Only of this account.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        account: Option<String>,
+        /// The page begins below this number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<u64>,
+        /// Payments on the page.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
+    },
+    /// Compares the books with the payment provider now, and enters what they lack.
+    ReconcilePayments {},
     /// Adds a relation between two datasets, or replaces the one of the same type.
     AddRelation {
         /// The source dataset.
@@ -230,6 +244,8 @@ mod tests {
             OperatorCommand::CreateAccount { name: "acme".to_owned() },
             OperatorCommand::RotateKey { key: "key_1".to_owned(), grace_seconds: 60, label: String::new() },
             OperatorCommand::Verify {},
+            OperatorCommand::ListPayments { account: None, before: Some(5), limit: None },
+            OperatorCommand::ReconcilePayments {},
             OperatorCommand::AddRelation {
                 from: "a".to_owned(),
                 to: "b".to_owned(),

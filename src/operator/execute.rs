@@ -5,6 +5,7 @@ use super::command::OperatorCommand;
 use super::key_commands::{self, Wanted, WantedChange};
 use super::key_output::{CreatedKey, Key};
 use super::output::{Balance, CommandOutput};
+use super::payment_commands;
 use super::relation_commands;
 use super::report_output::{ArchivedSegment, Backup, Entries, EntryLine, Usage, UsageDay, Verification};
 use crate::clock::Moment;
@@ -14,6 +15,7 @@ use crate::ledger::{
 };
 use crate::limits::ledger::USAGE_DAYS_MAX;
 use crate::limits::operator::ENTRIES_PER_PAGE_MAX;
+use crate::payments::{Payments, ReconcileError};
 
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
@@ -23,6 +25,8 @@ const OPERATOR: &str = "operator";
 pub struct Context<'l> {
     /// The books.
     pub ledger: &'l Ledger,
+    /// The payments of the server that runs; nothing where none does.
+    pub payments: Option<&'l Payments>,
     /// The current time.
     pub now: Moment,
     /// The id of the request.
@@ -50,6 +54,9 @@ pub enum CommandError {
     /// The books refused the operation.
     #[error(transparent)]
     Ledger(#[from] ChargeError),
+    /// The books were not compared with the payment provider.
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
     /// The backup failed.
     #[error(transparent)]
     Backup(BackupError),
@@ -70,12 +77,8 @@ impl OperatorCommand {
             Self::ListSessions { account } => account_commands::sessions(context, account)?,
             Self::EndSessions { account } => account_commands::end_sessions(context, account)?,
             Self::BuyCredits { account, credits, cents, reference, provider, note } => {
-                let id = find(ledger, account)?.id();
-                let bought = match payment(provider, reference)? {
-                    None => ledger.buy(id, *credits, *cents, &context.request_id, note, now)?,
-                    Some(payment) => ledger.buy_once(id, *credits, *cents, payment, note, now)?,
-                };
-                CommandOutput::Balance(Balance::bought(id, *credits, &bought))
+                let payment = payment(provider, reference)?;
+                buy(context, account, (*credits, *cents), payment, note)?
             }
             Self::GrantCredits { account, credits, note } => {
                 let id = find(ledger, account)?.id();
@@ -116,6 +119,10 @@ impl OperatorCommand {
                 let moved = ledger.archive(directory)?;
                 CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
             }
+            Self::ListPayments { account, before, limit } => {
+                payment_commands::list(context, account.as_deref(), *before, *limit)?
+            }
+            Self::ReconcilePayments {} => payment_commands::reconcile(context)?,
             Self::AddRelation { from, to, relation_type, description, weight } => {
                 relation_commands::add(context, [from, to, relation_type], description, *weight)?
             }
@@ -141,6 +148,23 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, Command
         (named, _) => named,
     };
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
+}
+
+/// Enters a purchase: so many credits, at a price if not at the list price.
+fn buy(
+    context: &Context<'_>,
+    account: &str,
+    (credits, cents): (u64, Option<u64>),
+    payment: Option<PaymentId>,
+    note: &str,
+) -> Result<CommandOutput, CommandError> {
+    let Context { ledger, now, .. } = context;
+    let id = find(ledger, account)?.id();
+    let bought = match payment {
+        None => ledger.buy(id, credits, cents, &context.request_id, note, *now)?,
+        Some(payment) => ledger.buy_once(id, credits, cents, payment, note, *now)?,
+    };
+    Ok(CommandOutput::Balance(Balance::bought(id, credits, &bought)))
 }
 
 fn usage(

@@ -8,6 +8,7 @@ use super::account_output::{
     Account, AccountCreated, Accounts, PasswordReset, PasswordSet, SessionLine, SessionsEnded,
 };
 use super::key_output::{CreatedKey, Key};
+use super::payment_output::{Payments, Reconciliation};
 use super::relation_output::{RelationAdded, RelationLine, Relations};
 use super::report_output::{ArchivedSegment, Backup, Entries, Usage, Verification};
 use crate::ledger;
@@ -48,6 +49,10 @@ pub enum CommandOutput {
     Usage(Usage),
     /// Output of `readEntries`.
     Entries(Entries),
+    /// Output of `listPayments`.
+    Payments(Payments),
+    /// Output of `reconcilePayments`.
+    Reconciliation(Reconciliation),
     /// Output of `addRelation`.
     RelationAdded(RelationAdded),
     /// Output of `removeRelation`.

@@ -8,12 +8,14 @@ use super::cache::Cache;
 use super::frame::{Frame, Link, Section};
 use super::visit::Visit;
 use super::words::fill;
+use crate::branding::Pack;
 use crate::catalog::Snapshot;
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use crate::ledger::Price;
 use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
 use crate::limits::site::PRICED_MAX;
 
@@ -29,6 +31,10 @@ struct PricingPage {
     frame: Frame,
     text: String,
     amounts: Vec<Amount>,
+    packs: Vec<PackLine>,
+    packs_text: Option<String>,
+    /// Where credits are bought, if they can be bought here.
+    buy: Option<String>,
     datasets: Vec<Amount>,
     credits: Vec<String>,
     free: Vec<String>,
@@ -45,6 +51,13 @@ struct Amount {
     dataset: Option<Link>,
     rows: String,
     price: String,
+}
+
+/// A pack of credits and its price.
+struct PackLine {
+    credits: String,
+    net: String,
+    gross: String,
 }
 
 fn pricing(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -75,6 +88,10 @@ impl PricingPage {
             frame: visit.frame(Section::Pricing, words.pricing_title, words.pricing_description),
             text: fill(words.pricing_text, numbers.price(1_000)),
             amounts: AMOUNTS.into_iter().map(amount).collect(),
+            packs: packs(visit),
+            packs_text: (visit.branding.sale.vat_basis_points > 0)
+                .then(|| fill(words.packs_vat, numbers.percent(visit.branding.sale.vat_basis_points))),
+            buy: app.payments.provider().map(|_| visit.link("/account/credits").to_string()),
             datasets: datasets.collect(),
             credits: vec![
                 words.credits_rows.to_owned(),
@@ -94,6 +111,17 @@ impl PricingPage {
             list: visit.link("/datasets").with("sort", "rows").to_string(),
         }
     }
+}
+
+/// The packs that the place sells.
+fn packs(visit: &Visit) -> Vec<PackLine> {
+    let (numbers, sale) = (visit.numbers, &visit.branding.sale);
+    let line = |pack: &Pack| {
+        let price = Price::with_vat(pack.cents, sale.vat_basis_points)?;
+        let (net, gross) = (numbers.cents(price.net), numbers.cents(price.gross));
+        Some(PackLine { credits: numbers.integer(pack.credits), net, gross })
+    };
+    sale.packs.iter().filter_map(line).collect()
 }
 
 /// The limits that are in force.

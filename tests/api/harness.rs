@@ -66,9 +66,14 @@ impl Site {
 
     /// Why no server starts over a folder.
     pub fn refusal_to_start(folder: &Path) -> String {
+        Site::refusal_with(folder, &[])
+    }
+
+    /// The same with further flags.
+    pub fn refusal_with(folder: &Path, flags: &[&str]) -> String {
         let data = folder.to_str().unwrap().to_owned();
-        let flags = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
-        match serving::start(&settings(flags.iter()), Arc::new(SystemClock)) {
+        let fixed = ["--data", &data, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        match serving::start(&settings(fixed.iter().chain(flags)), Arc::new(SystemClock)) {
             Ok(_) => panic!("the server started"),
             Err(error) => error.to_string(),
         }

@@ -17,6 +17,7 @@ mod key_limits;
 mod net;
 mod observability;
 mod openapi;
+mod payments;
 mod process;
 mod publishing;
 mod query;

@@ -18,4 +18,7 @@ mod keys;
 mod logins;
 mod model;
 mod operations;
+mod payment_histories;
+mod payment_world;
+mod payments;
 mod world;

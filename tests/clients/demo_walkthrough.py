@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Creates the demo, then runs the commands that it prints: starts the server and pastes every curl command into a shell.
+"""Creates the demo, then does what it prints: starts the server, pastes every curl command into a shell, signs in, and buys.
 
     python demo_walkthrough.py --binaries target/debug [--scale 0.01]
 
@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 from pathlib import Path
 
 import catalog_checks
@@ -88,6 +90,27 @@ def rows_of(command: str, answer: str) -> int:
     return len(envelope["data"].get("results", [envelope["data"]]))
 
 
+def sign_in_and_buy(printed: str) -> None:
+    """Signs in at the printed address with the printed password, and buys credits by a click."""
+    found = re.search(r"Sign in at (\S+) as (\S+) with the password (\S+)\\.\n", printed)
+    if found is None or "no money moves" not in printed:
+        raise SystemExit("the demo does not say how to sign in")
+    address, email, password = found.groups()
+    jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+
+    def form(target: str, **fields: str) -> str:
+        body = urllib.parse.urlencode(fields).encode()
+        request = urllib.request.Request(target, body, {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"})
+        with jar.open(request, timeout=COMMAND_SECONDS_MAX) as answer:
+            return str(answer.url) + "\n" + answer.read().decode()
+
+    if "/account/sign-in" in form(address, email=email, password=password).splitlines()[0]:
+        raise SystemExit("the printed password is refused")
+    page = form(address.replace("/sign-in", "/credits"), credits="10000").splitlines()[0]
+    if "/account/purchases/" not in page or "done=paying" not in form(page).splitlines()[0]:
+        raise SystemExit(f"credits cannot be bought by a click: {page}")
+
+
 def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
     """Runs the walkthrough. Returns the number of curl commands and a summary of the catalog."""
     environment = shell(binaries)
@@ -97,7 +120,10 @@ def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
         env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if made.returncode != 0:
         raise SystemExit(f"mercato-tools demo: exit {made.returncode}: {made.stderr.decode()}")
-    serve, *curls = commands(made.stdout.decode())
+    printed = made.stdout.decode()
+    if not printed.startswith(f"The site:\n\n  http://127.0.0.1:{port}/\n"):
+        raise SystemExit(f"the demo does not print the address of the site first:\n{printed[:ANSWER_SHOWN_MAX]}")
+    serve, *curls = commands(printed)
     # The default admin port may be in use on this machine, and this client exceeds the rate limit of one visitor.
     serve = f"exec {serve} --admin unix:{folder / 'admin.sock'} --requests-per-minute 0"
     with (folder / "server.log").open("wb") as log:
@@ -107,6 +133,7 @@ def walk(binaries: Path, scale: str, folder: Path) -> tuple[int, str]:
         for command in curls:
             if paste(command, environment) < 1:
                 raise SystemExit(f"{command}\nno rows")
+        sign_in_and_buy(printed)
         seen = catalog_checks.check(f"http://127.0.0.1:{port}")
     except (SystemExit, ValueError, OSError):
         sys.stderr.write((folder / "server.log").read_text())

@@ -77,7 +77,7 @@ class Marketplace:
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
             "--admin", f"unix:{self.log.parent / 'admin.sock'}", "--charge-durability", "process",
-            "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0"]
+            "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0", "--payments", "demo"]
         with self.log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
         address = listening_address(self.server, self.log, START_SECONDS_MAX)

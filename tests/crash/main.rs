@@ -7,7 +7,11 @@
 
 mod client;
 mod downloads;
+mod payments;
 mod secrets;
+#[expect(dead_code, reason = "each test program uses a part of it")]
+#[path = "../stripe/simulator.rs"]
+mod simulator;
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader};
@@ -112,9 +116,14 @@ fn serve_and_kill(data: &Path, durability: &str, key: &str, after: Duration) -> 
 }
 
 fn serve(data: &Path, durability: &str) -> (Child, SocketAddr) {
+    serve_with(data, durability, &[])
+}
+
+fn serve_with(data: &Path, durability: &str, flags: &[String]) -> (Child, SocketAddr) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_mercato"))
         .args(SERVER_FLAGS)
         .args(["--requests-per-minute", "0", "--requests-per-day", "0", "--charge-durability", durability])
+        .args(flags)
         .arg("--data")
         .arg(data)
         .stdout(Stdio::piped())

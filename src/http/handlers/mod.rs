@@ -6,5 +6,6 @@ pub(super) mod console;
 pub(super) mod discovery;
 pub(super) mod health;
 pub(super) mod operator;
+pub(super) mod payments;
 pub(super) mod query;
 pub(super) mod streams;

@@ -7,6 +7,7 @@ use super::super::LedgerStats;
 use super::super::audit::AuditReport;
 use super::super::backup::{BackupError, BackupSummary, MovedSegment};
 use super::super::books::{Books, Outcome};
+use super::super::checkout::{Checkout, CheckoutId};
 use super::super::counter::CounterNote;
 use super::super::email::Email;
 use super::super::entry::Entry;
@@ -19,6 +20,9 @@ use super::super::log::{Segment, archive};
 use super::super::login::Login;
 use super::super::one_time_token::TokenPurpose;
 use super::super::password_hash::PasswordHash;
+use super::super::payments::{
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesAsked, Reversed, ToldReversal,
+};
 use super::super::progress::Progress;
 use super::super::relation::Relation;
 use super::super::request::{
@@ -78,6 +82,26 @@ impl Books for LocalBooks {
 
     fn purchase(&self, credit: &CreditRequest) -> Outcome<Purchase> {
         self.shared.change(|state| state.purchase(credit))
+    }
+
+    fn begin_checkout(&self, new: &NewCheckout) -> Outcome<Checkout> {
+        self.shared.change(|state| state.begin_checkout(new))
+    }
+
+    fn pay_checkout(&self, payment: &CheckoutPayment) -> Outcome<PaidCheckout> {
+        self.shared.change(|state| state.pay_checkout(payment))
+    }
+
+    fn reverse_payment(&self, told: &ToldReversal) -> Outcome<Reversed> {
+        self.shared.change(|state| state.reverse_payment(told))
+    }
+
+    fn checkout(&self, id: CheckoutId) -> Result<Option<Checkout>, ChargeError> {
+        self.shared.ask(|state| state.checkout(id))
+    }
+
+    fn checkouts(&self, asked: &PurchasesAsked) -> Result<Vec<Checkout>, ChargeError> {
+        self.shared.ask(|state| state.checkouts(asked))
     }
 
     fn grant(&self, credit: &CreditRequest) -> Outcome<u64> {

@@ -23,6 +23,10 @@ pub enum EntryKind {
     Refund,
     /// The operator gave credits.
     Grant,
+    /// Bought credits were taken back, because their payment was refunded or disputed. `related` names the entry of the purchase.
+    TakeBack,
+    /// What was taken back came again, because a dispute was won. `related` names the entry of the purchase.
+    GiveBack,
 }
 
 impl EntryKind {
@@ -35,6 +39,8 @@ impl EntryKind {
             EntryKind::Settle => "settle",
             EntryKind::Refund => "refund",
             EntryKind::Grant => "grant",
+            EntryKind::TakeBack => "takeBack",
+            EntryKind::GiveBack => "giveBack",
         }
     }
 }

@@ -11,6 +11,7 @@ use super::reservation_record::{ReservationRecord, ReservedClaim, ReservedFile};
 use super::usage::Usage;
 use crate::clock::{Moment, UtcDay, UtcMonth};
 use crate::ledger::api_key::KeyHash;
+use crate::ledger::checkout::{Checkout, CheckoutId, Paid};
 use crate::ledger::closing::Closing;
 use crate::ledger::email::Email;
 use crate::ledger::key_limits::KeyLimits;
@@ -18,6 +19,8 @@ use crate::ledger::key_record::KeyRecord;
 use crate::ledger::login::Login;
 use crate::ledger::one_time_token::{OneTimeToken, TokenPurpose};
 use crate::ledger::password_hash::PasswordHash;
+use crate::ledger::price::Price;
+use crate::ledger::reversal::{Dispute, DisputeOutcome, Reversal};
 use crate::ledger::session_record::SessionRecord;
 use crate::ledger::token::TokenHash;
 
@@ -145,4 +148,34 @@ fn keeps_bytes_of_every_login_record() {
         "0107070707070707070707070707070707070707070707070707070707070707070401c69e8fbfbf68c69e8fbfbf68"
     );
     check!(Closing, Closing { account, at: AT }, "0104c69e8fbfbf68");
+}
+
+#[test]
+fn keeps_bytes_of_every_payment_record() {
+    let paid = Paid { payment: "pi_1".to_owned(), sequence: 9, at: AT };
+    let checkout = Checkout {
+        id: CheckoutId { number: 17, random: [8; 16] },
+        account: AccountId::from_number(4),
+        provider: "stripe".to_owned(),
+        credits: 10_000,
+        price: Price::with_vat(5_000, 2_200).unwrap(),
+        created_at: AT,
+        paid: Some(paid),
+        refunded: 305,
+        disputed: 0,
+        taken: 500,
+        forgone: 1,
+    };
+    check!(
+        Checkout,
+        checkout,
+        "0111080808080808080808080808080808080406737472697065904e88279811cc08d42f03455552c69e8fbfbf68010470695f3109c69e8fbfbf68b10200f40301"
+    );
+    let lost = Dispute { id: "dp_1".to_owned(), amount: 6_100, outcome: Some(DisputeOutcome::Lost) };
+    let open = Dispute { id: "dp_2".to_owned(), amount: 5, outcome: None };
+    check!(
+        Reversal,
+        Reversal { checkout: Some(17), refunded: 305, disputes: vec![lost, open] },
+        "010111b102020464705f31d42f01000464705f320500"
+    );
 }

@@ -15,6 +15,9 @@
 //! G account, hash                download that was paid, in full or in part, until it expires
 //! X expiry (ms), key             what expires when
 //! P provider, payment id         purchase; the texts are parted by a zero byte
+//! Y provider, payment id         what of a payment was refunded or disputed, and which checkout it paid
+//! O number, inverted             checkout: what a customer asked to buy; the newest comes first
+//! W account, number inverted     checkout of an account; no value
 //! U account, day, key, dataset   requests, rows and credits of a day
 //! D day, subject                 requests of a key or an address in a day
 //! L from, to, type               relation between two datasets; the texts are parted by a zero byte
@@ -45,6 +48,9 @@ const CLAIM: &[u8] = b"I";
 const GRANT: &[u8] = b"G";
 const USAGE: &[u8] = b"U";
 const PAYMENT: &[u8] = b"P";
+pub(in crate::ledger) const CHECKOUT: &[u8] = b"O";
+const CHECKOUT_OF: &[u8] = b"W";
+const REVERSAL: &[u8] = b"Y";
 
 /// The record that names the format of the ledger.
 pub(in crate::ledger) fn format_version() -> Vec<u8> {
@@ -59,6 +65,30 @@ pub(in crate::ledger) fn recovered_at() -> Vec<u8> {
 /// The record of a purchase under the id that a payment provider gave it.
 pub(in crate::ledger) fn payment(payment: &PaymentId) -> Vec<u8> {
     [PAYMENT, payment.provider.as_bytes(), &[0], payment.id.as_bytes()].concat()
+}
+
+/// The record of what else is known of a payment.
+pub(in crate::ledger) fn reversal(payment: &PaymentId) -> Vec<u8> {
+    [REVERSAL, payment.provider.as_bytes(), &[0], payment.id.as_bytes()].concat()
+}
+
+pub(in crate::ledger) fn checkout(number: u64) -> Vec<u8> {
+    numbered(CHECKOUT, u64::MAX - number)
+}
+
+/// The record that names a checkout of an account.
+pub(in crate::ledger) fn checkout_of(account: AccountId, number: u64) -> Vec<u8> {
+    [checkouts_of(account).as_slice(), &(u64::MAX - number).to_be_bytes()].concat()
+}
+
+/// What the records begin with that name the checkouts of an account.
+pub(in crate::ledger) fn checkouts_of(account: AccountId) -> Vec<u8> {
+    numbered(CHECKOUT_OF, account.number())
+}
+
+/// The number of a checkout from the key of either record.
+pub(in crate::ledger) fn checkout_number(key: &[u8]) -> Option<u64> {
+    key.last_chunk::<8>().map(|number| u64::MAX - u64::from_be_bytes(*number))
 }
 
 /// The record that names when the relations last changed.
@@ -186,6 +216,11 @@ mod tests {
         let key = Some(KeyId::from_number(6));
         assert_eq!(split_usage(&usage(account_id, day, key, "orders")), Some((day, key, "orders")));
         assert!(usage(account_id, day, key, "z") < usage(account_id, day.plus_days(1), None, "a"));
+        assert!(checkout(2) < checkout(1) && checkout_of(account_id, 2) < checkout_of(account_id, 1));
+        assert_eq!(
+            (checkout_number(&checkout(7)), checkout_number(&checkout_of(account_id, 7))),
+            (Some(7), Some(7))
+        );
         let at = Moment::from_unix_millis(1_000);
         assert_eq!(split_expiry(&expiry(at, b"abc")), Some((at, b"abc".as_slice())));
     }

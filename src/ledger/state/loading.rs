@@ -81,6 +81,7 @@ impl Loading<'_> {
             next_account: next(tables.accounts.keys().map(|id| id.number()).max()),
             next_key: next(keys.iter().map(|key| key.id.number()).max()),
             next_reservation: next(tables.reservations.keys().map(|id| id.number()).max()),
+            next_checkout: next(tables.last_checkout),
             changed_accounts: tables.accounts.keys().copied().collect(),
             accounts: tables.accounts,
             keys: HashMap::new(),
@@ -188,6 +189,8 @@ struct Tables {
     logins: Logins,
     relations: BTreeMap<RelationKey, Relation>,
     relations_changed_at: Option<Moment>,
+    /// The number of the newest checkout.
+    last_checkout: Option<u64>,
 }
 
 impl Tables {
@@ -224,7 +227,10 @@ impl Tables {
         let changed_at = checkpoint.get(&key_space::relations_changed_at())?;
         let millis = changed_at.and_then(|value| value.try_into().ok()).map(i64::from_be_bytes);
         let relations_changed_at = millis.map(Moment::from_unix_millis);
-        Ok(Tables { accounts, keys, reservations, logins, relations, relations_changed_at })
+        // The newest comes first.
+        let newest = checkpoint.scan(key_space::CHECKOUT, key_space::CHECKOUT).next().transpose()?;
+        let last_checkout = newest.and_then(|(key, _)| key_space::checkout_number(&key));
+        Ok(Tables { accounts, keys, reservations, logins, relations, relations_changed_at, last_checkout })
     }
 }
 

@@ -13,6 +13,7 @@ mod logins;
 mod memtable;
 mod operating;
 mod payload;
+mod payments;
 mod purchasing;
 mod relating;
 mod reserving;
@@ -96,6 +97,7 @@ pub(super) struct State {
     next_account: u64,
     next_key: u64,
     next_reservation: u64,
+    next_checkout: u64,
     latest: Moment,
     failure: Option<StoreError>,
 }

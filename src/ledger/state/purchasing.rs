@@ -9,21 +9,27 @@ use super::super::entry::{Entry, EntryKind};
 use super::super::error::ChargeError;
 use super::super::id::AccountId;
 use super::super::key_space;
-use super::super::request::{CreditRequest, Purchase};
-use super::State;
+use super::super::request::{CreditRequest, PaymentId, Purchase};
 use super::charging::signed;
 use super::operating::{check_text, invalid};
+use super::{Account, State};
 use crate::limits::ledger::{
     BALANCE_CREDITS_MAX, CENTS_PER_THOUSAND_CREDITS, CREDITS_PER_PURCHASE_MAX, PROVIDER_BYTES_MAX,
 };
 
 /// The record of a purchase under its payment id.
 #[derive(Serialize, Deserialize)]
-struct Entered {
+pub(super) struct Entered {
     account: AccountId,
     credits: u64,
     cents: u64,
-    sequence: u64,
+    pub(super) sequence: u64,
+}
+
+impl Entered {
+    pub(super) fn is_of(&self, account: AccountId, credits: u64, cents: u64) -> bool {
+        (self.account, self.credits, self.cents) == (account, credits, cents)
+    }
 }
 
 impl Record for Entered {
@@ -36,14 +42,9 @@ impl State {
         let cents = request.cents.unwrap_or_else(|| list_price(request.credits));
         let account = request.account;
         if let Some(payment) = &request.payment {
-            check_text("provider", &payment.provider, 1)?;
-            check_text("reference", &payment.id, 1)?;
-            if payment.provider.len() > PROVIDER_BYTES_MAX {
-                let rule = format!("at most {PROVIDER_BYTES_MAX} bytes, found {}", payment.provider.len());
-                return Err(invalid("provider", rule));
-            }
+            check_payment(payment)?;
             if let Some(entered) = self.read::<Entered>(&key_space::payment(payment))? {
-                if (entered.account, entered.credits, entered.cents) == (account, request.credits, cents) {
+                if entered.is_of(account, request.credits, cents) {
                     let balance = self.account(account)?.record.balance.credits;
                     return Ok(Purchase { balance, cents, is_replayed: true });
                 }
@@ -77,15 +78,7 @@ impl State {
         cents: u64,
     ) -> Result<(u64, u64), ChargeError> {
         check_text("note", &request.note, 0)?;
-        if request.credits == 0 || request.credits > CREDITS_PER_PURCHASE_MAX {
-            let rule = format!("1 to {CREDITS_PER_PURCHASE_MAX}, found {}", request.credits);
-            return Err(invalid("credits", rule));
-        }
-        let account = self.account(request.account)?;
-        let held = account.record.balance.credits.saturating_add(account.reserved);
-        if held.saturating_add(request.credits) > BALANCE_CREDITS_MAX {
-            return Err(invalid("credits", format!("an account holds at most {BALANCE_CREDITS_MAX}")));
-        }
+        check_credits(self.account(request.account)?, request.credits)?;
         self.latest = self.latest.max(request.at);
         let entry = Entry::new(request.account, kind, signed(request.credits), request.at);
         let sequence =
@@ -97,4 +90,30 @@ impl State {
 /// The list price, rounded to the nearest cent.
 fn list_price(credits: u64) -> u64 {
     (credits.saturating_mul(CENTS_PER_THOUSAND_CREDITS).saturating_add(500)) / 1_000
+}
+
+/// Refuses a number of credits that an account cannot receive.
+pub(super) fn check_credits(account: &Account, credits: u64) -> Result<(), ChargeError> {
+    if credits == 0 || credits > CREDITS_PER_PURCHASE_MAX {
+        return Err(invalid("credits", format!("1 to {CREDITS_PER_PURCHASE_MAX}, found {credits}")));
+    }
+    let held = account.record.balance.credits.saturating_add(account.reserved);
+    if held.saturating_add(credits) > BALANCE_CREDITS_MAX {
+        return Err(invalid("credits", format!("an account holds at most {BALANCE_CREDITS_MAX}")));
+    }
+    Ok(())
+}
+
+pub(super) fn check_payment(payment: &PaymentId) -> Result<(), ChargeError> {
+    check_provider(&payment.provider)?;
+    check_text("reference", &payment.id, 1)
+}
+
+pub(super) fn check_provider(provider: &str) -> Result<(), ChargeError> {
+    check_text("provider", provider, 1)?;
+    if provider.len() > PROVIDER_BYTES_MAX {
+        let rule = format!("at most {PROVIDER_BYTES_MAX} bytes, found {}", provider.len());
+        return Err(invalid("provider", rule));
+    }
+    Ok(())
 }

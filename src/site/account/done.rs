@@ -28,6 +28,10 @@ pub enum Done {
     Password,
     /// Sessions were ended.
     Sessions,
+    /// The page of the payment provider was left after a payment.
+    Paying,
+    /// It was left without one.
+    Cancelled,
 }
 
 impl Done {
@@ -41,6 +45,8 @@ impl Done {
             Self::Revoked => "revoked",
             Self::Password => "password",
             Self::Sessions => "sessions",
+            Self::Paying => "paying",
+            Self::Cancelled => "cancelled",
         }
     }
 
@@ -54,6 +60,8 @@ impl Done {
             Self::Revoked => words.done_revoked,
             Self::Password => words.done_password,
             Self::Sessions => words.done_sessions,
+            Self::Paying => words.done_paying,
+            Self::Cancelled => words.done_cancelled,
         }
     }
 

@@ -58,5 +58,7 @@ const fn kind(words: &AccountWords, kind: EntryKind) -> &'static str {
         EntryKind::Settle => words.settle,
         EntryKind::Refund => words.refund,
         EntryKind::Grant => words.grant,
+        EntryKind::TakeBack => words.take_back,
+        EntryKind::GiveBack => words.give_back,
     }
 }

@@ -11,10 +11,11 @@
 //!   which reveals no more than the sign-in does.
 //! - Browsers and caches keep nothing of the area.
 //!
-//! Takes no payments and sends no mail.
+//! Sends no mail. Takes no money: a payment provider does, and its page leads back here.
 
 mod api_keys;
 mod area;
+mod buying;
 mod credits;
 mod csv;
 mod done;
@@ -30,6 +31,7 @@ mod words;
 use crate::http::incoming::Method;
 use crate::http::routing::router::{Guard, Route};
 use api_keys::{key, keys};
+use buying::{offer, purchase, receipt};
 use signing::{ask, password, reset, same_origin, session, sign_in, sign_up};
 
 /// Paths of the account area.
@@ -49,6 +51,10 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/account/usage", Guard::Public, usage::show),
     Route::new(Method::Get, "/account/usage.csv", Guard::Public, csv::download),
     Route::new(Method::Get, "/account/credits", Guard::Public, credits::show),
+    Route::new(Method::Post, "/account/credits", Guard::Public, offer::buy),
+    Route::new(Method::Get, "/account/purchases/{purchase}", Guard::Public, purchase::show),
+    Route::new(Method::Post, "/account/purchases/{purchase}", Guard::Public, purchase::pay),
+    Route::new(Method::Get, "/account/purchases/{purchase}/receipt", Guard::Public, receipt::show),
     Route::new(Method::Get, "/account/settings", Guard::Public, settings::show),
     Route::new(Method::Post, "/account/settings", Guard::Public, settings::change),
 ];

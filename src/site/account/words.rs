@@ -50,6 +50,8 @@ words! {
         done_revoked: "The key is revoked and refused from now on.", "La chiave è revocata e da ora viene rifiutata.";
         done_password: "The password is changed. All other sessions have ended.", "La password è cambiata. Tutte le altre sessioni sono terminate.";
         done_sessions: "The sessions have ended.", "Le sessioni sono terminate.";
+        done_paying: "Thank you. The purchase is paid, and the credits are in your account.", "Grazie. L’acquisto è pagato e i crediti sono nel tuo account.";
+        done_cancelled: "Nothing was paid.", "Non è stato pagato nulla.";
         // Frame of the area.
         area: "Account", "Account";
         signed_in_as: "Signed in as {}", "Accesso effettuato come {}";
@@ -160,6 +162,8 @@ words! {
         settle: "settled after a stream", "conguaglio dopo un flusso";
         refund: "taken back", "restituiti";
         grant: "granted", "concessi";
+        take_back: "taken back after a refund or dispute", "ripresi dopo un rimborso o una contestazione";
+        give_back: "given again after a dispute", "ridati dopo una contestazione";
         older: "Older", "Precedenti";
         newest: "Newest", "Più recenti";
         no_entries: "There are no entries here.", "Qui non ci sono movimenti.";

@@ -108,6 +108,14 @@ impl Numbers {
         if self.italian { format!("{amount}\u{a0}€") } else { format!("€{amount}") }
     }
 
+    /// A rate in hundredths of a percent: `22%`, in Italian `8,1%`.
+    pub fn percent(self, basis_points: u32) -> String {
+        let fraction = format!("{:02}", basis_points % 100);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { self.point() };
+        format!("{}{point}{fraction}%", basis_points / 100)
+    }
+
     /// A change of a balance with its sign: `+1,000`, `−25`.
     pub fn change(self, amount: i64) -> String {
         let sign = if amount < 0 { "\u{2212}" } else { "+" };
@@ -259,6 +267,15 @@ mod tests {
             ("+1,000".into(), "\u{2212}1.000".into())
         );
         assert_eq!(ENGLISH.change(i64::MIN), "\u{2212}9,223,372,036,854,775,808");
+    }
+
+    #[test]
+    fn prints_rates_without_superfluous_digits() {
+        for (basis_points, expected) in
+            [(0, "0%"), (2_200, "22%"), (810, "8,1%"), (1_999, "19,99%"), (5, "0,05%"), (10_000, "100%")]
+        {
+            assert_eq!(ITALIAN.percent(basis_points), expected);
+        }
     }
 
     #[test]

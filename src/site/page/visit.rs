@@ -214,15 +214,41 @@ impl Visit {
         Ok(self.sent(Response::bytes(HTML, html_of(page)?.as_bytes()), request, cache))
     }
 
+    /// Sends a page whose forms may lead on to another origin.
+    pub fn answer_leading_to(
+        &self,
+        request: &Incoming,
+        page: &impl Template,
+        cache: Cache,
+        origin: Option<&str>,
+    ) -> Result<Response, ApiError> {
+        Ok(self.headed(Response::bytes(HTML, html_of(page)?.as_bytes()), request, cache, origin))
+    }
+
+    /// Leads a browser on to the page of a payment provider, whose address is percent-encoded.
+    pub fn redirect_to(&self, request: &Incoming, address: String) -> Response {
+        self.sent(Response::see_other(address), request, Cache::NoStore)
+    }
+
     /// Sends the body of this visit, with the headers of a page.
     pub fn sent(&self, response: Response, request: &Incoming, cache: Cache) -> Response {
+        self.headed(response, request, cache, None)
+    }
+
+    fn headed(
+        &self,
+        response: Response,
+        request: &Incoming,
+        cache: Cache,
+        forms_to: Option<&str>,
+    ) -> Response {
         // Texts of the program and of the place change with a start.
         let cache = match cache {
             Cache::Revalidate(changed_at) => Cache::Revalidate(changed_at.max(self.started_at)),
             other => other,
         };
-        let response =
-            security::of_page(cache.apply(response, request)).with_header("Vary", "Accept-Language, Cookie");
+        let response = security::of_page(cache.apply(response, request), forms_to)
+            .with_header("Vary", "Accept-Language, Cookie");
         match self.choice.asked.filter(|asked| self.choice.remembered != Some(*asked)) {
             Some(asked) => response.with_header("Set-Cookie", self.cookie(asked)),
             None => response,

@@ -151,6 +151,11 @@ words! {
         credits: "Credits", "Crediti";
         price: "Price without VAT", "Prezzo senza IVA";
         dataset: "Dataset", "Dataset";
+        packs_title: "Buying credits", "Acquistare crediti";
+        packs_caption: "Packs of credits", "Pacchetti di crediti";
+        packs_vat: "VAT is {}.", "L’IVA è del {}.";
+        price_with_vat: "Price with VAT", "Prezzo con IVA";
+        buy_here: "Buy credits in your account", "Acquista crediti nel tuo account";
         buy_ask: "Keys you make in your account. To buy credits, ask {}.", "Le chiavi le crei nel tuo account. Per acquistare crediti, scrivi a {}.";
         buy_operator: "Keys you make in your account. To buy credits, ask whoever runs this place.", "Le chiavi le crei nel tuo account. Per acquistare crediti, rivolgiti a chi gestisce questo sito.";
         // Status.

@@ -1,4 +1,4 @@
-//! A child process sells, streams, sells files and changes keys from many threads and is killed at a random moment, again and
+//! A child process sells, streams, sells files, takes payments and changes keys from many threads and is killed at a random moment, again and
 //! again.
 //!
 //! The child reports each acknowledgement over a pipe. After each kill: everything acknowledged is
@@ -18,6 +18,7 @@ use mercato::ledger::{
 };
 
 use crate::desk::{Desk, download, handle, page, stream};
+use crate::payments::{ask, payment_of, refunded, tell as told_payment};
 
 const CHILD_FOLDER: &str = "MERCATO_CRASH_FOLDER";
 const CHILD_ROUND: &str = "MERCATO_CRASH_ROUND";
@@ -102,8 +103,17 @@ fn check_after_kill(desk: &Desk, account: AccountId, first: u64, told: &HashMap<
         let (entries, following) = ledger.entries(None, from, 10_000).unwrap();
         for entry in &entries {
             assert!(seen.insert((entry.kind, entry.request_id.clone())), "{entry:?} is there twice");
-            if matches!(entry.kind, EntryKind::Charge | EntryKind::Settle) {
-                sold.insert(entry.request_id.clone(), entry.rows);
+            match entry.kind {
+                EntryKind::Charge | EntryKind::Settle => {
+                    sold.insert(entry.request_id.clone(), entry.rows);
+                }
+                EntryKind::Purchase => {
+                    sold.insert(format!("paid-{}", entry.request_id), entry.amount as u64);
+                }
+                EntryKind::TakeBack => {
+                    sold.insert(format!("back-{}", entry.request_id), entry.amount.unsigned_abs());
+                }
+                _ => {}
             }
             last = entry.sequence;
         }
@@ -179,6 +189,7 @@ fn sells_as_child_until_killed() {
         }
         scope.spawn(|| change_keys(&ledger, round));
         scope.spawn(|| change_logins(&ledger, round));
+        scope.spawn(|| pay(&ledger, round));
     });
 }
 
@@ -266,6 +277,23 @@ fn change_logins(ledger: &Ledger, round: u64) {
             tell(&format!("ended-{number}"), 0);
         }
         std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+/// Sells credits through a provider, and takes every second payment back; tells `paid` or `back` as the request, and the
+/// number of credits.
+fn pay(ledger: &Ledger, round: u64) {
+    for number in 0_u64.. {
+        let id = format!("{round}-{number}");
+        let checkout =
+            ask(ledger, AccountId::from_number(2), 10 + number % 50, 100, SystemClock.now()).unwrap();
+        ledger.pay_checkout(&payment_of(&checkout, &id)).unwrap();
+        tell(&format!("paid-{id}"), checkout.credits);
+        if number.is_multiple_of(2) {
+            told_payment(ledger, &id, refunded(checkout.price.gross));
+            tell(&format!("back-{id}"), checkout.credits);
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

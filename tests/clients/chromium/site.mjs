@@ -202,6 +202,7 @@ async function account(javaScriptEnabled, locale, colorScheme) {
         }
       }
     }
+    await buy(page, where, javaScriptEnabled, `credits-bought-${colorScheme}-${locale.slice(0, 2)}`);
     await page.goto(`${url}/account/usage`);
     if (!(await page.textContent("main")).includes(DATASET.split("/").pop())) faults.push(`${where}: the usage lacks the query`);
     await page.click('main .account-bar button[type="submit"]');
@@ -212,4 +213,30 @@ async function account(javaScriptEnabled, locale, colorScheme) {
     faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
   }
   await context.close();
+}
+
+/// Buys credits by a click that moves no money, and looks at the purchase and its receipt.
+async function buy(page, where, javaScriptEnabled, name) {
+  await page.goto(`${url}/account/credits`);
+  await page.locator('main fieldset input[type="radio"]').nth(1).check();
+  const credits = await page.locator('main fieldset input[type="radio"]').nth(1).inputValue();
+  await page.click("main form.form button");
+  await page.waitForURL(/\/account\/purchases\/chk_/);
+  if (javaScriptEnabled) await lookWithAxe(page, `${where}, purchase`);
+  await page.click("main form.form button");
+  await page.waitForURL(/\/account\/purchases\/chk_.*done=paying/);
+  await page.click('main a[href*="/receipt"]');
+  await page.waitForURL(/\/receipt/);
+  await lookAtWidth(page, `${where}, receipt`);
+  if (javaScriptEnabled) await lookWithAxe(page, `${where}, receipt`);
+  if (folder !== undefined) await page.screenshot({ path: path.join(folder, `receipt-${name}.png`), fullPage: true });
+  await page.emulateMedia({ media: "print" });
+  if (await page.isVisible("header.top")) faults.push(`${where}: the printed receipt has the header of the site`);
+  await page.emulateMedia({ media: null });
+  await page.goto(`${url}/account`);
+  const balance = (await page.textContent("p.balance")).replace(/\D/g, "");
+  if (balance !== credits) faults.push(`${where}: ${credits} credits were bought, the balance is ${balance}`);
+  await page.goto(`${url}/account/credits`);
+  if (javaScriptEnabled) await lookWithAxe(page, `${where}, purchases`);
+  if (folder !== undefined) await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
 }

@@ -72,7 +72,7 @@ impl Backend {
         let mut random = [0; KEY_RANDOM_BYTES];
         getrandom::fill(&mut random).map_err(|error| failed(error.to_string()))?;
         let request_id = REQUEST_ID.to_owned();
-        let context = Context { ledger, now: SystemClock.now(), request_id, random };
+        let context = Context { ledger, payments: None, now: SystemClock.now(), request_id, random };
         let response = request.execute(&context).map_err(|error| failed(error.to_string()))?;
         to_value(&location.data, &response)
     }

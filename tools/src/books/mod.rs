@@ -9,6 +9,7 @@ mod backend;
 mod export;
 mod key;
 mod password;
+mod payments;
 mod relation;
 mod text_output;
 
@@ -26,6 +27,7 @@ pub use account::AccountCommand;
 use backend::Backend;
 pub use export::ExportFormat;
 pub use key::KeyCommand;
+pub use payments::PaymentsCommand;
 pub use relation::RelationCommand;
 
 /// The location of the books.
@@ -51,6 +53,9 @@ pub enum BooksCommand {
     /// Create, limit, list, revoke and rotate API keys.
     #[command(subcommand)]
     Key(KeyCommand),
+    /// List what customers bought from the payment provider, and compare the books with it.
+    #[command(subcommand)]
+    Payments(PaymentsCommand),
     /// Add, remove and list relations between datasets.
     #[command(subcommand)]
     Relation(RelationCommand),
@@ -204,6 +209,7 @@ pub fn run(command: &BooksCommand, json: bool) -> Result<(), Failure> {
         BooksCommand::Credits(command) => run_credits(command, json),
         BooksCommand::Key(command) => key::run(command, json),
         BooksCommand::Ledger(command) => run_ledger(command, json),
+        BooksCommand::Payments(command) => payments::run(command, json),
         BooksCommand::Relation(command) => relation::run(command, json),
         BooksCommand::Usage { account, days, by_key, key, location } => {
             let (account, key) = (account.clone(), key.clone());

@@ -187,6 +187,42 @@ pub(super) fn verification(response: &Value) -> Result<(), Failure> {
     differences.filter_map(Value::as_str).try_for_each(print_text)
 }
 
+pub(super) fn payments(response: &Value) -> Result<(), Failure> {
+    list(response, "payments").try_for_each(|payment| {
+        let number = |name: &str| payment.get(name).and_then(Value::as_u64).unwrap_or(0);
+        let euros = |cents: u64| format!("{}.{:02} {}", cents / 100, cents % 100, text(payment, "currency"));
+        let (at, account, state) =
+            (text(payment, "createdAt"), text(payment, "account"), text(payment, "state"));
+        let (credits, gross) = (text(payment, "credits"), euros(number("grossCents")));
+        let named = if is_set(payment, "payment") { text(payment, "payment") } else { text(payment, "id") };
+        let amounts = [("refunded", "refundedCents"), ("disputed", "disputedCents")];
+        let amounts = amounts.map(|(word, name)| (word, number(name)));
+        let amounts = amounts.iter().filter(|(_, cents)| *cents > 0);
+        let reversed: String = amounts.map(|(word, cents)| format!("  {word} {}", euros(*cents))).collect();
+        print_text(&format!(
+            "{at}  {account:10} {state:14} {credits:>12} credits {gross:>16}  {named}{reversed}"
+        ))
+    })
+}
+
+pub(super) fn reconciliation(response: &Value) -> Result<(), Failure> {
+    let (listed, found) = (text(response, "listed"), text(response, "foundCount"));
+    let unexplained = text(response, "unexplainedCount");
+    print_text(&format!(
+        "{listed} payments, refunds and disputes compared; {found} were not told, {unexplained} are unexplained"
+    ))?;
+    for payment in list(response, "found") {
+        print_text(&format!("{}: {}", text(payment, "payment"), text(payment, "outcome")))?;
+    }
+    for payment in list(response, "unexplained") {
+        print_text(&format!("{}: {}", text(payment, "id"), text(payment, "reason")))?;
+    }
+    if response.get("complete").and_then(Value::as_bool) == Some(false) {
+        return print_text("the provider lists more than one comparison reads; the oldest were left out");
+    }
+    Ok(())
+}
+
 pub(super) fn added_relation(response: &Value) -> Result<(), Failure> {
     let is_changed = response.get("replaced").and_then(Value::as_bool) == Some(true);
     let done = if is_changed { "changed" } else { "added" };

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::{print_json, print_text};
-use crate::demo::{DemoAccount, DemoDataset, prepare, start};
+use crate::demo::{DemoAccount, DemoDataset, payments, prepare, start};
 use crate::failure::Failure;
 
 /// Time limit for running requests after SIGINT.
@@ -69,6 +69,7 @@ fn announce(
     json: bool,
 ) -> Result<(), Failure> {
     let url = format!("http://{}", reachable(address));
+    let login = address.ip().is_loopback().then_some(customer);
     if json {
         return print_json(&serde_json::json!({
             "data": arguments.data,
@@ -77,8 +78,11 @@ fn announce(
             "datasets": offered,
             "account": customer.account,
             "key": customer.key,
+            "email": login.map(|login| &login.email),
+            "password": login.map(|login| &login.password),
         }));
     }
+    print_text(&entrance(&url, login))?;
     for dataset in offered {
         let made = if dataset.new { "made" } else { "found" };
         print_text(&format!(
@@ -87,14 +91,27 @@ fn announce(
         ))?;
     }
     if arguments.no_serve {
-        let data = arguments.data.display();
-        print_text(&format!("\nServe it with:\n\n  mercato serve --data {data} --listen {address}"))?;
+        let (data, payments) = (arguments.data.display(), payments(address));
+        let serve = format!("mercato serve --data {data} --listen {address} --payments {payments}");
+        print_text(&format!("\nServe it with:\n\n  {serve}"))?;
     }
     print_text(&commands(&url, &customer.key))?;
     if arguments.no_serve {
         return Ok(());
     }
     print_text("Serving; Ctrl-C ends it.")
+}
+
+/// The address of the site, and how to sign in. A server that others reach tells no password.
+fn entrance(url: &str, login: Option<&DemoAccount>) -> String {
+    let signing_in = login.map(|login| {
+        let (email, password) = (&login.email, &login.password);
+        format!(
+            "Sign in at {url}/account/sign-in as {email} with the password {password}.\n\
+             Credits are bought there by a click; no money moves.\n"
+        )
+    });
+    format!("The site:\n\n  {url}/\n\n{}", signing_in.unwrap_or_default())
 }
 
 /// An address that a client on this machine can reach.
@@ -112,10 +129,6 @@ fn commands(url: &str, key: &str) -> String {
     let api = format!("{url}/api/v1/datasets");
     format!(
         "
-Look around in a browser:
-
-  {url}/
-
 What is there (no key needed):
 
   curl -s '{api}'
@@ -160,6 +173,18 @@ mod tests {
     fn commands_use_reachable_address() {
         assert_eq!(reachable(SocketAddr::from(([0, 0, 0, 0], 80))).to_string(), "127.0.0.1:80");
         assert_eq!(reachable(SocketAddr::from(([10, 0, 0, 1], 80))).to_string(), "10.0.0.1:80");
+    }
+
+    #[test]
+    fn shows_password_on_loopback_only() {
+        let text = |field: &str| field.to_owned();
+        let (account, key, email, password) = (text("acc_1"), text("mk_1"), text("a@b.test"), text("secret"));
+        let login = DemoAccount { account, key, email, password };
+        let own = entrance("http://127.0.0.1:80", Some(&login));
+        assert!(own.starts_with("The site:\n\n  http://127.0.0.1:80/\n") && own.contains("password secret."));
+        assert_eq!(entrance("http://10.0.0.1:80", None), "The site:\n\n  http://10.0.0.1:80/\n\n");
+        assert_eq!(payments(SocketAddr::from(([127, 0, 0, 1], 80))), "demo");
+        assert_eq!(payments(SocketAddr::from(([0, 0, 0, 0], 80))), "none");
     }
 
     #[test]

@@ -1,30 +1,38 @@
-//! The demo account: created once, with credits and a key. The key is stored beside the data, so that a second run
-//! prints the same commands. Does not depend on datasets.
+//! The demo account: created once, with credits, a key and a login. Key and password are stored beside the data, so that a
+//! second run prints the same. Does not depend
+//! on datasets.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use mercato::access::{NewPassword, SALT_BYTES, compute_password_hash};
 use mercato::catalog::DataDirectory;
 use mercato::clock::Moment;
-use mercato::ledger::{KEY_RANDOM_BYTES, KeyHash, Ledger};
+use mercato::ledger::{AccountId, Email, KEY_RANDOM_BYTES, KeyHash, Ledger, PasswordHash, SignUp};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
 /// Credits of the demo account.
 const CREDITS: u64 = 100_000_000;
-const NAME: &str = "Demo customer";
+const EMAIL: &str = "demo@example.org";
 const FILE: &str = "demo/account.json";
+/// Random bytes of the password.
+const PASSWORD_RANDOM_BYTES: usize = 6;
 
-/// The account and its key.
+/// The account, its key and its login.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct DemoAccount {
     /// Id of the account.
     pub account: String,
     /// The plain key, which only opens demo data.
     pub key: String,
+    /// The e-mail address with which to sign in.
+    pub email: String,
+    /// The plain password, which only opens the demo account.
+    pub password: String,
 }
 
 /// Returns the account of an earlier run if its key is still valid, or else a new one.
@@ -54,19 +62,51 @@ fn read(path: &Path) -> Option<DemoAccount> {
 }
 
 fn is_known(ledger: &Ledger, customer: &DemoAccount) -> bool {
+    let login = customer.account.parse().ok().and_then(|account: AccountId| ledger.login(account));
     KeyHash::of_presented(&customer.key).is_ok()
-        && ledger.accounts().iter().any(|account| account.id().to_string() == customer.account)
+        && login.is_some_and(|login| login.email.as_str() == customer.email)
 }
 
 fn create(ledger: &Ledger, now: Moment) -> Result<DemoAccount, String> {
     let mut random = [0; KEY_RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
-    let account = ledger.create_account(NAME, now).map_err(|error| error.to_string())?;
+    let (password, hash) = new_password()?;
+    let account = sign_up(ledger, &hash, now)?;
     ledger
         .buy(account, CREDITS, Some(0), "demo", "credits to try with", now)
         .map_err(|error| error.to_string())?;
     let key = ledger.create_key(account, "demo", random, now).map_err(|error| error.to_string())?;
-    Ok(DemoAccount { account: account.to_string(), key: key.plain.reveal().to_owned() })
+    let (account, key) = (account.to_string(), key.plain.reveal().to_owned());
+    Ok(DemoAccount { account, key, email: EMAIL.to_owned(), password })
+}
+
+/// An account with the login of the demo. One whose file was lost gets the new password.
+fn sign_up(ledger: &Ledger, password: &PasswordHash, now: Moment) -> Result<AccountId, String> {
+    let email = Email::parse(EMAIL).map_err(|error| error.to_string())?;
+    let account = match ledger.sign_up(&email, password, now).map_err(|error| error.to_string())? {
+        SignUp::Created(account) => account,
+        SignUp::EmailTaken => {
+            let login = ledger.credentials(&email).ok_or("the demo account has no login")?;
+            ledger.set_password(login.account, password, None, now).map_err(|error| error.to_string())?;
+            login.account
+        }
+    };
+    ledger.confirm_email(account, now).map_err(|error| error.to_string())?;
+    Ok(account)
+}
+
+/// A password that is easy to type, and its hash.
+fn new_password() -> Result<(String, PasswordHash), String> {
+    let mut random = [0; PASSWORD_RANDOM_BYTES];
+    let mut salt = [0; SALT_BYTES];
+    getrandom::fill(&mut random)
+        .and_then(|()| getrandom::fill(&mut salt))
+        .map_err(|error| error.to_string())?;
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let password = format!("demo-{digits}");
+    let accepted = NewPassword::parse(&password).map_err(|refusal| refusal.to_string())?;
+    let hash = compute_password_hash(accepted, salt).map_err(|error| error.to_string())?;
+    Ok((password, hash))
 }
 
 /// Stores the key in a file that only its owner can read.

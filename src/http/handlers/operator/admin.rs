@@ -11,7 +11,9 @@ use crate::http::random::random_bytes;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{BackupError, ChargeError};
+use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::operator::{CommandError, Context, OperatorCommand};
+use crate::payments::ReconcileError;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -22,7 +24,8 @@ fn execute(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let command: OperatorCommand = request.read_json()?;
     let (now, request_id) = (request.now(), request.request_id().to_owned());
     let random = random_bytes()?;
-    let answer = command.execute(&Context { ledger: &app.ledger, now, request_id, random })?;
+    let payments = Some(&*app.payments);
+    let answer = command.execute(&Context { ledger: &app.ledger, payments, now, request_id, random })?;
     Response::data(&answer)
 }
 
@@ -46,6 +49,14 @@ impl From<CommandError> for ApiError {
                     .with_reason("ACCOUNT_CLOSED", "create another account")
             }
             CommandError::Ledger(error) => error.into(),
+            CommandError::Reconcile(ReconcileError::Books(error)) => error.into(),
+            CommandError::Reconcile(ReconcileError::Provider(_)) => {
+                // The message may repeat what the provider said, because only the operator reads this listener.
+                Self::unavailable(message, RETRY_AFTER_BUSY_SECONDS)
+                    .with_reason("PROVIDER_UNAVAILABLE", "try again later; webhooks go on in the meantime")
+            }
+            CommandError::Reconcile(_) => Self::new(ErrorKind::Conflict, message)
+                .with_reason("NOT_RECONCILED", "see docs/OPERATIONS.md, \"Payments\""),
             CommandError::Backup(BackupError::Ledger(error)) => error.into(),
             CommandError::Backup(error) => {
                 // The message may name files, because only the operator reads this listener.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use super::paid::Bought;
 use super::people::People;
 use super::*;
 
@@ -16,6 +17,7 @@ pub(super) enum Step {
     Reserve { rows: u64 },
     Settle { rows: u64 },
     Grant { credits: u64 },
+    Pay { credits: u64, is_refunded: bool },
     CreateKey,
     SignUp,
     OpenSession { login: usize },
@@ -33,6 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..200_u64).prop_map(|rows| Step::Reserve { rows }),
         2 => (0..200_u64).prop_map(|rows| Step::Settle { rows }),
         1 => (1..100_u64).prop_map(|credits| Step::Grant { credits }),
+        2 => (2..100_u64, any::<bool>()).prop_map(|(credits, is_refunded)| Step::Pay { credits, is_refunded }),
         1 => Just(Step::CreateKey),
         1 => Just(Step::SignUp),
         2 => any::<usize>().prop_map(|login| Step::OpenSession { login }),
@@ -50,6 +53,7 @@ struct Told {
     charges: Vec<(u64, u64)>,
     keys: usize,
     people: People,
+    paid: Vec<Bought>,
 }
 
 fn run(bench: &Bench, steps: &[Step]) -> Told {
@@ -79,6 +83,9 @@ fn run(bench: &Bench, steps: &[Step]) -> Told {
                 }
             }
             Step::Grant { credits } => drop(ledger.grant(account.id(), *credits, "", "", noon()).unwrap()),
+            Step::Pay { credits, is_refunded } => {
+                told.paid.push(Bought::pay(&ledger, account.id(), *credits, *is_refunded));
+            }
             Step::CreateKey => {
                 let random = [place as u8 + 1; crate::ledger::KEY_RANDOM_BYTES];
                 ledger.create_key(account.id(), "", random, noon()).unwrap();
@@ -113,6 +120,7 @@ fn check(bench: &Bench, state: &SimulatedDisk, told: &Told, keeps_checkpoint: bo
         assert_eq!(sold, [-(*charged as i64)], "request {request} was acknowledged");
     }
     told.people.check(&ledger);
+    told.paid.iter().for_each(|bought| bought.check(&ledger, &entries));
     let keys: usize = ledger.accounts().iter().map(|account| ledger.keys(account.id()).len()).sum();
     assert!(keys >= told.keys, "{keys} keys of {}", told.keys);
 }

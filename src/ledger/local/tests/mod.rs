@@ -10,6 +10,7 @@ use crate::clock::UtcDay;
 mod failing;
 mod history;
 mod losing_power;
+mod paid;
 mod people;
 
 /// A folder for the checkpoint, and a disk for the log.

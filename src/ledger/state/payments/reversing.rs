@@ -1,0 +1,98 @@
+//! Takes back what a payment gave, in proportion to what of it was refunded or disputed, and gives it again when a dispute
+//! was won.
+//!
+//! ```text
+//! owed                credits × (refunded + disputed) ÷ gross price, rounded down
+//! taken + forgone     what was owed so far: taken from the balance, or spent before it could be taken
+//! owed rises          take what the balance has of the difference, forgo the rest
+//! owed falls          forget what was forgone last, give back the rest of the difference
+//! ```
+//!
+//! The same news twice changes nothing, whatever the balance is by then. Does not depend on providers.
+
+use crate::clock::Moment;
+use crate::ledger::checkout::Checkout;
+use crate::ledger::codec::Record;
+use crate::ledger::entry::{Entry, EntryKind};
+use crate::ledger::error::ChargeError;
+use crate::ledger::key_space;
+use crate::ledger::payments::{Reversed, ToldReversal};
+use crate::ledger::reversal::{Reversal, ReversalEvent};
+use crate::ledger::state::State;
+use crate::ledger::state::charging::signed;
+use crate::ledger::state::operating::{check_text, invalid};
+use crate::ledger::state::purchasing::check_payment;
+use crate::limits::ledger::DISPUTES_PER_PAYMENT_MAX;
+
+impl State {
+    /// Takes in that a payment was refunded or disputed. News of a payment that has not come yet waits for it.
+    pub(in crate::ledger) fn reverse_payment(
+        &mut self,
+        told: &ToldReversal,
+    ) -> Result<Reversed, ChargeError> {
+        check_payment(&told.payment)?;
+        if let ReversalEvent::Disputed { dispute, .. } | ReversalEvent::DisputeClosed { dispute, .. } =
+            &told.event
+        {
+            check_text("dispute", dispute, 1)?;
+        }
+        let key = key_space::reversal(&told.payment);
+        let mut reversal: Reversal = self.read(&key)?.unwrap_or_default();
+        match reversal.hear(&told.event) {
+            Some(true) => {}
+            Some(false) => return Ok(Reversed::Unchanged),
+            None => {
+                let rule = format!("a payment has at most {DISPUTES_PER_PAYMENT_MAX}");
+                return Err(invalid("dispute", rule));
+            }
+        }
+        let outcome = match reversal.checkout {
+            None => Reversed::Kept,
+            Some(number) => {
+                let Some(mut checkout) = self.read::<Checkout>(&key_space::checkout(number))? else {
+                    return Err(self.fail_damaged(format!("the checkout of {} is missing", told.payment.id)));
+                };
+                let change = self.settle_reversal(&mut checkout, &reversal, told.at)?;
+                self.put_checkout(&checkout);
+                Reversed::Settled { account: checkout.account, change }
+            }
+        };
+        self.latest = self.latest.max(told.at);
+        self.written.changes.put(key, reversal.encode());
+        Ok(outcome)
+    }
+
+    /// Brings a paid checkout to what is known of its payment. Returns by how much the balance changed.
+    pub(super) fn settle_reversal(
+        &mut self,
+        checkout: &mut Checkout,
+        reversal: &Reversal,
+        at: Moment,
+    ) -> Result<i64, ChargeError> {
+        (checkout.refunded, checkout.disputed) = (reversal.refunded, reversal.disputed());
+        let (owed, settled) = (checkout.owed(), checkout.taken.saturating_add(checkout.forgone));
+        if owed == settled {
+            return Ok(0);
+        }
+        let (kind, change, note) = if owed > settled {
+            let wanted = owed - settled;
+            let taken = wanted.min(self.account(checkout.account)?.record.balance.credits);
+            checkout.taken = checkout.taken.saturating_add(taken);
+            checkout.forgone = checkout.forgone.saturating_add(wanted - taken);
+            (EntryKind::TakeBack, -signed(taken), format!("{taken} of {wanted} credits were there"))
+        } else {
+            let falls = settled - owed;
+            let forgotten = falls.min(checkout.forgone);
+            let given = (falls - forgotten).min(checkout.taken);
+            checkout.forgone -= forgotten;
+            checkout.taken -= given;
+            (EntryKind::GiveBack, signed(given), format!("{given} of {falls} credits had been there"))
+        };
+        let payment = checkout.paid.as_ref();
+        let request_id = payment.map_or("", |paid| paid.payment.as_str());
+        let related = payment.map_or(0, |paid| paid.sequence);
+        let entry = Entry::new(checkout.account, kind, change, at);
+        self.append(Entry { related, request_id, note: &note, ..entry })?;
+        Ok(change)
+    }
+}

@@ -1,0 +1,88 @@
+//! What a provider tells, and how the books take it.
+//!
+//! The same whether a webhook brought it or a pass found it. Does not depend on providers.
+
+use crate::clock::Moment;
+use crate::ledger::{
+    ChargeError, Checkout, CheckoutPayment, Contradiction, Ledger, PaidCheckout, PaymentId, Reversed,
+    ToldReversal,
+};
+
+/// Something that concerns credits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// A checkout was paid.
+    Paid(CheckoutPayment),
+    /// A payment was refunded or disputed.
+    Reversed(ToldReversal),
+}
+
+/// What the books made of it. It is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Applied {
+    /// Credits were given.
+    Granted,
+    /// The balance follows a refund or a dispute.
+    Settled,
+    /// The news waits for its payment.
+    Kept,
+    /// It was known.
+    Known,
+    /// It contradicts what was asked for. Nothing was changed.
+    Refused(Contradiction),
+}
+
+impl News {
+    /// What a click on the page of a demonstration pays.
+    pub fn of_click(checkout: &Checkout, provider: &'static str, at: Moment) -> News {
+        let payment = PaymentId { provider: provider.to_owned(), id: checkout.id.to_string() };
+        News::Paid(CheckoutPayment {
+            checkout: checkout.id,
+            payment,
+            account: checkout.account,
+            credits: checkout.credits,
+            gross: checkout.price.gross,
+            currency: checkout.price.currency.clone(),
+            at,
+        })
+    }
+
+    /// The payment that it is about.
+    pub fn payment(&self) -> &PaymentId {
+        match self {
+            News::Paid(paid) => &paid.payment,
+            News::Reversed(told) => &told.payment,
+        }
+    }
+
+    /// Tells the books, and waits until that is durable.
+    pub fn apply(&self, ledger: &Ledger) -> Result<Applied, ChargeError> {
+        let payment = self.payment().id.as_str();
+        Ok(match self {
+            News::Paid(paid) => match ledger.pay_checkout(paid)? {
+                PaidCheckout::Granted { account, credits } => {
+                    let checkout = paid.checkout.number();
+                    tracing::info!(%account, credits, payment, checkout, "bought credits were given");
+                    Applied::Granted
+                }
+                PaidCheckout::Replayed => Applied::Known,
+                PaidCheckout::Refused(contradiction) => {
+                    let checkout = paid.checkout.number();
+                    tracing::error!(%contradiction, payment, checkout, "a payment gives no credits");
+                    Applied::Refused(contradiction)
+                }
+            },
+            News::Reversed(told) => match ledger.reverse_payment(told)? {
+                Reversed::Unchanged => Applied::Known,
+                Reversed::Kept => {
+                    tracing::warn!(payment, "a payment that is not known was refunded or disputed");
+                    Applied::Kept
+                }
+                Reversed::Settled { account, change } => {
+                    tracing::warn!(%account, change, payment, "a payment was refunded or disputed");
+                    Applied::Settled
+                }
+            },
+        })
+    }
+}

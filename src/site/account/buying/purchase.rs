@@ -1,0 +1,122 @@
+//! `/account/purchases/{id}`: one purchase, what became of it, and, where a click pays, the button for it.
+//!
+//! A purchase is shown to its owner only.
+
+use askama::Template;
+
+use super::offer::state;
+use super::words::BuyingWords;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::http::{App, unknown_path};
+use crate::ledger::{Checkout, CheckoutId};
+use crate::payments::News;
+use crate::site::account::area::{self, Area, Head, Tab};
+use crate::site::account::done::{DONE, Done};
+use crate::site::account::form::Form;
+use crate::site::account::form_view::FormView;
+use crate::site::cache::Cache;
+use crate::site::frame::Frame;
+use crate::site::words::fill;
+
+#[derive(Template)]
+#[template(path = "account/buying/purchase.html")]
+struct PurchasePage {
+    frame: Frame,
+    head: Head,
+    words: &'static BuyingWords,
+    facts: Vec<(&'static str, String)>,
+    said: Option<&'static str>,
+    click: Option<FormView>,
+    receipt: Option<String>,
+    back: String,
+}
+
+/// The path of a purchase.
+pub fn path(checkout: &Checkout) -> String {
+    format!("/account/purchases/{}", checkout.id)
+}
+
+/// The purchase that the path names, if the signed-in customer made it.
+pub fn of_owner(app: &App, request: &Incoming, area: &Area) -> Result<Checkout, ApiError> {
+    let id = request.path_parameter(0).parse::<CheckoutId>().ok();
+    let found = match id {
+        Some(id) => app.ledger.checkout(id)?,
+        None => None,
+    };
+    found.filter(|checkout| checkout.account == area.account.id()).ok_or_else(|| unknown_path(app))
+}
+
+/// The page.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    area::read(app, request, &[DONE], |app, request, area| {
+        let checkout = of_owner(app, request, &area)?;
+        let words = BuyingWords::of(area.visit.language);
+        let title = fill(words.purchase_of, area.visit.numbers.integer(checkout.credits));
+        let click = is_paid_by_click(app, &checkout).then(|| click(&area, words, &checkout));
+        let is_paid = checkout.paid.is_some();
+        let receipt = area.visit.link(&format!("{}/receipt", path(&checkout)));
+        let page = PurchasePage {
+            frame: area.frame(&title),
+            head: area.head(Tab::Credits, &title, if is_paid { &[Done::Paying] } else { &[] }),
+            words,
+            facts: facts(&area, words, &checkout),
+            said: match (&click, is_paid) {
+                (Some(_), _) => Some(words.click_said),
+                (None, false) => Some(words.open_said),
+                (None, true) => None,
+            },
+            click,
+            receipt: is_paid.then(|| receipt.to_string()),
+            back: area.visit.link("/account/credits").to_string(),
+        };
+        area.visit.answer(request, &page, Cache::NoStore)
+    })
+}
+
+/// Pays by a click, where no money moves.
+pub fn pay(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    area::change(app, request, |app, request, area| {
+        Form::read(request, &[])?;
+        let checkout = of_owner(app, request, &area)?;
+        let Some(provider) = app.payments.provider().filter(|_| is_paid_by_click(app, &checkout)) else {
+            return Err(unknown_path(app));
+        };
+        News::of_click(&checkout, provider.name(), request.now()).apply(&app.ledger)?;
+        let page = area.visit.link(&path(&checkout));
+        Ok(area.visit.redirect(request, &Done::Paying.at(&page)))
+    })
+}
+
+fn is_paid_by_click(app: &App, checkout: &Checkout) -> bool {
+    let provider = app.payments.provider();
+    let is_meant =
+        provider.is_some_and(|provider| provider.is_paid_by_click() && provider.name() == checkout.provider);
+    is_meant && checkout.paid.is_none()
+}
+
+fn click(area: &Area, words: &'static BuyingWords, checkout: &Checkout) -> FormView {
+    FormView::new(&area.visit.link(&path(checkout)), words.click)
+}
+
+fn facts(area: &Area, words: &'static BuyingWords, checkout: &Checkout) -> Vec<(&'static str, String)> {
+    let numbers = area.visit.numbers;
+    let mut facts = vec![
+        (words.state, state(words, checkout.state(area.visit.now)).to_owned()),
+        (words.to_pay, numbers.cents(checkout.price.gross)),
+        (words.asked_on, numbers.minute(checkout.created_at)),
+    ];
+    if let Some(paid) = &checkout.paid {
+        facts.push((words.paid_on, numbers.minute(paid.at)));
+        facts.push((words.payment, paid.payment.clone()));
+    }
+    let amounts = [(words.refunded_amount, checkout.refunded), (words.disputed_amount, checkout.disputed)];
+    let amounts = amounts.into_iter().filter(|(_, cents)| *cents > 0);
+    facts.extend(amounts.map(|(name, cents)| (name, numbers.cents(cents))));
+    if checkout.taken > 0 {
+        facts.push((words.taken_back, numbers.integer(checkout.taken)));
+    }
+    facts.push((words.number, checkout.id.number().to_string()));
+    facts
+}
