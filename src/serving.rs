@@ -98,8 +98,6 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         AccessControl::open(Arc::clone(&ledger), limits, now)
             .map_err(|error| part("access control", &error))?,
     );
-    let flusher =
-        access.start_flusher(Arc::clone(&clock)).map_err(|error| part("counter flusher", &error))?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
@@ -125,6 +123,12 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         exports: Arc::default(),
         branding,
     });
+    // The history of metrics takes a sample every ten seconds: too little work for a thread of its own.
+    let of = Arc::clone(&app);
+    let flusher = app
+        .access
+        .start_flusher(Arc::clone(&app.clock), move || of.metrics.keep_history())
+        .map_err(|error| part("counter flusher", &error))?;
     let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
     let (admin, public) =
         rayon::join(|| start_admin(settings, &app), || start_public(settings, &app, &limits));
@@ -240,7 +244,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         class_of: |target| usize::from(work_of(target) == Work::Vital),
         is_public: false,
     };
-    listen(plan, app, |slots| admin_service(Arc::clone(app), slots))
+    listen(plan, app, |slots| admin_service(Arc::clone(app), slots, site::OPERATOR_PAGES))
 }
 
 fn listen(

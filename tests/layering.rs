@@ -30,8 +30,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "query", "render",
-            "search", "words",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "operator", "query",
+            "render", "search", "words",
         ],
     ),
     (

@@ -69,6 +69,7 @@ impl OperatorCommand {
             }
             Self::ListSessions { account } => account_commands::sessions(context, account)?,
             Self::EndSessions { account } => account_commands::end_sessions(context, account)?,
+            Self::CloseAccount { account } => account_commands::close(context, account)?,
             Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let id = find(ledger, account)?.id();
                 let bought = match payment(provider, reference)? {

@@ -33,7 +33,8 @@ fn log_of(batches: &[Vec<(u64, usize)>]) -> (LogReader, Vec<Entry>) {
 }
 
 fn asked(only_credited: bool, before: Option<u64>, limit: usize) -> HistoryAsked {
-    HistoryAsked { account: AccountId::from_number(1), created_at: noon(), only_credited, before, limit }
+    let account = Some(AccountId::from_number(1));
+    HistoryAsked { account, created_at: noon(), only_credited, before, limit }
 }
 
 proptest! {
