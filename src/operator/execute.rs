@@ -1,5 +1,7 @@
 //! Executes the commands of the operator on open books.
 
+use std::path::Path;
+
 use super::account_commands;
 use super::command::OperatorCommand;
 use super::key_commands::{self, Wanted, WantedChange};
@@ -113,10 +115,7 @@ impl OperatorCommand {
                 let summary = ledger.backup(directory, now).map_err(CommandError::Backup)?;
                 CommandOutput::Backup(Backup::of(&summary))
             }
-            Self::Archive { directory } => {
-                let moved = ledger.archive(directory)?;
-                CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
-            }
+            Self::Archive { directory } => archive(ledger, directory)?,
             Self::AddRelation { from, to, relation_type, description, weight } => {
                 relation_commands::add(context, [from, to, relation_type], description, *weight)?
             }
@@ -142,6 +141,11 @@ fn payment(provider: &str, reference: &str) -> Result<Option<PaymentId>, Command
         (named, _) => named,
     };
     Ok(Some(PaymentId { provider: provider.to_owned(), id: reference.to_owned() }))
+}
+
+fn archive(ledger: &Ledger, directory: &Path) -> Result<CommandOutput, CommandError> {
+    let moved = ledger.archive(directory)?;
+    Ok(CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() })
 }
 
 fn usage(
