@@ -257,6 +257,20 @@ pub mod render {
 
 /// Bounds of the operator's commands (`operator/`).
 pub mod operator {
+    use std::time::Duration;
+
+    /// Browsers that are signed in to the operator's pages at one time; one more ends the oldest.
+    pub const SIGN_INS_MAX: usize = 16;
+    /// From the sign-in to the operator's pages to its end, however much it is used.
+    pub const SIGN_IN_SECONDS: i64 = 8 * 3_600;
+    /// Sent forms that one sign-in remembers, so that none is done twice.
+    pub const FORMS_REMEMBERED_MAX: usize = 256;
+    /// Length of the number that a form carries for that.
+    pub const FORM_NUMBER_BYTES_MAX: usize = 64;
+    /// Time between two samples of the history of metrics.
+    pub const HISTORY_INTERVAL: Duration = Duration::from_secs(10);
+    /// Samples that are kept: those of an hour and its first moment.
+    pub const HISTORY_SAMPLES_MAX: usize = 361;
     /// Accounts of one page.
     pub const ACCOUNTS_PER_PAGE_MAX: usize = 1_000;
     /// Entries of one page.
@@ -333,6 +347,10 @@ pub mod site {
     pub const NEWEST_ENTRIES_MAX: usize = 5;
     /// Lines of one table of an account.
     pub const ACCOUNT_LINES_MAX: usize = 100;
+    /// Lines of one page of the operator's lists.
+    pub const OPERATOR_LINES_PER_PAGE: usize = 50;
+    /// Folders of datasets that the page on publications looks into.
+    pub const FOLDERS_LOOKED_AT_MAX: usize = 20_000;
     /// Slugs that one list of the status page names.
     pub const STATUS_SLUGS_MAX: usize = 50;
     /// Entries of a feed.

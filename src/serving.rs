@@ -103,8 +103,6 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         AccessControl::open(Arc::clone(&ledger), limits, now)
             .map_err(|error| part("access control", &error))?,
     );
-    let flusher =
-        access.start_flusher(Arc::clone(&clock)).map_err(|error| part("counter flusher", &error))?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
@@ -131,6 +129,12 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         payments,
         branding,
     });
+    // The history of metrics takes a sample every ten seconds: too little work for a thread of its own.
+    let of = Arc::clone(&app);
+    let flusher = app
+        .access
+        .start_flusher(Arc::clone(&app.clock), move || of.metrics.keep_history())
+        .map_err(|error| part("counter flusher", &error))?;
     let upkeep = Upkeep::start(settings, &catalog, &app.clock, search)?;
     let reconciler = payments::look_after(&app.payments, &app.ledger, &app.clock)
         .map_err(|error| part("payments", &error))?;
@@ -249,7 +253,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
         class_of: |target| usize::from(work_of(target) == Work::Vital),
         is_public: false,
     };
-    listen(plan, app, |slots| admin_service(Arc::clone(app), slots))
+    listen(plan, app, |slots| admin_service(Arc::clone(app), slots, site::OPERATOR_PAGES))
 }
 
 fn listen(

@@ -31,7 +31,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "payments", "query",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "operator", "payments",
+            "query",
             "render", "search", "words",
         ],
     ),

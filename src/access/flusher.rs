@@ -1,4 +1,5 @@
-//! The counter flusher: a thread that writes changed request counters to the books at a fixed interval.
+//! The counter flusher: a thread that writes changed request counters to the books at a fixed interval, and does what is
+//! handed to it beside that.
 //!
 //! Does not depend on the kinds of counters.
 
@@ -23,7 +24,11 @@ pub struct CounterFlusher {
 }
 
 impl CounterFlusher {
-    pub(super) fn start(access: Arc<AccessControl>, clock: Arc<dyn Clock>) -> io::Result<CounterFlusher> {
+    pub(super) fn start(
+        access: Arc<AccessControl>,
+        clock: Arc<dyn Clock>,
+        beside: impl Fn() + Send + 'static,
+    ) -> io::Result<CounterFlusher> {
         let (stop, stopped) = bounded::<()>(0);
         let thread = thread::Builder::new().name("counter-flusher".to_owned()).spawn(move || {
             loop {
@@ -34,6 +39,7 @@ impl CounterFlusher {
                 if is_last {
                     return;
                 }
+                beside();
             }
         })?;
         Ok(CounterFlusher { stop: Some(stop), thread: Some(thread) })

@@ -179,9 +179,14 @@ impl AccessControl {
         self.addresses.size()
     }
 
-    /// Starts the thread that flushes counters and times of last use, about once a second.
-    pub fn start_flusher(self: &Arc<Self>, clock: Arc<dyn Clock>) -> std::io::Result<CounterFlusher> {
-        CounterFlusher::start(Arc::clone(self), clock)
+    /// Starts the thread that flushes counters and times of last use, about once a second, and then calls `beside`, which
+    /// is short.
+    pub fn start_flusher(
+        self: &Arc<Self>,
+        clock: Arc<dyn Clock>,
+        beside: impl Fn() + Send + 'static,
+    ) -> std::io::Result<CounterFlusher> {
+        CounterFlusher::start(Arc::clone(self), clock, beside)
     }
 
     /// Writes changed counters to the books. A round is bounded; the rest follows in the next round.

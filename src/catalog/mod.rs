@@ -6,6 +6,7 @@ mod background;
 mod choose;
 mod error;
 mod files;
+mod incoming;
 mod load;
 mod manifest;
 pub mod publish;
@@ -24,6 +25,7 @@ use rayon::prelude::*;
 
 pub use error::CatalogError;
 pub use files::data_directory::DataDirectory;
+pub use incoming::{Incoming, IncomingFile, Unpublished};
 pub use manifest::changelog::{ChangelogEntry, parse as parse_changelog};
 pub use manifest::provenance::{Coverage, Provenance, Publisher, UPDATE_FREQUENCIES, UpdateFrequency};
 pub use manifest::{ColumnNote, Language, LocalizedText, Manifest};

@@ -1,4 +1,5 @@
-//! The operator's token: made at the first start, kept in a file that only the owner can read.
+//! The operator's token: made at the first start, kept in a file that only the owner can read. It opens the admin listener to
+//! programs, and signs browsers in to its pages.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -9,12 +10,17 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use subtle::ConstantTimeEq;
 
+use super::operator_sessions::OperatorSessions;
+use crate::clock::Moment;
+use crate::ledger::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
+
 const TOKEN_SIZE_BYTES: usize = 32;
 const TOKEN_FILE_SIZE_BYTES_MAX: u64 = 4096;
 
 /// The token in memory. It is never printed.
 pub struct AdminToken {
     text: String,
+    browsers: OperatorSessions,
 }
 
 impl AdminToken {
@@ -35,7 +41,7 @@ impl AdminToken {
             let message = "the token file holds fewer than 32 characters; remove it to get a new one";
             return Err(io::Error::new(io::ErrorKind::InvalidData, message));
         }
-        Ok(Self { text })
+        Ok(Self { text, browsers: OperatorSessions::default() })
     }
 
     fn create(path: &Path, fill: impl FnOnce(&mut [u8]) -> io::Result<()>) -> io::Result<Self> {
@@ -45,7 +51,7 @@ impl AdminToken {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         writeln!(file, "{text}")?;
         file.sync_all()?;
-        Ok(Self { text })
+        Ok(Self { text, browsers: OperatorSessions::default() })
     }
 
     /// Whether an `Authorization` header presents the token; takes as long for a near miss as for a far one.
@@ -53,8 +59,36 @@ impl AdminToken {
         let Some((scheme, presented)) = authorization.and_then(|value| value.split_once(' ')) else {
             return false;
         };
-        scheme.eq_ignore_ascii_case("Bearer")
-            && bool::from(presented.trim().as_bytes().ct_eq(self.text.as_bytes()))
+        scheme.eq_ignore_ascii_case("Bearer") && self.is(presented)
+    }
+
+    fn is(&self, presented: &str) -> bool {
+        presented.trim().as_bytes().ct_eq(self.text.as_bytes()).into()
+    }
+
+    /// Signs a browser in that presents the token: it gets a token of its own.
+    pub fn sign_in(
+        &self,
+        presented: &str,
+        random: [u8; TOKEN_RANDOM_BYTES],
+        now: Moment,
+    ) -> Option<PlainToken> {
+        self.is(presented).then(|| self.browsers.open(random, now))
+    }
+
+    /// Whether a browser is signed in by its own token.
+    pub fn has_signed_in(&self, own: TokenHash, now: Moment) -> bool {
+        self.browsers.is_open(own, now)
+    }
+
+    /// Signs a browser out.
+    pub fn sign_out(&self, own: TokenHash) {
+        self.browsers.end(own);
+    }
+
+    /// Notes that a signed-in browser sent a form. False if it sent that form before.
+    pub fn is_first(&self, own: TokenHash, form: &str) -> bool {
+        self.browsers.is_first(own, form)
     }
 }
 
@@ -78,5 +112,12 @@ mod tests {
         assert!(!read.admits(Some(&format!("Basic {}", made.text))));
         assert!(!read.admits(Some("Bearer wrong")));
         assert!(!read.admits(None));
+        let now = Moment::from_unix_millis(0);
+        assert!(read.sign_in("wrong", [1; TOKEN_RANDOM_BYTES], now).is_none());
+        let own = read.sign_in(&made.text, [1; TOKEN_RANDOM_BYTES], now).unwrap();
+        assert_ne!(own.reveal(), made.text);
+        assert!(
+            read.has_signed_in(own.hash(), now) && !read.admits(Some(&format!("Bearer {}", own.reveal())))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The newest entries of one account, for its owner.
+//! The newest entries: of one account for its owner, of all for the operator.
 //!
 //! The log has no index of accounts, so a search reads it backwards. One search reads a bounded number of segments, and
 //! searches run one at a time. Does not depend on pages.
@@ -13,11 +13,11 @@ use crate::limits::ledger::HISTORY_WAIT;
 /// A clock that was set back dates an entry before its account by so much at most.
 const CLOCK_SECONDS_MAX: i64 = 86_400;
 
-/// A look at the entries of an account.
+/// A look at the newest entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryAsked {
-    /// The account.
-    pub account: AccountId,
+    /// The account; nothing for all.
+    pub account: Option<AccountId>,
     /// When it was created: the search stops there.
     pub created_at: Moment,
     /// Only purchases and grants, and what of purchases was taken back.
@@ -28,7 +28,7 @@ pub struct HistoryAsked {
     pub limit: usize,
 }
 
-/// Entries of an account.
+/// Entries that were found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
     /// Newest first.
@@ -45,7 +45,7 @@ impl HistoryAsked {
             entry.kind,
             EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
         );
-        entry.account == self.account && (is_credited || !self.only_credited)
+        self.account.is_none_or(|account| entry.account == account) && (is_credited || !self.only_credited)
     }
 
     /// Whether an entry of this moment was written before the account was there.
@@ -55,7 +55,7 @@ impl HistoryAsked {
 }
 
 impl Ledger {
-    /// The newest entries of an account. Entries of segments that were moved away are not there. While another look is made
+    /// The newest entries of an account or of all. Entries of segments that were moved away are not there. While another look is made
     /// this waits, and is refused after `HISTORY_WAIT`.
     pub fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
         let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;

@@ -3,10 +3,12 @@
 //! Does not depend on passwords: a hash comes in, and a token goes out.
 
 use super::account_output::{
-    Account, AccountCreated, AccountLine, Accounts, PasswordReset, PasswordSet, SessionLine, SessionsEnded,
+    Account, AccountClosed, AccountCreated, AccountLine, Accounts, PasswordReset, PasswordSet, SessionLine,
+    SessionsEnded,
 };
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;
+use crate::clock::Moment;
 use crate::ledger::{AccountId, ChargeError, Ledger, NotAPasswordHash, PasswordHash, TokenPurpose};
 use crate::limits::operator::ACCOUNTS_PER_PAGE_MAX;
 
@@ -74,6 +76,19 @@ pub(super) fn end_sessions(context: &Context<'_>, account: &str) -> Result<Comma
     let id = find(context.ledger, account)?.id();
     let ended = context.ledger.end_all_sessions(id, None, context.now)?;
     Ok(CommandOutput::SessionsEnded(SessionsEnded { account: id.to_string(), ended }))
+}
+
+/// A closed account stays as it was closed.
+pub(super) fn close(context: &Context<'_>, account: &str) -> Result<CommandOutput, CommandError> {
+    let Context { ledger, now, .. } = context;
+    let id = find(ledger, account)?.id();
+    ledger.close_account(id, *now)?;
+    let handle = find(ledger, account)?;
+    Ok(CommandOutput::AccountClosed(AccountClosed {
+        account: id.to_string(),
+        closed_at: handle.closed_at().map(Moment::rfc3339),
+        credits: handle.credits(),
+    }))
 }
 
 fn email_of(ledger: &Ledger, account: AccountId) -> String {

@@ -183,6 +183,18 @@ impl SessionLine {
     }
 }
 
+/// An account that was closed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountClosed {
+    /// The account.
+    pub account: String,
+    /// When it was closed.
+    pub closed_at: Option<String>,
+    /// What is left on it. It can no longer be spent.
+    pub credits: u64,
+}
+
 /// Sessions that were ended.
 #[derive(Serialize)]
 pub struct SessionsEnded {

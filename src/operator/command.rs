@@ -59,6 +59,11 @@ pub enum OperatorCommand {
         /// Its id.
         account: String,
     },
+    /// Closes an account for ever: its login, sessions and tokens go, and its keys are revoked.
+    CloseAccount {
+        /// Its id.
+        account: String,
+    },
     /// Enters a purchase of credits.
     BuyCredits {
         /// The buyer's account.

@@ -1,5 +1,7 @@
 //! Executes the commands of the operator on open books.
 
+use std::path::Path;
+
 use super::account_commands;
 use super::command::OperatorCommand;
 use super::key_commands::{self, Wanted, WantedChange};
@@ -76,6 +78,7 @@ impl OperatorCommand {
             }
             Self::ListSessions { account } => account_commands::sessions(context, account)?,
             Self::EndSessions { account } => account_commands::end_sessions(context, account)?,
+            Self::CloseAccount { account } => account_commands::close(context, account)?,
             Self::BuyCredits { account, credits, cents, reference, provider, note } => {
                 let payment = payment(provider, reference)?;
                 buy(context, account, (*credits, *cents), payment, note)?
@@ -115,10 +118,7 @@ impl OperatorCommand {
                 let summary = ledger.backup(directory, now).map_err(CommandError::Backup)?;
                 CommandOutput::Backup(Backup::of(&summary))
             }
-            Self::Archive { directory } => {
-                let moved = ledger.archive(directory)?;
-                CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() }
-            }
+            Self::Archive { directory } => archive(ledger, directory)?,
             Self::ListPayments { account, before, limit } => {
                 payment_commands::list(context, account.as_deref(), *before, *limit)?
             }
@@ -165,6 +165,11 @@ fn buy(
         Some(payment) => ledger.buy_once(id, credits, cents, payment, note, *now)?,
     };
     Ok(CommandOutput::Balance(Balance::bought(id, credits, &bought)))
+}
+
+fn archive(ledger: &Ledger, directory: &Path) -> Result<CommandOutput, CommandError> {
+    let moved = ledger.archive(directory)?;
+    Ok(CommandOutput::Archived { segments: moved.iter().map(ArchivedSegment::of).collect() })
 }
 
 fn usage(

@@ -17,8 +17,8 @@ mod relation_output;
 mod report_output;
 
 pub use account_output::{
-    Account, AccountCreated, AccountLine, Accounts, LoginOfAccount, PasswordReset, PasswordSet, SessionLine,
-    SessionsEnded,
+    Account, AccountClosed, AccountCreated, AccountLine, Accounts, LoginOfAccount, PasswordReset,
+    PasswordSet, SessionLine, SessionsEnded,
 };
 pub use command::OperatorCommand;
 pub use execute::{CommandError, Context};

@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::account_output::{
-    Account, AccountCreated, Accounts, PasswordReset, PasswordSet, SessionLine, SessionsEnded,
+    Account, AccountClosed, AccountCreated, Accounts, PasswordReset, PasswordSet, SessionLine, SessionsEnded,
 };
 use super::key_output::{CreatedKey, Key};
 use super::payment_output::{Payments, Reconciliation};
@@ -34,6 +34,8 @@ pub enum CommandOutput {
     },
     /// Output of `endSessions`.
     SessionsEnded(SessionsEnded),
+    /// Output of `closeAccount`.
+    AccountClosed(AccountClosed),
     /// Output of `buyCredits` and `grantCredits`.
     Balance(Balance),
     /// Output of `createKey` and `rotateKey`.

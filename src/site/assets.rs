@@ -30,7 +30,8 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = concat!(
     include_str!("assets/base.css"),
     include_str!("assets/dataset.css"),
-    include_str!("assets/account.css")
+    include_str!("assets/account.css"),
+    include_str!("assets/operator.css")
 );
 
 /// The parts of D3 that draw the graph, each after those that it needs.

@@ -12,6 +12,7 @@ mod graph;
 mod home;
 mod list;
 mod markdown;
+mod operator;
 mod page;
 mod plots;
 mod pricing;
@@ -20,6 +21,7 @@ mod snippets;
 mod status;
 
 use crate::http::Pages;
+pub use operator::OPERATOR_PAGES;
 use page::{cache, cookies, frame, numbers, security, url, visit, words};
 
 /// The routes that `http` serves beside the API.

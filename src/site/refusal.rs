@@ -74,7 +74,7 @@ impl RefusalView {
 }
 
 /// Title and text of a refusal.
-fn told(words: &'static Words, kind: ErrorKind) -> (&'static str, &'static str) {
+pub(super) fn told(words: &'static Words, kind: ErrorKind) -> (&'static str, &'static str) {
     match kind {
         ErrorKind::NotFound => (words.not_found_title, words.not_found_text),
         ErrorKind::BadRequest => (words.bad_request_title, words.bad_request_text),

@@ -90,7 +90,7 @@ fn writes_counters_when_flusher_ends() {
     let (desk, now) = (Desk::new(), noon());
     let ledger = Arc::new(desk.open());
     let access = Arc::new(AccessControl::open(Arc::clone(&ledger), RateLimits::default(), now).unwrap());
-    let flusher = access.start_flusher(Arc::new(TestClock::at(now))).unwrap();
+    let flusher = access.start_flusher(Arc::new(TestClock::at(now)), || ()).unwrap();
     access.admit(Subject::Address(address(9)), now).unwrap();
     drop(flusher);
     // Nobody waits for counters; what is awaited after them shows that they were written.

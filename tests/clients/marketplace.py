@@ -24,10 +24,11 @@ CREDITS = 1_000_000_000_000
 class Marketplace:
     """The demo datasets, an account with credits and a key, and a server."""
 
-    def __init__(self, binaries: Path, folder: Path, scale: str = "0.01") -> None:
+    def __init__(self, binaries: Path, folder: Path, scale: str = "0.01", admin: str | None = None) -> None:
         self.binaries = binaries
         self.data = folder / "demo"
         self.log = folder / "server.log"
+        self.admin = admin or f"unix:{folder / 'admin.sock'}"
         self.url = ""
         self.server: subprocess.Popen[bytes] | None = None
         self.requests_per_minute = 0
@@ -76,7 +77,7 @@ class Marketplace:
     def __enter__(self) -> "Marketplace":
         command: list[str | Path] = [
             self.binaries / "mercato", "serve", "--data", self.data, "--listen", "127.0.0.1:0",
-            "--admin", f"unix:{self.log.parent / 'admin.sock'}", "--charge-durability", "process",
+            "--admin", self.admin, "--charge-durability", "process",
             "--requests-per-minute", str(self.requests_per_minute), "--requests-per-day", "0", "--payments", "demo"]
         with self.log.open("wb") as sink:
             self.server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT)
@@ -91,6 +92,14 @@ class Marketplace:
         if self.server is not None:
             self.server.terminate()
             self.server.wait(STOP_SECONDS_MAX)
+
+    def admin_url(self) -> str:
+        """Where the admin listener is, if it is on TCP."""
+        return f"http://{(self.data / 'admin.address').read_text().strip()}"
+
+    def admin_token(self) -> str:
+        """The operator's token."""
+        return (self.data / "admin.token").read_text().strip()
 
     def read(self, path: str) -> bytes:
         """The body of a response to `GET`. Other statuses than success raise."""

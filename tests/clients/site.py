@@ -1,5 +1,5 @@
 """The site for people in Chromium: every page in both languages, light and dark, on a phone and on a wide screen, looked
-through by axe-core; and journeys by clicks with and without JavaScript.
+through by axe-core; and journeys by clicks with and without JavaScript. The same of the operator's pages.
 
     python site.py --binaries target/release --modules DIR [--chromium PROGRAM] [--pictures DIR]
 
@@ -7,6 +7,7 @@ through by axe-core; and journeys by clicks with and without JavaScript.
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from marketplace import Marketplace
 
-SECONDS_MAX = 900
+SECONDS_MAX = 1500
 
 
 def main() -> int:
@@ -31,11 +32,13 @@ def main() -> int:
     script = Path(__file__).parent / "chromium" / "site.mjs"
     visit = arguments.modules.resolve() / script.name
     shutil.copyfile(script, visit)
-    with tempfile.TemporaryDirectory() as name, Marketplace(arguments.binaries.resolve(), Path(name)) as market:
+    with tempfile.TemporaryDirectory() as name, Marketplace(arguments.binaries.resolve(), Path(name),
+                                                            admin="127.0.0.1:0") as market:
         command = ["node", visit, market.url, arguments.chromium]
         if arguments.pictures is not None:
             command.append(arguments.pictures.resolve())
-        outcome = subprocess.run(command, cwd=arguments.modules, timeout=SECONDS_MAX, check=False)
+        environment = os.environ | {"ADMIN_URL": market.admin_url(), "ADMIN_TOKEN": market.admin_token()}
+        outcome = subprocess.run(command, cwd=arguments.modules, timeout=SECONDS_MAX, check=False, env=environment)
         errors = market.server_errors()
     for error in errors:
         print(f"FAULT the server: {error}")

@@ -55,7 +55,7 @@ impl Documents {
     }
 
     /// A path as responses show it: the whole address if a public URL is configured, else the path alone.
-    pub(in crate::http) fn link(&self, path: &str) -> String {
+    pub fn link(&self, path: &str) -> String {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 

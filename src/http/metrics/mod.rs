@@ -3,6 +3,8 @@
 //! Labels are routes and statuses; never keys, accounts or datasets.
 
 pub(super) mod exposition;
+mod history;
+pub(super) mod process;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +15,9 @@ use std::time::{Duration, Instant};
 use crate::histogram::{Histogram, MICROS};
 use crate::sample::Sample;
 use exposition::{Exposition, Kind};
+use history::History;
+pub use history::{HistorySample, Totals};
+use process::ProcessStatus;
 
 type Source = Box<dyn Fn() -> Vec<Sample> + Send + Sync>;
 
@@ -25,6 +30,7 @@ pub struct Metrics {
     body_bytes: AtomicU64,
     panics: AtomicU64,
     sources: Mutex<Vec<Source>>,
+    history: History,
 }
 
 impl Default for Metrics {
@@ -37,6 +43,7 @@ impl Default for Metrics {
             body_bytes: AtomicU64::new(0),
             panics: AtomicU64::new(0),
             sources: Mutex::default(),
+            history: History::default(),
         }
     }
 }
@@ -102,6 +109,45 @@ impl Metrics {
         self.started.elapsed().as_secs()
     }
 
+    /// The sums since the start.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals {
+            rows: self.rows.load(Ordering::Relaxed),
+            credits: self.credits.load(Ordering::Relaxed),
+            panics: self.panics.load(Ordering::Relaxed),
+            ..Totals::default()
+        };
+        for counters in self.routes.read().unwrap_or_else(PoisonError::into_inner).values() {
+            for (status, count) in counters.statuses.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                totals.requests = totals.requests.saturating_add(*count);
+                match status {
+                    400..=499 => totals.refused = totals.refused.saturating_add(*count),
+                    500.. => totals.failed = totals.failed.saturating_add(*count),
+                    _ => {}
+                }
+            }
+        }
+        totals
+    }
+
+    /// Takes a sample for the history of the last hour, if one is due. To be called about once a second.
+    pub fn keep_history(&self) {
+        self.sample_at(self.started.elapsed());
+    }
+
+    /// Takes a sample as of so much time since the start, if one is due.
+    pub fn sample_at(&self, elapsed: Duration) {
+        if self.history.is_due(elapsed) {
+            let memory_bytes = ProcessStatus::read().bytes("RssAnon").unwrap_or(0);
+            self.history.push(HistorySample { elapsed, totals: self.totals(), memory_bytes });
+        }
+    }
+
+    /// The samples of the last hour, oldest first.
+    pub fn history(&self) -> Vec<HistorySample> {
+        self.history.samples()
+    }
+
     /// Adds a source of samples.
     pub fn add_source(&self, source: impl Fn() -> Vec<Sample> + Send + Sync + 'static) {
         self.sources.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(source));
@@ -140,6 +186,22 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn adds_up_statuses_over_routes() {
+        let metrics = Metrics::default();
+        for (route, status) in [("/a", 200), ("/a", 404), ("", 431), ("/b", 500), ("/b", 503), ("/b", 303)] {
+            metrics.observe(&Observation { route, status, rows: 2, credits: 1, ..Observation::default() });
+        }
+        metrics.count_panic();
+        let expected = Totals { requests: 6, refused: 2, failed: 2, rows: 12, credits: 6, panics: 1 };
+        assert_eq!(metrics.totals(), expected);
+        for seconds in [0, 5, 10] {
+            metrics.sample_at(Duration::from_secs(seconds));
+        }
+        let history = metrics.history();
+        assert_eq!((history.len(), history[1].totals), (2, expected));
+    }
 
     #[test]
     fn counts_responses_by_route_and_status() {

@@ -59,8 +59,9 @@ pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pag
     Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
 }
 
-/// The operator's side.
-pub fn admin_service(app: Arc<App>, slots: Arc<Slots>) -> Service {
-    let routes = Router::new(&[health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES]);
-    Service::new(app, routes, ListenerKind::Operator, slots)
+/// The operator's side, with its pages.
+pub fn admin_service(app: Arc<App>, slots: Arc<Slots>, pages: Pages) -> Service {
+    let own: [&[Route]; 3] = [health::OPERATOR_ROUTES, operator::ROUTES, admin::ROUTES];
+    let tables: Vec<&[Route]> = pages.routes.iter().copied().chain(own).collect();
+    Service::new(app, Router::new(&tables), ListenerKind::Operator, slots).with_refusals(pages.refusal)
 }

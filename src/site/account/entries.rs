@@ -46,11 +46,12 @@ pub fn newest(
     before: Option<u64>,
     limit: usize,
 ) -> Result<History, ApiError> {
-    let (account, created_at) = (area.account.id(), area.account.created_at());
+    let (account, created_at) = (Some(area.account.id()), area.account.created_at());
     Ok(app.ledger.history(&HistoryAsked { account, created_at, only_credited, before, limit })?)
 }
 
-const fn kind(words: &AccountWords, kind: EntryKind) -> &'static str {
+/// The kind of an entry in words.
+pub const fn kind(words: &AccountWords, kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Purchase => words.purchase,
         EntryKind::Charge => words.charge,

@@ -16,11 +16,11 @@ use super::words::Words;
 use crate::branding::Branding;
 use crate::catalog::Language;
 use crate::clock::Moment;
-use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::routing::target::Target;
+use crate::http::{App, PublicUrl};
 use crate::limits::site::QUERY_BYTES_MAX;
 use crate::site::assets;
 
@@ -57,7 +57,16 @@ fn typed(value: &str) -> String {
 impl Visit {
     /// A visit to a page with these names of a query. Others are ignored, and its links do not repeat them.
     pub fn of(app: &App, request: &Incoming, known: &[&str]) -> Result<Self, ApiError> {
-        let mut visit = Self::plain(app, request);
+        Self::plain(app, request).knowing(request, known)
+    }
+
+    /// The same on the operator's side.
+    pub fn private(app: &App, request: &Incoming, known: &[&str]) -> Result<Self, ApiError> {
+        Self::private_plain(app, request).knowing(request, known)
+    }
+
+    fn knowing(self, request: &Incoming, known: &[&str]) -> Result<Self, ApiError> {
+        let mut visit = self;
         let pairs = request.pairs().iter().filter(|(name, _)| known.contains(&name.as_str()));
         let bytes: usize = pairs.clone().map(|(name, value)| name.len().saturating_add(value.len())).sum();
         if bytes > QUERY_BYTES_MAX {
@@ -72,10 +81,22 @@ impl Visit {
 
     /// A visit to a page without a query.
     pub fn plain(app: &App, request: &Incoming) -> Self {
-        let choice = LanguageChoice::of(request);
-        let language = choice.language();
         let prefix = app.documents.path_prefix().to_owned();
         let base = app.documents.base_url(request).map_or(prefix.clone(), |url| url.as_str().to_owned());
+        Self::at(app, request, prefix, base)
+    }
+
+    /// A visit to a page of the operator's side without a query. That side has no public address: the request says how it is
+    /// reached.
+    pub fn private_plain(app: &App, request: &Incoming) -> Self {
+        let host = request.header("Host").and_then(PublicUrl::of_host);
+        let base = host.map_or_else(String::new, |url| url.as_str().to_owned());
+        Self::at(app, request, String::new(), base)
+    }
+
+    fn at(app: &App, request: &Incoming, prefix: String, base: String) -> Self {
+        let choice = LanguageChoice::of(request);
+        let language = choice.language();
         let here = Url::of_segments(&prefix, request.segments());
         let mut visit = Self {
             language,

@@ -4,9 +4,11 @@
 //! policy of the pages lets none through. Every plot stands beside the same figures as text.
 
 mod histogram;
+mod line;
 mod neighbours;
 
 pub use histogram::{Bin, Histogram};
+pub use line::{Labels, Line, Point};
 pub use neighbours::{Neighbours, Spoke};
 
 use std::fmt;

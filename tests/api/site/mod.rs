@@ -11,6 +11,7 @@ mod dataset;
 mod document;
 mod explore;
 mod languages;
+mod operator;
 mod pages;
 mod place;
 mod publishers;

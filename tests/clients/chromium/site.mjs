@@ -4,7 +4,7 @@
 //
 // Every page, in both languages, light and dark, on a phone and on a wide screen: it answers as it should, reports no error
 // and no violation of its content security policy, is not wider than the screen, and axe-core finds nothing. Then journeys
-// by clicks. With FOLDER, pictures of the pages go there. Prints one line for each fault; exit code 0 only without any.
+// by clicks. The same of the operator's pages at ADMIN_URL, signed in with ADMIN_TOKEN. With FOLDER, pictures of the pages go there. Prints one line for each fault; exit code 0 only without any.
 
 import { readFileSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -36,6 +36,11 @@ const PAGES = [
   ["not-found", "/there-is-no-such-page", 404],
 ];
 const ACCOUNT = ["/account", "/account/keys", "/account/keys/KEY", "/account/usage", "/account/credits", "/account/settings"];
+const { ADMIN_URL: adminUrl, ADMIN_TOKEN: adminToken } = process.env;
+const OPERATOR = [
+  "/operator", "/operator/datasets", "/operator/datasets?which=faulty", `/operator${DATASET}`, "/operator/accounts",
+  "/operator/accounts?q=checks", "/operator/accounts/acc_1", "/operator/keys/key_1", "/operator/payments", "/operator/publications",
+];
 const PASSWORD = "eleven blue horses";
 const SCREENS = { phone: { width: 390, height: 844 }, wide: { width: 1280, height: 900 } };
 const faults = [];
@@ -44,9 +49,14 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "
 try {
   for (const [screen, viewport] of Object.entries(SCREENS))
     for (const colorScheme of ["light", "dark"])
-      for (const locale of ["en-GB", "it-IT"]) await lookAtAll(screen, viewport, colorScheme, locale);
+      for (const locale of ["en-GB", "it-IT"]) {
+        await lookAtAll(screen, viewport, colorScheme, locale);
+        await lookAtOperator(screen, viewport, colorScheme, locale);
+      }
   for (const javaScriptEnabled of [true, false])
     for (const locale of ["en-GB", "it-IT"]) await journey(javaScriptEnabled, locale);
+  await operate(true, "en-GB");
+  await operate(false, "it-IT");
   // A client address opens five accounts a day.
   await account(true, "en-GB", "light");
   await account(true, "it-IT", "dark");
@@ -93,7 +103,7 @@ async function lookAtWidth(page, where) {
 }
 
 /// A page whose errors are faults. The status of the page itself is looked at by whoever opens it.
-async function openPage(context, where, status = 200) {
+async function openPage(context, where, status = 200, base = url) {
   const page = await context.newPage();
   page.on("pageerror", (error) => faults.push(`${where}: ${error}`));
   page.on("console", (message) => {
@@ -107,7 +117,7 @@ async function openPage(context, where, status = 200) {
     if (!isLeft) faults.push(`${where}: ${request.url()} ${why}`);
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(url)) faults.push(`${where}: asks for ${request.url()}`);
+    if (!request.url().startsWith(base)) faults.push(`${where}: asks for ${request.url()}`);
   });
   return page;
 }
@@ -239,4 +249,93 @@ async function buy(page, where, javaScriptEnabled, name) {
   await page.goto(`${url}/account/credits`);
   if (javaScriptEnabled) await lookWithAxe(page, `${where}, purchases`);
   if (folder !== undefined) await page.screenshot({ path: path.join(folder, `${name}.png`), fullPage: true });
+}
+
+/// Signs the operator in.
+async function signIn(page) {
+  await page.goto(`${adminUrl}/operator/accounts`);
+  await page.waitForURL(/\/operator\/sign-in\?.*next=/);
+  await page.fill('main input[name="token"]', adminToken);
+  await page.click("main form.form button");
+  await page.waitForURL(/\/operator\/accounts$/);
+}
+
+/// Visits each page of the operator in one dress.
+async function lookAtOperator(screen, viewport, colorScheme, locale) {
+  const dress = `${screen}, ${colorScheme}, ${locale}`;
+  const context = await browser.newContext({ viewport, colorScheme, locale });
+  const page = await openPage(context, `operator, ${dress}`, 200, adminUrl);
+  page.setDefaultTimeout(10_000);
+  try {
+    await page.goto(`${adminUrl}/operator/sign-in`);
+    await lookWithAxe(page, `operator's sign-in, ${dress}`);
+    await signIn(page);
+    for (const at of OPERATOR) {
+      const where = `${at}, ${dress}`;
+      const answer = await page.goto(adminUrl + at, { waitUntil: "load" });
+      if (answer.status() !== 200) faults.push(`${where}: status ${answer.status()}`);
+      const lang = await page.getAttribute("html", "lang");
+      if (lang !== locale.slice(0, 2)) faults.push(`${where}: lang ${lang}`);
+      await lookAtWidth(page, where);
+      await lookWithAxe(page, where);
+      if (folder !== undefined) {
+        const name = `${at.slice(1).replaceAll(/[/?=]/g, "-")}-${screen}-${colorScheme}-${locale.slice(0, 2)}.png`;
+        await page.screenshot({ path: path.join(folder, name), fullPage: true });
+      }
+    }
+  } catch (error) {
+    faults.push(`operator, ${dress}, at ${page.url()}: ${String(error).split("\n")[0]}`);
+  }
+  await context.close();
+}
+
+/// The operator creates an account, grants credits, makes a key, revokes it, and closes the account.
+async function operate(javaScriptEnabled, locale) {
+  const where = `operator, ${javaScriptEnabled ? "with" : "without"} JavaScript, ${locale}`;
+  const context = await browser.newContext({ viewport: SCREENS.wide, locale, javaScriptEnabled });
+  // A form that is refused answers 422.
+  const page = await openPage(context, where, 422, adminUrl);
+  page.setDefaultTimeout(10_000);
+  const form = (action) => `main form:has(input[name="action"][value="${action}"])`;
+  const send = (action) => page.click(`${form(action)} button`);
+  try {
+    await signIn(page);
+    await page.fill(`${form("create")} input[name="name"]`, `Customer ${locale}`);
+    await send("create");
+    await page.waitForURL(/\/operator\/accounts\/acc_\d+\?.*done=created/);
+    const account = new URL(page.url()).pathname;
+    await page.fill(`${form("grant")} input[name="credits"]`, "0");
+    await send("grant");
+    await page.waitForSelector(`${form("grant")} p.problem`);
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, refused form`);
+    await page.fill(`${form("grant")} input[name="credits"]`, "500");
+    await send("grant");
+    await page.waitForURL(/done=granted/);
+    await page.fill(`${form("key")} input[name="label"]`, "a program");
+    await send("key");
+    const key = (await page.textContent("pre#secret")).trim();
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, new key`);
+    const ask = () => fetch(`${url}/api/v1/account`, { headers: { "X-Api-Key": key } });
+    const told = await (await ask()).json();
+    if (told.data?.credits !== 500) faults.push(`${where}: the key sees ${JSON.stringify(told)}`);
+    await page.goto(adminUrl + account);
+    await page.click("main tbody a[aria-label]");
+    await page.waitForURL(/\/operator\/keys\//);
+    await page.check(`${form("revoke")} input[name="confirm"]`);
+    await send("revoke");
+    await page.waitForURL(/done=revoked/);
+    if ((await ask()).status !== 401) faults.push(`${where}: the revoked key is taken`);
+    await page.goto(adminUrl + account);
+    await page.check(`${form("close")} input[name="confirm"]`);
+    await send("close");
+    await page.waitForURL(/done=closed/);
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, closed account`);
+    await page.click("main .account-bar button");
+    await page.waitForURL(/\/operator\/sign-in\?.*done=signed-out/);
+    await page.goto(`${adminUrl}/operator`);
+    await page.waitForURL(/\/operator\/sign-in\?.*next=/);
+  } catch (error) {
+    faults.push(`${where}, at ${page.url()}: ${String(error).split("\n")[0]}`);
+  }
+  await context.close();
 }

@@ -1,4 +1,4 @@
-//! The commands `account create`, `list`, `show`, `reset-password` and `sessions`.
+//! The commands `account create`, `list`, `show`, `reset-password`, `sessions` and `close`.
 //!
 //! Depends on the command line only. A password is read from the terminal or from standard input, never from an argument,
 //! which every user of the machine can see; only its hash is passed on.
@@ -66,6 +66,18 @@ pub enum AccountCommand {
         #[command(flatten)]
         location: BooksLocation,
     },
+    /// Close an account for ever: its login and sessions go, and its keys are revoked. Entries and balance stay in the books.
+    Close {
+        /// The account.
+        #[arg(long, value_name = "ID")]
+        account: String,
+        /// Confirm that it cannot be undone.
+        #[arg(long, required = true)]
+        yes: bool,
+        /// The location of the books.
+        #[command(flatten)]
+        location: BooksLocation,
+    },
 }
 
 pub(super) fn run(command: &AccountCommand, json: bool) -> Result<(), Failure> {
@@ -104,6 +116,12 @@ pub(super) fn run(command: &AccountCommand, json: bool) -> Result<(), Failure> {
             &OperatorCommand::EndSessions { account: account.clone() },
             json,
             text_output::ended_sessions,
+        ),
+        AccountCommand::Close { account, yes: _, location } => execute(
+            location,
+            &OperatorCommand::CloseAccount { account: account.clone() },
+            json,
+            text_output::closed_account,
         ),
     }
 }

@@ -72,6 +72,11 @@ pub(super) fn ended_sessions(response: &Value) -> Result<(), Failure> {
     print_text(&format!("{}: {ended} ended", text(response, "account")))
 }
 
+pub(super) fn closed_account(response: &Value) -> Result<(), Failure> {
+    let left = counted(response.get("credits").and_then(Value::as_u64).unwrap_or(0), "credit");
+    print_text(&format!("{}: closed, {left} left on it", text(response, "account")))
+}
+
 pub(super) fn balance(response: &Value) -> Result<(), Failure> {
     let (account, balance) = (text(response, "account"), text(response, "balance"));
     let credits = counted(response.get("credits").and_then(Value::as_u64).unwrap_or(0), "credit");

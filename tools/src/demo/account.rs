@@ -1,6 +1,5 @@
 //! The demo account: created once, with credits, a key and a login. Key and password are stored beside the data, so that a
-//! second run prints the same. Does not depend
-//! on datasets.
+//! second run prints the same. Does not depend on datasets.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -73,6 +73,15 @@ fn keep_logins(folder: &Path) -> String {
     assert_eq!(json(folder, &of(&["account", "sessions"]))["sessions"], Value::Array(Vec::new()));
     let no_login = ["account", "reset-password", "--account", "acc_2", "--data", "."];
     refused(folder, &no_login, 1, &["acc_2 has no login"]);
+    let made = json(folder, &["account", "create", "--name", "gone", "--data", ".", "--json"]);
+    let id = made["id"].as_str().unwrap();
+    refused(folder, &["account", "close", "--account", id, "--data", "."], 2, &["--yes"]);
+    let close = ["account", "close", "--account", id, "--yes", "--data", ".", "--json"];
+    let closed = json(folder, &close);
+    assert_eq!((&closed["account"], &closed["credits"]), (&id.into(), &0.into()));
+    assert_eq!(json(folder, &close)["closedAt"], closed["closedAt"], "it stays as it was closed");
+    let told = run(folder, &["account", "close", "--account", id, "--yes", "--data", "."]);
+    assert_eq!(String::from_utf8(told.stdout).unwrap(), format!("{id}: closed, 0 credits left on it\n"));
     reset["token"].as_str().unwrap().to_owned()
 }
 

@@ -10,6 +10,7 @@ use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::handlers::catalog::dataset_answer::no_parameters;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::metrics::exposition::{Exposition, Kind};
+use crate::http::metrics::process::ProcessStatus;
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Health;
@@ -113,23 +114,18 @@ fn books(app: &App) -> [Gauge; 8] {
 
 /// Memory of the process from the kernel; empty if unavailable.
 fn memory(app: &App) -> Vec<Gauge> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':').split_whitespace().next()?.parse::<u64>().ok()
-    };
-    let kibibytes = |name| field(name).map(|value| value.saturating_mul(1024));
+    let status = ProcessStatus::read();
     let descriptors = std::fs::read_dir("/proc/self/fd").map(|folder| count(folder.count())).ok();
     let uptime = app.metrics.uptime_seconds();
     [
         (
             "process_resident_memory_bytes",
             "Memory that is resident, mapped files included.",
-            kibibytes("VmRSS"),
+            status.bytes("VmRSS"),
         ),
-        ("mercato_resident_anonymous_bytes", "Resident memory that is no file.", kibibytes("RssAnon")),
-        ("mercato_resident_file_bytes", "Resident pages of mapped files.", kibibytes("RssFile")),
-        ("process_threads", "Threads.", field("Threads")),
+        ("mercato_resident_anonymous_bytes", "Resident memory that is no file.", status.bytes("RssAnon")),
+        ("mercato_resident_file_bytes", "Resident pages of mapped files.", status.bytes("RssFile")),
+        ("process_threads", "Threads.", status.field("Threads")),
         ("process_open_fds", "File descriptors that are open.", descriptors),
         ("mercato_uptime_seconds", "Seconds since the start.", Some(uptime)),
     ]

@@ -1,4 +1,4 @@
-//! The newest entries of an account, against a naive twin that reads the whole log.
+//! The newest entries of an account and of all, against a naive twin that reads the whole log.
 
 use proptest::prelude::*;
 
@@ -33,7 +33,8 @@ fn log_of(batches: &[Vec<(u64, usize)>]) -> (LogReader, Vec<Entry>) {
 }
 
 fn asked(only_credited: bool, before: Option<u64>, limit: usize) -> HistoryAsked {
-    HistoryAsked { account: AccountId::from_number(1), created_at: noon(), only_credited, before, limit }
+    let account = Some(AccountId::from_number(1));
+    HistoryAsked { account, created_at: noon(), only_credited, before, limit }
 }
 
 proptest! {
@@ -41,11 +42,17 @@ proptest! {
     fn finds_every_entry_once_newest_first(
         batches in prop::collection::vec(prop::collection::vec((0..3_u64, 0..3_usize), 1..4), 1..120),
         only_credited: bool,
+        is_of_all: bool,
         limit in 1..20_usize,
     ) {
         let (log, all) = log_of(&batches);
-        let first = asked(only_credited, None, limit);
-        let expected: Vec<&Entry> = all.iter().rev().filter(|entry| first.wants(entry)).collect();
+        let of_one = asked(only_credited, None, limit);
+        let first = HistoryAsked { account: of_one.account.filter(|_| !is_of_all), ..of_one };
+        let is_wanted = |entry: &&Entry| {
+            (is_of_all || entry.account == AccountId::from_number(1))
+                && (!only_credited || entry.kind != EntryKind::Charge)
+        };
+        let expected: Vec<&Entry> = all.iter().rev().filter(is_wanted).collect();
         let (mut found, mut before, mut looks) = (Vec::new(), None, 0);
         loop {
             let History { entries, before: next } =

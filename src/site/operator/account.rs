@@ -1,0 +1,269 @@
+//! `/operator/accounts/{account}`: one account with its keys, login, newest entries and usage, and the forms that change it.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+
+use super::desk::{self, Desk, Head, Page};
+use super::forms::{Forms, Refused};
+use super::key::{KeyLine, key_fields};
+use super::payments::{EntryLine, entry_line};
+use super::words::OperatorWords;
+use crate::clock::UtcDay;
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{AccountHandle, AccountView, HistoryAsked, Plan, UsageAsked, UsageLine};
+use crate::limits::site::OPERATOR_LINES_PER_PAGE;
+use crate::site::account::form_view::FormView;
+use crate::site::cache::Cache;
+use crate::site::entry::whole;
+use crate::site::frame::Frame;
+use crate::site::plots::{Bin, Histogram};
+use crate::site::words::fill;
+
+/// Days of the usage that the page shows.
+const USAGE_DAYS: u32 = 30;
+/// Entries that the page shows.
+const NEWEST_ENTRIES: usize = 20;
+/// Datasets of the usage that the page shows.
+const USAGE_LINES_MAX: usize = 20;
+
+/// The actions of the page.
+pub const GRANT: &str = "grant";
+pub const BUY: &str = "buy";
+pub const KEY: &str = "key";
+pub const RESET: &str = "reset";
+pub const SESSIONS: &str = "sessions";
+pub const CLOSE: &str = "close";
+
+#[derive(Template)]
+#[template(path = "operator/account.html")]
+struct AccountPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    balance: String,
+    facts: Vec<(&'static str, String)>,
+    keys: Vec<KeyLine>,
+    more_keys: Option<String>,
+    entries: Vec<EntryLine>,
+    plot: Option<Histogram>,
+    usage: Vec<Used>,
+    sessions: Vec<Session>,
+    /// Nothing for a closed account.
+    open: Option<OpenForms>,
+}
+
+struct OpenForms {
+    grant: FormView,
+    buy: FormView,
+    key: FormView,
+    /// Nothing without a login.
+    reset: Option<FormView>,
+    /// Nothing without a session.
+    sessions: Option<FormView>,
+    close: FormView,
+}
+
+struct Session {
+    opened: String,
+    last_seen: String,
+    ends: String,
+}
+
+struct Used {
+    dataset: String,
+    requests: String,
+    rows: String,
+    credits: String,
+}
+
+impl AccountPage {
+    /// The name of the link to a key.
+    fn manage(&self, key: &KeyLine) -> String {
+        fill(self.words.manage_key, &key.name)
+    }
+}
+
+/// The account that the path names.
+pub fn of_path(app: &App, request: &Incoming) -> Result<AccountHandle, ApiError> {
+    let named = request.path_parameter(0).parse().ok();
+    let account = named.and_then(|id| app.ledger.account(id));
+    account.ok_or_else(|| ApiError::new(ErrorKind::NotFound, "there is no such account"))
+}
+
+/// The account.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::read(app, request, &[], |app, request, desk| {
+        let account = of_path(app, request)?;
+        page(app, request, &desk, &account, None)
+    })
+}
+
+/// The page, with a form that was refused.
+pub fn page(
+    app: &App,
+    request: &Incoming,
+    desk: &Desk,
+    account: &AccountHandle,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, ApiError> {
+    let (words, now) = (desk.words, request.now());
+    let view = app.ledger.account_view(account, now);
+    let title = title(app, &view);
+    let here = desk.visit.link(&format!("/operator/accounts/{}", view.id));
+    let forms = Forms::new(desk, here, refused);
+    let sessions = app.ledger.sessions(view.id, now);
+    let more = view.keys.len().saturating_sub(OPERATOR_LINES_PER_PAGE);
+    let usage =
+        app.ledger.usage(&UsageAsked { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
+    let usage = usage.unwrap_or_default();
+    let asked = HistoryAsked {
+        account: Some(view.id),
+        created_at: view.created_at,
+        only_credited: false,
+        before: None,
+        limit: NEWEST_ENTRIES,
+    };
+    // While the books are down, the rest of the page is still of use.
+    let entries = app.ledger.history(&asked).unwrap_or_default().entries;
+    let has_login = app.ledger.login(view.id).is_some();
+    let open =
+        view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
+    let head = desk.head_below(&title, words.accounts, &desk.visit.link("/operator/accounts"));
+    let page = AccountPage {
+        frame: desk.frame(Page::Accounts, &title),
+        head: Head { problem: forms.untold(), ..head },
+        words,
+        balance: desk.credits(view.credits),
+        facts: facts(app, desk, &view),
+        keys: view
+            .keys
+            .iter()
+            .rev()
+            .take(OPERATOR_LINES_PER_PAGE)
+            .map(|key| KeyLine::of(app, desk, key, now))
+            .collect(),
+        more_keys: (more > 0).then(|| fill(desk.common.and_more, more)),
+        entries: entries.iter().map(|entry| entry_line(desk, entry)).collect(),
+        plot: (!usage.is_empty()).then(|| plot(desk, now.day(), &usage)),
+        usage: used(desk, &usage),
+        open,
+        sessions: sessions
+            .iter()
+            .rev()
+            .map(|session| Session {
+                opened: desk.visit.numbers.minute(session.created_at),
+                last_seen: desk.visit.numbers.minute(session.last_seen_at),
+                ends: desk.visit.numbers.minute(session.ends_at),
+            })
+            .collect(),
+    };
+    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+}
+
+/// The name of an account, or else its address, or its id.
+fn title(app: &App, view: &AccountView) -> String {
+    if !view.name.is_empty() {
+        return view.name.clone();
+    }
+    app.ledger.login(view.id).map_or_else(|| view.id.to_string(), |login| login.email.as_str().to_owned())
+}
+
+fn facts(app: &App, desk: &Desk, view: &AccountView) -> Vec<(&'static str, String)> {
+    let (words, common, numbers) = (desk.words, desk.common, desk.visit.numbers);
+    let plan = if view.plan == Plan::Free { common.plan_free } else { common.plan_prepaid };
+    let mut facts = vec![
+        (words.id, view.id.to_string()),
+        (words.created, numbers.minute(view.created_at)),
+        (common.plan, plan.to_owned()),
+    ];
+    if let (Some(left), Some(until)) = (view.free_queries_remaining, view.free_queries_reset_at) {
+        let left = fill(common.free_until, numbers.integer(left.into()));
+        facts.push((common.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
+    }
+    if view.reserved > 0 {
+        facts.push((common.reserved, desk.credits(view.reserved)));
+    }
+    if let Some(login) = app.ledger.login(view.id) {
+        facts.push((common.email, login.email.as_str().to_owned()));
+        let confirmed = login.confirmed_at.map_or_else(|| words.no.to_owned(), |at| numbers.minute(at));
+        facts.push((words.confirmed, confirmed));
+    } else {
+        facts.push((common.email, words.no_login.to_owned()));
+    }
+    if let Some(at) = view.closed_at {
+        facts.push((words.closed, numbers.minute(at)));
+    }
+    facts
+}
+
+impl OpenForms {
+    fn new(forms: &Forms<'_>, words: &'static OperatorWords, has_login: bool, has_session: bool) -> Self {
+        let field = |action, name, kind, label| forms.input(action, name, kind, label);
+        let close = forms.form(CLOSE, words.close).input(forms.confirmation(CLOSE)).dangerous();
+        Self {
+            grant: forms
+                .form(GRANT, words.grant)
+                .input(field(GRANT, "credits", "number", words.credits).required())
+                .input(field(GRANT, "note", "text", words.note).hint(words.note_hint)),
+            buy: forms
+                .form(BUY, words.buy)
+                .input(field(BUY, "credits", "number", words.credits).required())
+                .input(field(BUY, "cents", "number", words.cents).hint(words.cents_hint))
+                .input(field(BUY, "reference", "text", words.reference).hint(words.reference_hint))
+                .input(field(BUY, "note", "text", words.note).hint(words.note_hint)),
+            key: key_fields(
+                forms.form(KEY, words.create_key).input(field(KEY, "label", "text", words.label)),
+                words,
+                |name, kind, label| forms.input(KEY, name, kind, label),
+            ),
+            reset: has_login.then(|| forms.form(RESET, words.reset)),
+            sessions: has_session.then(|| forms.form(SESSIONS, words.end_sessions)),
+            close,
+        }
+    }
+}
+
+fn plot(desk: &Desk, today: UtcDay, lines: &[UsageLine]) -> Histogram {
+    let (common, numbers) = (desk.common, desk.visit.numbers);
+    let ago = |days: u32| today.plus_days(0_i32.saturating_sub_unsigned(days));
+    let mut rows: BTreeMap<UtcDay, u64> = (0..USAGE_DAYS).map(|days| (ago(days), 0)).collect();
+    for line in lines {
+        let sum = rows.entry(line.day).or_default();
+        *sum = sum.saturating_add(line.rows);
+    }
+    let bin = |(day, rows): (&UtcDay, &u64)| Bin {
+        from: numbers.day(day.start()),
+        to: numbers.day(day.start()),
+        count: *rows,
+        count_text: numbers.integer(*rows),
+    };
+    let total = rows.values().copied().fold(0, u64::saturating_add);
+    let said = fill(&fill(common.rows_by_day_said, numbers.integer(total)), whole(rows.len()));
+    Histogram::new("usage".to_owned(), common.rows_by_day.to_owned(), said, rows.iter().map(bin).collect())
+}
+
+/// By dataset, most rows first.
+fn used(desk: &Desk, lines: &[UsageLine]) -> Vec<Used> {
+    let numbers = desk.visit.numbers;
+    let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
+    for line in lines {
+        let sum = sums.entry(&line.dataset).or_default();
+        let more = [line.requests, line.rows, line.credits];
+        for (sum, more) in sum.iter_mut().zip(more) {
+            *sum = sum.saturating_add(more);
+        }
+    }
+    let mut sums: Vec<(&str, [u64; 3])> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, [_, rows, _])| std::cmp::Reverse(*rows));
+    let used = |(dataset, [requests, rows, credits]): (&str, [u64; 3])| Used {
+        dataset: dataset.to_owned(),
+        requests: numbers.integer(requests),
+        rows: numbers.integer(rows),
+        credits: numbers.integer(credits),
+    };
+    sums.into_iter().take(USAGE_LINES_MAX).map(used).collect()
+}

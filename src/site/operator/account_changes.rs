@@ -1,0 +1,163 @@
+//! The forms of an account, as commands: credits, keys, password, sessions, end.
+
+use askama::Template;
+
+use super::account::{BUY, CLOSE, GRANT, KEY, RESET, SESSIONS, of_path, page};
+use super::desk::{self, ACTION, Desk, Head, Page};
+use super::done::Done;
+use super::forms::{Refused, confirmed, number, optional_number};
+use super::key::typed_limits;
+use super::words::OperatorWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::operator::{CommandOutput, OperatorCommand};
+use crate::site::account::form::Form;
+use crate::site::account::words::AccountWords;
+use crate::site::cache::Cache;
+use crate::site::frame::Frame;
+use crate::site::url::Url;
+
+const FIELDS: [&str; 9] =
+    ["credits", "cents", "reference", "note", "label", "day", "month", "datasets", "end"];
+
+/// A page with a secret, which is shown here and nowhere else.
+#[derive(Template)]
+#[template(path = "operator/secret.html")]
+struct SecretPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    common: &'static AccountWords,
+    said: &'static str,
+    name: String,
+    secret: String,
+    link: Option<String>,
+    back: String,
+}
+
+/// Does what a form of the page asks for.
+pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::change(app, request, |app, request, desk| {
+        let account = of_path(app, request)?;
+        let here = desk.visit.link(&format!("/operator/accounts/{}", account.id()));
+        let Some(form) = desk.form(app, request, &FIELDS)? else {
+            return Ok(desk.repeated(request, &here));
+        };
+        let refuse = |text: String| page(app, request, &desk, &account, Some(Refused { form: &form, text }));
+        let command = match command(&desk, &form, account.id().to_string())? {
+            Ok(command) => command,
+            Err(text) => return refuse(text),
+        };
+        match desk::order(app, request, &command)? {
+            Ok(output) => told(app, request, &desk, (&here, form.raw(ACTION)), &output),
+            Err(text) => refuse(text),
+        }
+    })
+}
+
+/// The command that a form means, or what is wrong with the form.
+fn command(desk: &Desk, form: &Form, account: String) -> Result<Result<OperatorCommand, String>, ApiError> {
+    Ok(match form.raw(ACTION) {
+        GRANT => number(desk, form.text("credits")).map(|credits| OperatorCommand::GrantCredits {
+            account,
+            credits,
+            note: form.text("note").to_owned(),
+        }),
+        BUY => purchase(desk, form, account),
+        KEY => typed_limits(desk, form).map(|limits| OperatorCommand::CreateKey {
+            account,
+            label: form.text("label").to_owned(),
+            credits_per_day: limits.credits_per_day,
+            credits_per_month: limits.credits_per_month,
+            datasets: limits.datasets,
+            expires_at: limits.expires_at,
+        }),
+        RESET => Ok(OperatorCommand::ResetPassword { account }),
+        SESSIONS => Ok(OperatorCommand::EndSessions { account }),
+        CLOSE => confirmed(desk, form).map(|()| OperatorCommand::CloseAccount { account }),
+        _ => return Err(desk::no_such_action()),
+    })
+}
+
+fn purchase(desk: &Desk, form: &Form, account: String) -> Result<OperatorCommand, String> {
+    Ok(OperatorCommand::BuyCredits {
+        account,
+        credits: number(desk, form.text("credits"))?,
+        cents: optional_number(desk, form.text("cents"))?,
+        reference: form.text("reference").to_owned(),
+        provider: String::new(),
+        note: form.text("note").to_owned(),
+    })
+}
+
+/// The answer to a form: the page that tells the outcome, or a secret.
+fn told(
+    app: &App,
+    request: &Incoming,
+    desk: &Desk,
+    (here, action): (&Url, &str),
+    output: &CommandOutput,
+) -> Result<Response, ApiError> {
+    let done = match output {
+        CommandOutput::CreatedKey(created) => {
+            let name = if created.about.label.is_empty() { &created.about.id } else { &created.about.label };
+            return secret(request, desk, here, &Secret::key(desk, name, &created.key));
+        }
+        CommandOutput::PasswordReset(reset) => {
+            let path = format!("/account/reset?token={}", reset.token);
+            let link = app.documents.link(&path);
+            let secret_of_reset = Secret {
+                said: desk.words.reset_said,
+                name: &reset.email,
+                secret: &reset.token,
+                link: Some(link),
+            };
+            return secret(request, desk, here, &secret_of_reset);
+        }
+        CommandOutput::Balance(balance) if balance.replayed => Done::BoughtBefore,
+        CommandOutput::Balance(_) if action == BUY => Done::Bought,
+        CommandOutput::Balance(_) => Done::Granted,
+        CommandOutput::SessionsEnded(_) => Done::SessionsEnded,
+        CommandOutput::AccountClosed(_) => Done::Closed,
+        _ => return Err(desk::unexpected()),
+    };
+    Ok(desk.done(request, done, here))
+}
+
+/// Something that is shown once.
+pub struct Secret<'s> {
+    said: &'static str,
+    name: &'s str,
+    secret: &'s str,
+    link: Option<String>,
+}
+
+impl<'s> Secret<'s> {
+    /// A new key.
+    pub fn key(desk: &Desk, name: &'s str, key: &'s str) -> Self {
+        Self { said: desk.words.key_said, name, secret: key, link: None }
+    }
+}
+
+/// The page of a secret. `back` leads on.
+pub fn secret(
+    request: &Incoming,
+    desk: &Desk,
+    back: &Url,
+    secret: &Secret<'_>,
+) -> Result<Response, ApiError> {
+    let page = SecretPage {
+        frame: desk.frame(Page::Accounts, desk.words.secret),
+        head: desk.head_below(desk.words.secret, desk.words.accounts, &desk.visit.link("/operator/accounts")),
+        words: desk.words,
+        common: desk.common,
+        said: secret.said,
+        name: secret.name.to_owned(),
+        secret: secret.secret.to_owned(),
+        link: secret.link.clone(),
+        back: back.to_string(),
+    };
+    desk.visit.answer(request, &page, Cache::NoStore)
+}

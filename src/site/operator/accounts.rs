@@ -1,0 +1,143 @@
+//! `/operator/accounts`: all accounts by id, page by page, or those whose name, address or id has some letters; and a form for
+//! a new one.
+
+use askama::Template;
+
+use super::desk::{self, ACTION, Desk, Head, Page};
+use super::done::Done;
+use super::forms::{Forms, Refused};
+use super::words::OperatorWords;
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{AccountHandle, AccountId, Plan};
+use crate::limits::site::OPERATOR_LINES_PER_PAGE;
+use crate::operator::{CommandOutput, OperatorCommand};
+use crate::site::account::form_view::FormView;
+use crate::site::cache::Cache;
+use crate::site::entry::whole;
+use crate::site::frame::Frame;
+use crate::site::words::fill;
+
+/// Name of the parameter with the letters that are looked for.
+const QUESTION: &str = "q";
+/// Name of the parameter with the id behind which a page begins.
+const AFTER: &str = "after";
+/// Name of the field with the name of a new account.
+const NAME: &str = "name";
+const CREATE: &str = "create";
+
+#[derive(Template)]
+#[template(path = "operator/accounts.html")]
+struct AccountsPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    question: String,
+    action: String,
+    count: String,
+    lines: Vec<Line>,
+    first: Option<String>,
+    next: Option<String>,
+    create: FormView,
+}
+
+struct Line {
+    id: String,
+    url: String,
+    name: String,
+    email: String,
+    plan: &'static str,
+    credits: String,
+    created: String,
+    is_closed: bool,
+}
+
+/// The list.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::read(app, request, &[QUESTION, AFTER], |app, request, desk| page(app, request, &desk, None))
+}
+
+/// Creates an account.
+pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::change(app, request, |app, request, desk| {
+        let here = desk.visit.link("/operator/accounts");
+        let Some(form) = desk.form(app, request, &[NAME])? else {
+            return Ok(desk.repeated(request, &here));
+        };
+        if form.raw(ACTION) != CREATE {
+            return Err(desk::no_such_action());
+        }
+        let command = OperatorCommand::CreateAccount { name: form.text(NAME).to_owned() };
+        match desk::order(app, request, &command)? {
+            Ok(CommandOutput::AccountCreated(account)) => {
+                let to = desk.visit.link(&format!("/operator/accounts/{}", account.id));
+                Ok(desk.done(request, Done::Created, &to))
+            }
+            Ok(_) => Err(desk::unexpected()),
+            Err(text) => page(app, request, &desk, Some(Refused { form: &form, text })),
+        }
+    })
+}
+
+fn page(
+    app: &App,
+    request: &Incoming,
+    desk: &Desk,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, ApiError> {
+    let words = desk.words;
+    let question = desk.visit.value(QUESTION).unwrap_or_default().trim().to_owned();
+    let after: Option<AccountId> = desk.visit.value(AFTER).and_then(|text| text.parse().ok());
+    let all = app.ledger.accounts();
+    let letters = question.to_lowercase();
+    let mut found = all
+        .iter()
+        .filter(|account| after.is_none_or(|after| account.id() > after))
+        .filter(|account| letters.is_empty() || has(app, account, &letters));
+    let lines: Vec<Line> =
+        found.by_ref().take(OPERATOR_LINES_PER_PAGE).map(|account| line(app, desk, account)).collect();
+    let list = desk.visit.link("/operator/accounts");
+    let here = if question.is_empty() { list.clone() } else { list.with(QUESTION, &question) };
+    let forms = Forms::new(desk, list.clone(), refused);
+    let page = AccountsPage {
+        frame: desk.frame(Page::Accounts, words.accounts),
+        head: desk.head(words.accounts),
+        words,
+        question,
+        action: list.bare().to_string(),
+        count: fill(words.accounts_in_all, desk.visit.numbers.integer(whole(all.len()))),
+        first: after.map(|_| here.to_string()),
+        next: found.next().and(lines.last()).map(|last| here.with(AFTER, &last.id).to_string()),
+        lines,
+        create: forms
+            .form(CREATE, words.create_account)
+            .input(forms.input(CREATE, NAME, "text", words.name).hint(words.name_hint).required()),
+    };
+    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+}
+
+/// Whether the name or the address of an account has these small letters, or they are its id.
+fn has(app: &App, account: &AccountHandle, letters: &str) -> bool {
+    let in_address =
+        || app.ledger.login(account.id()).is_some_and(|login| login.email.as_str().contains(letters));
+    account.id().to_string() == letters || account.name().to_lowercase().contains(letters) || in_address()
+}
+
+fn line(app: &App, desk: &Desk, account: &AccountHandle) -> Line {
+    let (id, common) = (account.id().to_string(), desk.common);
+    Line {
+        url: desk.visit.link(&format!("/operator/accounts/{id}")).to_string(),
+        name: account.name().to_owned(),
+        email: app
+            .ledger
+            .login(account.id())
+            .map_or_else(String::new, |login| login.email.as_str().to_owned()),
+        plan: if account.plan() == Plan::Free { common.plan_free } else { common.plan_prepaid },
+        credits: desk.visit.numbers.integer(account.credits()),
+        created: desk.visit.numbers.minute(account.created_at()),
+        is_closed: account.closed_at().is_some(),
+        id,
+    }
+}

@@ -1,0 +1,169 @@
+//! `/operator/datasets/{slug}`: one dataset with its versions and faults; another version, or none, is served from here by the
+//! functions that the tools call.
+
+use askama::Template;
+
+use super::desk::{self, ACTION, Desk, Head, Page};
+use super::done::Done;
+use super::forms::{Forms, Refused, confirmed};
+use super::state::State;
+use super::words::OperatorWords;
+use crate::catalog::publish::{rollback, unpublish};
+use crate::catalog::{CatalogError, Dataset, DatasetVersion, Entry, Slug};
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::site::account::form::Form;
+use crate::site::account::form_view::FormView;
+use crate::site::cache::Cache;
+use crate::site::entry::whole;
+use crate::site::frame::Frame;
+
+/// Name of the field with a version.
+const VERSION: &str = "version";
+const ROLLBACK: &str = "rollback";
+const WITHDRAW: &str = "withdraw";
+
+#[derive(Template)]
+#[template(path = "operator/dataset.html")]
+struct DatasetPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    state: &'static str,
+    tone: &'static str,
+    facts: Vec<(&'static str, String)>,
+    faults: Vec<String>,
+    versions: Vec<VersionLine>,
+    rollback: FormView,
+    withdraw: FormView,
+}
+
+struct VersionLine {
+    version: String,
+    notes: Vec<&'static str>,
+    published: String,
+    rows: String,
+    columns: String,
+    bytes: String,
+}
+
+/// The dataset.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::read(app, request, &[], |app, request, desk| page(app, request, &desk, None))
+}
+
+/// Serves another version, or takes the dataset back.
+pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::change(app, request, |app, request, desk| {
+        let slug = Slug::parse(request.path_parameter(0)).map_err(|_| unknown())?;
+        let here = desk.visit.here().clone();
+        let Some(form) = desk.form(app, request, &[VERSION])? else {
+            return Ok(desk.repeated(request, &here));
+        };
+        let (outcome, done) = match form.raw(ACTION) {
+            ROLLBACK => (roll_back(app, &desk, &slug, &form), Done::RolledBack),
+            WITHDRAW => (withdraw(app, &desk, &slug, &form), Done::Withdrawn),
+            _ => return Err(desk::no_such_action()),
+        };
+        if let Err(text) = outcome {
+            return page(app, request, &desk, Some(Refused { form: &form, text }));
+        }
+        let now = request.now();
+        app.catalog.reload(now).map_err(|error| ApiError::internal(error.to_string()))?;
+        let to = if done == Done::Withdrawn { desk.visit.link("/operator/datasets") } else { here };
+        Ok(desk.done(request, done, &to))
+    })
+}
+
+fn roll_back(app: &App, desk: &Desk, slug: &Slug, form: &Form) -> Result<(), String> {
+    let version = form.text(VERSION).parse().map_err(|_| desk.words.version_wrong.to_owned())?;
+    rollback(app.catalog.directory(), slug, &version).map_err(|error: CatalogError| error.to_string())
+}
+
+fn withdraw(app: &App, desk: &Desk, slug: &Slug, form: &Form) -> Result<(), String> {
+    confirmed(desk, form)?;
+    unpublish(app.catalog.directory(), slug).map_err(|error| error.to_string())
+}
+
+fn page(
+    app: &App,
+    request: &Incoming,
+    desk: &Desk,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, ApiError> {
+    let words = desk.words;
+    let snapshot = app.catalog.snapshot();
+    let slug = request.path_parameter(0);
+    let entry = snapshot.get(slug).ok_or_else(unknown)?;
+    let forms = Forms::new(desk, desk.visit.link(&format!("/operator/datasets/{slug}")), refused);
+    let (state, title, facts, faults, versions) = match entry {
+        Entry::Serving(dataset) => {
+            let title = dataset.manifest.title.choose(Some(desk.visit.language)).unwrap_or(slug);
+            let versions = versions(desk, dataset);
+            (State::of(dataset), title.to_owned(), facts(desk, dataset), dataset.warnings(), versions)
+        }
+        Entry::Quarantined { reason } => (
+            State::Quarantined,
+            slug.to_owned(),
+            vec![(words.slug, slug.to_owned())],
+            vec![reason.clone()],
+            Vec::new(),
+        ),
+    };
+    let page = DatasetPage {
+        frame: desk.frame(Page::Datasets, &title),
+        head: desk.head_below(&title, words.datasets, &desk.visit.link("/operator/datasets")),
+        words,
+        state: state.text(words),
+        tone: state.tone(),
+        facts,
+        faults,
+        versions,
+        rollback: forms.form(ROLLBACK, words.rollback).input(
+            forms.input(ROLLBACK, VERSION, "text", words.version).hint(words.rollback_hint).required(),
+        ),
+        withdraw: forms.form(WITHDRAW, words.withdraw).input(forms.confirmation(WITHDRAW)).dangerous(),
+    };
+    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+}
+
+fn facts(desk: &Desk, dataset: &Dataset) -> Vec<(&'static str, String)> {
+    let (words, numbers) = (desk.words, desk.visit.numbers);
+    let mut facts = vec![
+        (words.slug, dataset.slug().to_owned()),
+        (words.version, dataset.current.version.to_string()),
+        (words.updated, numbers.minute(dataset.updated_at)),
+    ];
+    if dataset.wanted != dataset.current.version {
+        facts.push((words.wanted, dataset.wanted.to_string()));
+    }
+    facts
+}
+
+fn versions(desk: &Desk, dataset: &Dataset) -> Vec<VersionLine> {
+    let kept = dataset.versions.iter().map(|version| line(desk, dataset, version, false));
+    kept.chain(dataset.held.iter().map(|version| line(desk, dataset, version, true))).collect()
+}
+
+fn line(desk: &Desk, dataset: &Dataset, version: &DatasetVersion, is_held: bool) -> VersionLine {
+    let (words, numbers) = (desk.words, desk.visit.numbers);
+    let notes = [
+        (version.version == dataset.current.version && !is_held, words.served),
+        (!version.is_verified(), words.state_verifying),
+        (is_held, words.held),
+    ];
+    VersionLine {
+        version: version.version.to_string(),
+        notes: notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note).collect(),
+        published: numbers.minute(version.published_at),
+        rows: numbers.integer(version.table.row_count().into()),
+        columns: numbers.integer(whole(version.table.columns().len())),
+        bytes: numbers.bytes(version.table.file_bytes()),
+    }
+}
+
+fn unknown() -> ApiError {
+    ApiError::new(ErrorKind::NotFound, "no dataset of this name is published")
+}

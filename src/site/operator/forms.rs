@@ -1,0 +1,123 @@
+//! The forms of one page: numbered, filled in again with what was refused, confirmed where they cannot be undone.
+//!
+//! Does not depend on what a form does.
+
+use std::cell::Cell;
+
+use super::desk::{ACTION, CONFIRM, Desk, ONCE};
+use crate::site::account::form::Form;
+use crate::site::account::form_view::{FormView, Input};
+use crate::site::url::Url;
+use crate::site::words::fill;
+
+/// The value of a tick.
+const YES: &str = "yes";
+
+/// A form that was refused.
+pub struct Refused<'f> {
+    /// What was sent.
+    pub form: &'f Form,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+/// The forms of one page.
+pub struct Forms<'d> {
+    desk: &'d Desk,
+    to: Url,
+    refused: Option<Refused<'d>>,
+    is_told: Cell<bool>,
+}
+
+impl<'d> Forms<'d> {
+    /// Forms that are sent to a page.
+    pub fn new(desk: &'d Desk, to: Url, refused: Option<Refused<'d>>) -> Self {
+        Self { desk, to, refused, is_told: Cell::new(false) }
+    }
+
+    /// The status of the page.
+    pub fn status(&self) -> u16 {
+        if self.refused.is_some() { 422 } else { 200 }
+    }
+
+    /// A form with this text on its button.
+    pub fn form(&self, action: &'static str, name: &'static str) -> FormView {
+        let refused = self.refused_of(action).map(|refused| refused.text.clone());
+        self.is_told.set(self.is_told.get() || refused.is_some());
+        FormView::new(&self.to, name)
+            .hidden(ACTION, action)
+            .hidden(ONCE, self.number(action))
+            .problem(refused)
+    }
+
+    /// What is wrong with a form that the page no longer has. To be asked for when its forms are made.
+    pub fn untold(&self) -> Option<String> {
+        let refused = self.refused.as_ref().filter(|_| !self.is_told.get());
+        refused.map(|refused| refused.text.clone())
+    }
+
+    /// The number of a form of this page.
+    pub fn number(&self, action: &str) -> String {
+        format!("{}-{action}", self.desk.once)
+    }
+
+    /// A field of a form, with what was typed before.
+    pub fn input(
+        &self,
+        action: &'static str,
+        name: &'static str,
+        kind: &'static str,
+        label: &'static str,
+    ) -> Input {
+        let typed = self.refused_of(action).map_or("", |refused| refused.form.raw(name));
+        Input::new(action, name, kind, label).value(typed)
+    }
+
+    /// The tick of a form that cannot be undone.
+    pub fn confirmation(&self, action: &'static str) -> Input {
+        Input::new(action, CONFIRM, "checkbox", self.desk.words.confirm).value(YES).required()
+    }
+
+    /// Whether a form was refused.
+    pub fn is_refused(&self, action: &str) -> bool {
+        self.refused_of(action).is_some()
+    }
+
+    fn refused_of(&self, action: &str) -> Option<&Refused<'d>> {
+        self.refused.as_ref().filter(|refused| refused.form.raw(ACTION) == action)
+    }
+}
+
+/// Whether a form that cannot be undone was ticked; else why not.
+pub fn confirmed(desk: &Desk, form: &Form) -> Result<(), String> {
+    if form.raw(CONFIRM) == YES { Ok(()) } else { Err(desk.words.confirm_missing.to_owned()) }
+}
+
+/// A whole number, or why there is none.
+pub fn number(desk: &Desk, text: &str) -> Result<u64, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let shown = || text.chars().take(40).collect::<String>();
+    text.parse().ok().filter(|_| is_plain).ok_or_else(|| fill(desk.words.not_a_number, shown()))
+}
+
+/// A whole number, or nothing where nothing was typed.
+pub fn optional_number(desk: &Desk, text: &str) -> Result<Option<u64>, String> {
+    if text.is_empty() { Ok(None) } else { number(desk, text).map(Some) }
+}
+
+/// The names in a list that lines, spaces or commas part.
+pub fn names(text: &str) -> Vec<String> {
+    let parts = text.split(|letter: char| letter == ',' || letter.is_whitespace());
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_names_by_lines_spaces_and_commas() {
+        assert_eq!(names(" a,b\r\nc  d,,"), ["a", "b", "c", "d"]);
+        assert!(names(" \n,").is_empty());
+    }
+}

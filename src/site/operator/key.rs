@@ -1,0 +1,279 @@
+//! `/operator/keys/{key}`: one key of any account: its limits, its replacement and its end.
+
+use askama::Template;
+
+use super::account_changes::{Secret, secret};
+use super::desk::{self, ACTION, Desk, Head, Page};
+use super::done::Done;
+use super::forms::{Forms, Refused, confirmed, names, number, optional_number};
+use super::words::OperatorWords;
+use crate::clock::Moment;
+use crate::http::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::ledger::{CapPeriod, Change, KeyId, KeyView};
+use crate::operator::{CommandOutput, OperatorCommand};
+use crate::site::account::form::Form;
+use crate::site::account::form_view::{FormView, Input};
+use crate::site::account::words::AccountWords;
+use crate::site::cache::Cache;
+use crate::site::entry::whole;
+use crate::site::frame::Frame;
+use crate::site::words::fill;
+
+const LIMIT: &str = "limit";
+const ROTATE: &str = "rotate";
+const REVOKE: &str = "revoke";
+const FIELDS: [&str; 5] = ["day", "month", "datasets", "end", "grace"];
+
+#[derive(Template)]
+#[template(path = "operator/key.html")]
+struct KeyPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    common: &'static AccountWords,
+    account: String,
+    account_url: String,
+    facts: Vec<(&'static str, String)>,
+    /// Nothing for a key that has ended.
+    forms: Option<[FormView; 3]>,
+}
+
+/// A key in a list.
+pub struct KeyLine {
+    /// Its label, or its id.
+    pub name: String,
+    /// Its first characters.
+    pub prefix: String,
+    /// Whether it is accepted.
+    pub state: String,
+    /// What it may spend and read.
+    pub limits: String,
+    /// When it was used last.
+    pub last_used: String,
+    /// Its page.
+    pub url: String,
+}
+
+impl KeyLine {
+    /// A key as text.
+    pub fn of(app: &App, desk: &Desk, key: &KeyView, now: Moment) -> Self {
+        let numbers = desk.visit.numbers;
+        Self {
+            name: name(key),
+            prefix: format!("{}…", key.prefix),
+            state: state(desk, key, now),
+            limits: limits(app, desk, key, now),
+            last_used: key.last_used_at.map_or_else(|| desk.common.never.to_owned(), |at| numbers.minute(at)),
+            url: desk.visit.link(&format!("/operator/keys/{}", key.id)).to_string(),
+        }
+    }
+}
+
+fn name(key: &KeyView) -> String {
+    if key.label.is_empty() { key.id.to_string() } else { key.label.clone() }
+}
+
+fn is_valid(key: &KeyView, now: Moment) -> bool {
+    key.revoked_at.is_none() && key.expires_at.is_none_or(|end| now < end)
+}
+
+fn state(desk: &Desk, key: &KeyView, now: Moment) -> String {
+    let common = desk.common;
+    match (key.revoked_at, key.expires_at) {
+        (Some(_), _) => common.revoked.to_owned(),
+        (None, Some(end)) if end <= now => common.expired.to_owned(),
+        (None, Some(end)) => fill(common.ends, desk.visit.numbers.minute(end)),
+        (None, None) => common.valid.to_owned(),
+    }
+}
+
+/// What a key may spend and read, and what it has spent of it.
+fn limits(app: &App, desk: &Desk, key: &KeyView, now: Moment) -> String {
+    let (common, numbers) = (desk.common, desk.visit.numbers);
+    let standings = app.ledger.cap_standings(key.account, key.id, &key.limits, now).unwrap_or_default();
+    let mut told: Vec<String> = standings
+        .iter()
+        .map(|cap| {
+            let text = if cap.period == CapPeriod::Day { common.spent_day } else { common.spent_month };
+            fill(&fill(text, numbers.integer(cap.spent)), numbers.integer(cap.cap))
+        })
+        .collect();
+    match key.limits.datasets.len() {
+        0 => {}
+        1 => told.push(common.one_dataset_only.to_owned()),
+        count => told.push(fill(common.many_datasets_only, numbers.integer(whole(count)))),
+    }
+    if told.is_empty() { common.unlimited.to_owned() } else { told.join("; ") }
+}
+
+/// The limits of a form.
+pub struct TypedLimits {
+    /// Credits for each UTC day.
+    pub credits_per_day: Option<u64>,
+    /// Credits for each UTC calendar month.
+    pub credits_per_month: Option<u64>,
+    /// The datasets that the key may read; all when empty.
+    pub datasets: Vec<String>,
+    /// When it ends: RFC 3339 or a day.
+    pub expires_at: Option<String>,
+}
+
+/// Reads the limits of a form. The command checks them.
+pub fn typed_limits(desk: &Desk, form: &Form) -> Result<TypedLimits, String> {
+    let end = form.text("end");
+    Ok(TypedLimits {
+        credits_per_day: optional_number(desk, form.text("day"))?,
+        credits_per_month: optional_number(desk, form.text("month"))?,
+        datasets: names(form.text("datasets")),
+        expires_at: (!end.is_empty()).then(|| end.to_owned()),
+    })
+}
+
+/// A form with the fields of limits.
+pub fn key_fields(
+    form: FormView,
+    words: &'static OperatorWords,
+    input: impl Fn(&'static str, &'static str, &'static str) -> Input,
+) -> FormView {
+    form.input(input("day", "number", words.cap_day).hint(words.cap_hint))
+        .input(input("month", "number", words.cap_month).hint(words.cap_hint))
+        .input(input("datasets", "textarea", words.only_datasets).hint(words.only_datasets_hint))
+        .input(input("end", "text", words.end).hint(words.end_hint))
+}
+
+/// The key.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::read(app, request, &[], |app, request, desk| {
+        let key = of_path(app, request)?;
+        page(app, request, &desk, &key, None)
+    })
+}
+
+/// Limits, replaces or revokes it.
+pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::change(app, request, |app, request, desk| {
+        let key = of_path(app, request)?;
+        let here = desk.visit.link(&format!("/operator/keys/{}", key.id));
+        let Some(form) = desk.form(app, request, &FIELDS)? else {
+            return Ok(desk.repeated(request, &here));
+        };
+        let refuse = |text: String| page(app, request, &desk, &key, Some(Refused { form: &form, text }));
+        let (command, done) = match form.raw(ACTION) {
+            LIMIT => (limit(&desk, &form, key.id), Done::Limited),
+            ROTATE => (rotate(&desk, &form, key.id), Done::Limited),
+            REVOKE => (
+                confirmed(&desk, &form).map(|()| OperatorCommand::RevokeKey { key: key.id.to_string() }),
+                Done::Revoked,
+            ),
+            _ => return Err(desk::no_such_action()),
+        };
+        let command = match command {
+            Ok(command) => command,
+            Err(text) => return refuse(text),
+        };
+        match desk::order(app, request, &command)? {
+            Ok(CommandOutput::CreatedKey(created)) => {
+                let back = desk.visit.link(&format!("/operator/accounts/{}", key.account));
+                secret(request, &desk, &back, &Secret::key(&desk, &name(&key), &created.key))
+            }
+            Ok(_) => Ok(desk.done(request, done, &here)),
+            Err(text) => refuse(text),
+        }
+    })
+}
+
+/// Every limit of the form holds from now on; an empty field lifts its limit.
+fn limit(desk: &Desk, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
+    fn change<T>(typed: Option<T>) -> Change<T> {
+        typed.map_or(Change::Lift, Change::Set)
+    }
+    let limits = typed_limits(desk, form)?;
+    Ok(OperatorCommand::LimitKey {
+        key: key.to_string(),
+        credits_per_day: change(limits.credits_per_day),
+        credits_per_month: change(limits.credits_per_month),
+        datasets: change(Some(limits.datasets).filter(|datasets| !datasets.is_empty())),
+        expires_at: change(limits.expires_at),
+    })
+}
+
+fn rotate(desk: &Desk, form: &Form, key: KeyId) -> Result<OperatorCommand, String> {
+    let grace_seconds = number(desk, form.text("grace"))?;
+    Ok(OperatorCommand::RotateKey { key: key.to_string(), grace_seconds, label: String::new() })
+}
+
+fn of_path(app: &App, request: &Incoming) -> Result<KeyView, ApiError> {
+    let named = request.path_parameter(0).parse::<KeyId>().ok();
+    let key = named.and_then(|id| app.ledger.key_view(id).ok());
+    key.ok_or_else(|| ApiError::new(ErrorKind::NotFound, "there is no such key"))
+}
+
+fn page(
+    app: &App,
+    request: &Incoming,
+    desk: &Desk,
+    key: &KeyView,
+    refused: Option<Refused<'_>>,
+) -> Result<Response, ApiError> {
+    let (words, common, numbers, now) = (desk.words, desk.common, desk.visit.numbers, request.now());
+    let title = fill(common.key_of, name(key));
+    let account = desk.visit.link(&format!("/operator/accounts/{}", key.account));
+    let forms = Forms::new(desk, desk.visit.link(&format!("/operator/keys/{}", key.id)), refused);
+    let line = KeyLine::of(app, desk, key, now);
+    let mut facts = vec![
+        (words.id, key.id.to_string()),
+        (common.key, line.prefix),
+        (common.state, line.state),
+        (common.created, numbers.minute(key.created_at)),
+        (common.last_used, line.last_used),
+        (common.limits, line.limits),
+    ];
+    if !key.limits.datasets.is_empty() {
+        facts.push((words.only_datasets, key.limits.datasets.join(", ")));
+    }
+    let valid = is_valid(key, now).then(|| key_forms(desk, &forms, key));
+    let head = desk.head_below(&title, words.accounts, &desk.visit.link("/operator/accounts"));
+    let page = KeyPage {
+        frame: desk.frame(Page::Accounts, &title),
+        head: Head { problem: forms.untold(), ..head },
+        words,
+        common,
+        account: key.account.to_string(),
+        account_url: account.to_string(),
+        facts,
+        forms: valid,
+    };
+    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+}
+
+/// The forms for limits, replacement and end.
+fn key_forms(desk: &Desk, forms: &Forms<'_>, key: &KeyView) -> [FormView; 3] {
+    let (words, common) = (desk.words, desk.common);
+    let is_refused = forms.is_refused(LIMIT);
+    let present = |name: &str| match name {
+        "day" => key.limits.credits_per_day.map(|cap| cap.to_string()),
+        "month" => key.limits.credits_per_month.map(|cap| cap.to_string()),
+        "datasets" => Some(key.limits.datasets.join("\n")),
+        _ => key.limits.expires_at.map(Moment::rfc3339),
+    };
+    let input = |name, kind, label| {
+        let input = forms.input(LIMIT, name, kind, label);
+        if is_refused { input } else { input.value(&present(name).unwrap_or_default()) }
+    };
+    let grace = [
+        ("0", common.grace_none),
+        ("3600", common.grace_hour),
+        ("86400", common.grace_day),
+        ("604800", common.grace_week),
+    ];
+    [
+        key_fields(forms.form(LIMIT, words.limit), words, input),
+        forms
+            .form(ROTATE, common.rotate)
+            .input(forms.input(ROTATE, "grace", "select", common.grace).choices(&grace)),
+        forms.form(REVOKE, common.revoke).input(forms.confirmation(REVOKE)).dangerous(),
+    ]
+}

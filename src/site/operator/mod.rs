@@ -1,0 +1,55 @@
+//! The operator's pages, on the admin listener only: state of the server, datasets, accounts, payments, publications.
+//!
+//! - A browser signs in with the operator's token and gets a token of its own in a cookie, so both open the same: who can
+//!   order things over the admin listener can do so here, and nobody else.
+//! - Changes go through the commands of `operator`, as those of the command line do, or through the functions of the catalog
+//!   that the tools call. What cannot be undone asks for a tick.
+//! - Every form carries a number and is done once, however often it is sent. It is answered by a redirect, by the page with
+//!   what is wrong (422), or by a page with a secret that is shown there and nowhere else.
+//! - Browsers and caches keep nothing of these pages.
+//!
+//! Reads the stores below and knows no sockets. No page of the public listener leads here.
+
+mod account;
+mod account_changes;
+mod accounts;
+mod dataset;
+mod datasets;
+mod desk;
+mod done;
+mod forms;
+mod key;
+mod overview;
+mod payments;
+mod publications;
+mod sign_in;
+mod state;
+mod words;
+
+use super::assets;
+use crate::http::Pages;
+use crate::http::incoming::Method;
+use crate::http::routing::router::{Guard, Route};
+
+/// The routes that `http` serves on the admin listener. Each page looks for the sign-in itself.
+pub const OPERATOR_PAGES: Pages = Pages { routes: &[ROUTES, assets::ROUTES], refusal: sign_in::refusal };
+
+const ROUTES: &[Route] = &[
+    Route::new(Method::Get, "/", Guard::Uncounted, sign_in::root),
+    Route::new(Method::Get, "/operator", Guard::Uncounted, overview::show),
+    Route::new(Method::Get, "/operator/sign-in", Guard::Uncounted, sign_in::show),
+    Route::new(Method::Post, "/operator/sign-in", Guard::Uncounted, sign_in::sign_in),
+    Route::new(Method::Post, "/operator/sign-out", Guard::Uncounted, sign_in::sign_out),
+    Route::new(Method::Get, "/operator/datasets", Guard::Uncounted, datasets::show),
+    Route::new(Method::Get, "/operator/datasets/{slug}", Guard::Uncounted, dataset::show),
+    Route::new(Method::Post, "/operator/datasets/{slug}", Guard::Uncounted, dataset::change),
+    Route::new(Method::Get, "/operator/accounts", Guard::Uncounted, accounts::show),
+    Route::new(Method::Post, "/operator/accounts", Guard::Uncounted, accounts::create),
+    Route::new(Method::Get, "/operator/accounts/{account}", Guard::Uncounted, account::show),
+    Route::new(Method::Post, "/operator/accounts/{account}", Guard::Uncounted, account_changes::change),
+    Route::new(Method::Get, "/operator/keys/{key}", Guard::Uncounted, key::show),
+    Route::new(Method::Post, "/operator/keys/{key}", Guard::Uncounted, key::change),
+    Route::new(Method::Get, "/operator/payments", Guard::Uncounted, payments::show),
+    Route::new(Method::Get, "/operator/publications", Guard::Uncounted, publications::show),
+    Route::new(Method::Post, "/operator/publications", Guard::Uncounted, publications::look),
+];

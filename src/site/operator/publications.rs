@@ -1,0 +1,162 @@
+//! `/operator/publications`: files that are being written, store files that wait for their verification, datasets that are not
+//! published, and the newest versions.
+//!
+//! A publication runs in another program and reports to nobody: the page says what lies on the disk, and no more.
+
+use askama::Template;
+
+use super::desk::{self, ACTION, Desk, Head, Page};
+use super::done::Done;
+use super::forms::Forms;
+use super::words::OperatorWords;
+use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Unpublished};
+use crate::http::App;
+use crate::http::errors::ApiError;
+use crate::http::incoming::Incoming;
+use crate::http::response::Response;
+use crate::limits::site::{ACCOUNT_LINES_MAX, FOLDERS_LOOKED_AT_MAX, NEWEST_MAX};
+use crate::site::account::form_view::FormView;
+use crate::site::cache::Cache;
+use crate::site::entry::whole;
+use crate::site::frame::Frame;
+use crate::site::words::fill;
+
+const LOOK: &str = "look";
+/// A file that nothing was written to for so long was probably left by an interrupted publication.
+const IDLE_SECONDS: u64 = 600;
+
+#[derive(Template)]
+#[template(path = "operator/publications.html")]
+struct PublicationsPage {
+    frame: Frame,
+    head: Head,
+    words: &'static OperatorWords,
+    is_whole: bool,
+    files: Vec<FileLine>,
+    more_files: Option<String>,
+    verification: Vec<(&'static str, String)>,
+    verifying: Vec<String>,
+    more_verifying: Option<String>,
+    unpublished: Vec<(String, &'static str)>,
+    more_unpublished: Option<String>,
+    newest: Vec<Version>,
+    look: FormView,
+}
+
+struct FileLine {
+    slug: String,
+    name: String,
+    bytes: String,
+    written: String,
+    state: &'static str,
+    tone: &'static str,
+}
+
+struct Version {
+    slug: String,
+    url: String,
+    version: String,
+    published: String,
+}
+
+/// The page.
+pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::read(app, request, &[], |app, request, desk| {
+        let page = page(app, &desk)?;
+        desk.visit.answer(request, &page, Cache::NoStore)
+    })
+}
+
+/// Looks at all folders now.
+pub fn look(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    desk::change(app, request, |app, request, desk| {
+        let here = desk.visit.link("/operator/publications");
+        let Some(form) = desk.form(app, request, &[])? else {
+            return Ok(desk.repeated(request, &here));
+        };
+        if form.raw(ACTION) != LOOK {
+            return Err(desk::no_such_action());
+        }
+        app.catalog.reload(request.now()).map_err(|error| ApiError::internal(error.to_string()))?;
+        Ok(desk.done(request, Done::Looked, &here))
+    })
+}
+
+fn page(app: &App, desk: &Desk) -> Result<PublicationsPage, ApiError> {
+    let words = desk.words;
+    let found: IncomingFiles =
+        app.catalog.incoming(FOLDERS_LOOKED_AT_MAX).map_err(|error| ApiError::internal(error.to_string()))?;
+    let snapshot = app.catalog.snapshot();
+    let verifying = snapshot.verifying();
+    let forms = Forms::new(desk, desk.visit.link("/operator/publications"), None);
+    let why = |why: Unpublished| match why {
+        Unpublished::Withdrawn => words.withdrawn,
+        Unpublished::Incomplete => words.incomplete,
+    };
+    Ok(PublicationsPage {
+        frame: desk.frame(Page::Publications, words.publications),
+        head: desk.head(words.publications),
+        words,
+        is_whole: found.is_whole,
+        files: found.files.iter().take(ACCOUNT_LINES_MAX).map(|file| file_line(desk, file)).collect(),
+        more_files: more(desk, found.files.len()),
+        verification: verification(app, desk),
+        more_verifying: more(desk, verifying.len()),
+        verifying: verifying.into_iter().take(ACCOUNT_LINES_MAX).map(str::to_owned).collect(),
+        more_unpublished: more(desk, found.unpublished.len()),
+        unpublished: found
+            .unpublished
+            .into_iter()
+            .take(ACCOUNT_LINES_MAX)
+            .map(|(slug, reason)| (slug, why(reason)))
+            .collect(),
+        newest: snapshot
+            .newest_versions()
+            .iter()
+            .take(NEWEST_MAX)
+            .map(|new| Version {
+                slug: new.dataset.slug().to_owned(),
+                url: desk.visit.link(&format!("/operator/datasets/{}", new.dataset.slug())).to_string(),
+                version: new.version.version.to_string(),
+                published: desk.visit.numbers.minute(new.version.published_at),
+            })
+            .collect(),
+        look: forms.form(LOOK, words.look),
+    })
+}
+
+fn more(desk: &Desk, count: usize) -> Option<String> {
+    let more = count.saturating_sub(ACCOUNT_LINES_MAX);
+    (more > 0).then(|| fill(desk.common.and_more, desk.visit.numbers.integer(whole(more))))
+}
+
+fn file_line(desk: &Desk, file: &IncomingFile) -> FileLine {
+    let (words, numbers) = (desk.words, desk.visit.numbers);
+    let idle = file.modified_at.map(|at| at.seconds_until(desk.visit.now));
+    let is_idle = idle.is_none_or(|seconds| seconds >= IDLE_SECONDS);
+    FileLine {
+        slug: file.slug.clone(),
+        name: file.name.clone(),
+        bytes: numbers.bytes(file.bytes),
+        written: file.modified_at.map_or_else(|| "–".to_owned(), |at| numbers.minute(at)),
+        state: if is_idle { words.file_idle } else { words.file_written },
+        tone: if is_idle { "warn" } else { "good" },
+    }
+}
+
+/// Progress of the verification of new and changed store files since the start.
+fn verification(app: &App, desk: &Desk) -> Vec<(&'static str, String)> {
+    let (words, numbers, counts) = (desk.words, desk.visit.numbers, app.catalog.verification());
+    let left = (
+        counts.files().saturating_sub(counts.files_done()),
+        counts.bytes().saturating_sub(counts.bytes_done()),
+    );
+    vec![
+        (words.files_waiting, format!("{} ({})", numbers.integer(left.0), numbers.bytes(left.1))),
+        (
+            words.files_verified,
+            format!("{} ({})", numbers.integer(counts.files_done()), numbers.bytes(counts.bytes_done())),
+        ),
+        (words.files_damaged, numbers.integer(counts.damaged())),
+    ]
+}
