@@ -3,6 +3,7 @@
 //! Knows the order and nothing of what the parts do.
 
 mod front;
+mod mail;
 mod refusals;
 mod search;
 mod upkeep;
@@ -25,6 +26,7 @@ use crate::http::{
     work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::render::ParallelEncoder;
 use crate::search::neural::NeuralWorker;
@@ -82,6 +84,7 @@ pub struct Running {
     upkeep: Upkeep,
     flusher: CounterFlusher,
     neural: NeuralWorker,
+    mail: Option<MailThread>,
 }
 
 /// Starts everything that the settings ask for.
@@ -100,12 +103,15 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     );
     let flusher =
         access.start_flusher(Arc::clone(&clock)).map_err(|error| part("counter flusher", &error))?;
+    let (mailer, mail) = mail::start(settings)?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
         sign_ins: SignInDesk::new(Arc::clone(&ledger)),
+        mailer,
+        takes_sign_ups: settings.takes_sign_ups,
         ledger,
         access,
         in_flight: InFlight::new(InFlightLimits {
@@ -132,6 +138,9 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
+    if let Some(mailer) = &app.mailer {
+        app.metrics.add_source(mailer.sampler());
+    }
     let datasets = app.catalog.snapshot();
     tracing::info!(
         address = %public.net().address(),
@@ -141,7 +150,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural })
+    Ok(Running { public, admin, app, upkeep, flusher, neural, mail })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -192,6 +201,8 @@ impl Running {
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.neural);
+        // Mails are written out of the books.
+        drop(self.mail);
         drop(self.flusher);
         self.app.ledger.shutdown();
         public_ended && admin_ended

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "http",
             "ledger",
             "limits",
+            "mail",
             "net",
             "render",
             "search",
@@ -30,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "query", "render",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "mail", "query", "render",
             "search", "words",
         ],
     ),
@@ -44,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "histogram",
             "ledger",
             "limits",
+            "mail",
             "net",
             "operator",
             "query",
@@ -56,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("operator", &["clock", "ledger", "limits"]),
     ("net", &["limits", "sample"]),
+    ("mail", &["limits", "sample"]),
     ("render", &["limits", "mercato_format"]),
     ("selections", &["mercato_format", "query"]),
     ("search", &["catalog", "limits"]),
@@ -80,6 +83,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
+    ("lettre", &["src/mail/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 

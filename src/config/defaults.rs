@@ -21,6 +21,8 @@ pub(super) const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCAL
 pub(super) const ADMIN: &str = "127.0.0.1:8081";
 /// How durable a charge is.
 pub(super) const CHARGE_DURABILITY: &str = "power";
+/// Whether people open accounts themselves.
+pub(super) const SIGN_UP: &str = "open";
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
@@ -42,6 +44,7 @@ fn told(field: &str) -> Option<String> {
         "requests_per_day" => REQUESTS_PER_DAY.to_string(),
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
+        "sign_up" => SIGN_UP.to_owned(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
         "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),
