@@ -42,6 +42,7 @@ mod search_models;
 mod site;
 #[path = "../books/small_disk.rs"]
 mod small_disk;
+mod smtp;
 mod stats;
 mod store_files;
 mod versions;
