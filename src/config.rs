@@ -5,6 +5,7 @@
 mod defaults;
 mod error;
 mod file;
+mod mail;
 mod net;
 mod payments;
 
@@ -17,6 +18,7 @@ use clap::{Parser, Subcommand};
 use serde::Deserialize;
 
 pub use error::ConfigError;
+pub use mail::{MailSettings, Secret};
 pub use net::{LimitFlags, NetSettings};
 pub use payments::PaymentSettings;
 
@@ -119,6 +121,23 @@ pub struct TypedFlags {
     #[arg(long, value_name = "URL")]
     pub public_url: Option<String>,
 
+    /// Server of mail for people who sign up: `smtps://HOST`, `smtp+starttls://HOST`, or `smtp://HOST:PORT` without TLS, with
+    /// `USER@` where it wants one. Needs --mail-from and --public-url. Default: none, no mail is sent.
+    #[arg(long, value_name = "URL")]
+    pub smtp: Option<Secret>,
+
+    /// File with the password of that user. Default: none.
+    #[arg(long, value_name = "FILE")]
+    pub smtp_password_file: Option<PathBuf>,
+
+    /// Sender of mails: `noreply@example.org` or `Name <noreply@example.org>`. Default: none.
+    #[arg(long, value_name = "ADDRESS")]
+    pub mail_from: Option<String>,
+
+    /// Whether people open accounts on the site themselves.
+    #[arg(long, value_name = "open|closed")]
+    pub sign_up: Option<String>,
+
     /// Longest wait at SIGTERM for requests that run.
     #[arg(long, value_name = "SECONDS")]
     pub drain_seconds: Option<u64>,
@@ -193,6 +212,10 @@ pub struct Settings {
     pub trusted_proxies: Vec<String>,
     /// Address under which the outside reaches the public API; pages and documents print it.
     pub public_url: Option<String>,
+    /// How mail is sent, if at all.
+    pub mail: Option<MailSettings>,
+    /// Whether people open accounts themselves.
+    pub takes_sign_ups: bool,
     /// Longest wait for requests that run at the end.
     pub drain: Duration,
     /// Bytes a second of the background pass over the store files, 0 for none.
@@ -213,6 +236,7 @@ impl Settings {
             None => TypedFlags::default(),
         };
         let typed = typed.or(file);
+        let mail = MailSettings::resolve(&typed)?;
         let workers =
             typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
         let listen = typed.listen.unwrap_or(defaults::LISTEN);
@@ -247,6 +271,8 @@ impl Settings {
                 }
             },
             public_url: typed.public_url,
+            mail,
+            takes_sign_ups: mail::takes_sign_ups(typed.sign_up)?,
             drain: Duration::from_secs(within(
                 "drain-seconds",
                 typed.drain_seconds.unwrap_or(defaults::DRAIN_SECONDS),
@@ -277,6 +303,10 @@ impl TypedFlags {
             cross_encoder: self.cross_encoder.or(other.cross_encoder),
             trusted_proxy: if own_proxies { self.trusted_proxy } else { other.trusted_proxy },
             public_url: self.public_url.or(other.public_url),
+            smtp: self.smtp.or(other.smtp),
+            smtp_password_file: self.smtp_password_file.or(other.smtp_password_file),
+            mail_from: self.mail_from.or(other.mail_from),
+            sign_up: self.sign_up.or(other.sign_up),
             drain_seconds: self.drain_seconds.or(other.drain_seconds),
             checksum_rate: self.checksum_rate.or(other.checksum_rate),
             verification_rate: self.verification_rate.or(other.verification_rate),

@@ -9,6 +9,7 @@ pub mod http;
 pub mod ledger;
 pub mod limits;
 pub mod logging;
+pub mod mail;
 pub mod memory;
 pub mod net;
 pub mod operator;

@@ -345,6 +345,12 @@ pub mod site {
     pub const PURCHASES_PER_PAGE: usize = 20;
     /// Newest entries on the first page of an account.
     pub const NEWEST_ENTRIES_MAX: usize = 5;
+    /// Rows that one page of a view shows and charges.
+    pub const VIEW_ROWS_PER_PAGE: u64 = 50;
+    /// Columns that such a page shows; files have all of them.
+    pub const VIEW_COLUMNS_MAX: usize = 20;
+    /// Characters of a value on such a page; files have all of them.
+    pub const VIEW_CELL_CHARS_MAX: usize = 80;
     /// Lines of one table of an account.
     pub const ACCOUNT_LINES_MAX: usize = 100;
     /// Lines of one page of the operator's lists.
@@ -359,6 +365,25 @@ pub mod site {
     pub const SUMMARY_CHARS_MAX: usize = 240;
     /// Characters of the text of an entry of a feed.
     pub const FEED_TEXT_CHARS_MAX: usize = 2_000;
+}
+
+/// Bounds of mail (`mail/`).
+pub mod mail {
+    use std::time::Duration;
+
+    /// Mails that may wait to be written and sent; one more is dropped and counted.
+    pub const MAILS_QUEUED_MAX: usize = 256;
+    /// Mails that wait for another attempt; one more is given up.
+    pub const MAILS_RETRIED_MAX: usize = 256;
+    /// Pauses before a mail is tried again. After the last attempt it is given up.
+    pub const RETRY_PAUSES: [Duration; 4] =
+        [Duration::from_secs(1), Duration::from_secs(15), Duration::from_secs(120), Duration::from_secs(600)];
+    /// Longest wait for the server of mail to connect or to answer.
+    pub const SMTP_WAIT: Duration = Duration::from_secs(10);
+    /// How long the end of the server waits for mails that are on their way.
+    pub const END_WAIT: Duration = Duration::from_secs(5);
+    /// Size of the file with the password of the server of mail.
+    pub const PASSWORD_FILE_BYTES_MAX: u64 = 4 * 1024;
 }
 
 /// Bounds of search (`search/`).

@@ -3,6 +3,7 @@
 //! Holds the order of the parts. Does not depend on their work.
 
 mod front;
+mod mail;
 mod payments;
 mod refusals;
 mod search;
@@ -26,6 +27,7 @@ use crate::http::{
     work_of,
 };
 use crate::ledger::{ChargeDurability, Ledger, LedgerOptions};
+use crate::mail::MailThread;
 use crate::net::{ClassPlan, ListenAddress, Slots};
 use crate::payments::Reconciler;
 use crate::render::ParallelEncoder;
@@ -84,6 +86,7 @@ pub struct Running {
     upkeep: Upkeep,
     flusher: CounterFlusher,
     neural: NeuralWorker,
+    mail: Option<MailThread>,
     /// Nothing where no provider is asked.
     reconciler: Option<Reconciler>,
 }
@@ -103,12 +106,15 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         AccessControl::open(Arc::clone(&ledger), limits, now)
             .map_err(|error| part("access control", &error))?,
     );
+    let (mailer, mail) = mail::start(settings)?;
     let (search, neural) = search::start(settings, &directory, &catalog)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let app = Arc::new(App {
         catalog: Arc::clone(&catalog),
         search: Arc::clone(&search),
         sign_ins: SignInDesk::new(Arc::clone(&ledger)),
+        mailer,
+        takes_sign_ups: settings.takes_sign_ups,
         ledger,
         access,
         in_flight: InFlight::new(InFlightLimits {
@@ -144,6 +150,9 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
     std::fs::write(directory.admin_address(), format!("{}\n", admin.net().address()))
         .map_err(|error| part("admin address", &error))?;
     app.metrics.add_source(public.net().sampler());
+    if let Some(mailer) = &app.mailer {
+        app.metrics.add_source(mailer.sampler());
+    }
     let datasets = app.catalog.snapshot();
     tracing::info!(
         address = %public.net().address(),
@@ -153,7 +162,7 @@ pub fn start(settings: &Settings, clock: Arc<dyn Clock>) -> Result<Running, Star
         "listening"
     );
     upkeep::log_faults(&datasets, |_| true);
-    Ok(Running { public, admin, app, upkeep, flusher, neural, reconciler })
+    Ok(Running { public, admin, app, upkeep, flusher, neural, mail, reconciler })
 }
 
 /// The catalogue and the books, which do not know each other and are read at the same time.
@@ -205,6 +214,8 @@ impl Running {
         let public_ended = self.public.drain(deadline);
         let admin_ended = self.admin.drain(deadline);
         drop(self.neural);
+        // Mails are written out of the books.
+        drop(self.mail);
         drop(self.flusher);
         self.app.ledger.shutdown();
         public_ended && admin_ended

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "http",
             "ledger",
             "limits",
+            "mail",
             "net",
             "payments",
             "render",
@@ -31,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "operator", "payments",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "mail", "operator", "payments",
             "query",
             "render", "search", "words",
         ],
@@ -46,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "histogram",
             "ledger",
             "limits",
+            "mail",
             "net",
             "operator",
             "payments",
@@ -60,6 +62,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("operator", &["clock", "ledger", "limits", "payments"]),
     ("payments", &["clock", "ledger", "limits"]),
     ("net", &["limits", "sample"]),
+    ("mail", &["limits", "sample"]),
     ("render", &["limits", "mercato_format"]),
     ("selections", &["mercato_format", "query"]),
     ("search", &["catalog", "limits"]),
@@ -85,6 +88,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
     ("ureq::", &["src/payments/stripe/client.rs"]),
+    ("lettre", &["src/mail/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 

@@ -76,6 +76,8 @@ impl Shop {
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
             sign_ins: mercato::access::SignInDesk::new(Arc::clone(&ledger)),
+            mailer: None,
+            takes_sign_ups: true,
             ledger: Arc::clone(&ledger),
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: clock.clone(),

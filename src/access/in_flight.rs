@@ -1,4 +1,4 @@
-//! Concurrency limits for each key: requests, and streams among them.
+//! Concurrency limits for each key, and for each person who is signed in: requests, and streams among them.
 //!
 //! One customer cannot occupy every worker. Does not depend on time or routes.
 
@@ -6,7 +6,37 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::meter::METER_SHARDS;
-use crate::ledger::KeyId;
+use crate::ledger::{AccountId, KeyId};
+
+/// Whose requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Holder {
+    /// Those with a key.
+    Key(KeyId),
+    /// Those of a person who is signed in to an account.
+    Account(AccountId),
+}
+
+impl From<KeyId> for Holder {
+    fn from(key: KeyId) -> Holder {
+        Holder::Key(key)
+    }
+}
+
+impl From<AccountId> for Holder {
+    fn from(account: AccountId) -> Holder {
+        Holder::Account(account)
+    }
+}
+
+impl Holder {
+    const fn number(self) -> u64 {
+        match self {
+            Holder::Key(key) => key.number(),
+            Holder::Account(account) => account.number(),
+        }
+    }
+}
 
 /// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +77,7 @@ pub enum InFlightRefusal {
 #[derive(Debug)]
 pub struct InFlight {
     limits: InFlightLimits,
-    shards: [Mutex<HashMap<KeyId, InFlightCounts>>; METER_SHARDS],
+    shards: [Mutex<HashMap<Holder, InFlightCounts>>; METER_SHARDS],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,10 +94,15 @@ impl InFlight {
     }
 
     /// Takes a permit for one request, or refuses. The permit ends when it is dropped.
-    pub fn acquire(self: &Arc<Self>, key: KeyId, kind: RequestKind) -> Result<Permit, InFlightRefusal> {
+    pub fn acquire(
+        self: &Arc<Self>,
+        holder: impl Into<Holder>,
+        kind: RequestKind,
+    ) -> Result<Permit, InFlightRefusal> {
+        let holder = holder.into();
         let streams = usize::from(kind == RequestKind::Stream);
         let limit = |limit: usize| if limit == 0 { usize::MAX } else { limit };
-        self.with(key, |running| {
+        self.with(holder, |running| {
             if running.requests >= limit(self.limits.requests) {
                 return Err(InFlightRefusal::Requests { limit: self.limits.requests });
             }
@@ -78,18 +113,18 @@ impl InFlight {
             running.streams = running.streams.saturating_add(streams);
             Ok(())
         })?;
-        Ok(Permit { counts: Arc::clone(self), key, streams })
+        Ok(Permit { counts: Arc::clone(self), holder, streams })
     }
 
-    fn with<T>(&self, key: KeyId, change: impl FnOnce(&mut InFlightCounts) -> T) -> T {
-        let shard = usize::try_from(key.number()).unwrap_or(0) % METER_SHARDS;
+    fn with<T>(&self, holder: Holder, change: impl FnOnce(&mut InFlightCounts) -> T) -> T {
+        let shard = usize::try_from(holder.number()).unwrap_or(0) % METER_SHARDS;
         let Some(shard) = self.shards.get(shard) else { return change(&mut InFlightCounts::default()) };
         let mut counts = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = counts.entry(key).or_default();
+        let running = counts.entry(holder).or_default();
         let result = change(running);
         // A key without requests in flight takes no memory.
         if running.requests == 0 {
-            counts.remove(&key);
+            counts.remove(&holder);
         }
         result
     }
@@ -99,13 +134,13 @@ impl InFlight {
 #[derive(Debug)]
 pub struct Permit {
     counts: Arc<InFlight>,
-    key: KeyId,
+    holder: Holder,
     streams: usize,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.counts.with(self.key, |running| {
+        self.counts.with(self.holder, |running| {
             running.requests = running.requests.saturating_sub(1);
             running.streams = running.streams.saturating_sub(self.streams);
         });

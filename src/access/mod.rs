@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub use client_address::{CidrError, TrustedProxies};
 pub use client_block::client_block;
 pub use flusher::CounterFlusher;
-pub use in_flight::{InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
+pub use in_flight::{Holder, InFlight, InFlightLimits, InFlightRefusal, Permit, RequestKind};
 pub use passwords::{
     NewPassword, PasswordError, PasswordRefusal, Passwords, SALT_BYTES, compute_password_hash,
 };

@@ -25,6 +25,8 @@ pub(super) const CHARGE_DURABILITY: &str = "power";
 pub(super) const PAYMENTS: &str = "none";
 /// Where the interface of Stripe is.
 pub(super) const STRIPE_API: &str = "https://api.stripe.com";
+/// Whether people open accounts themselves.
+pub(super) const SIGN_UP: &str = "open";
 /// Longest wait for requests that run at the end.
 pub(super) const DRAIN_SECONDS: u64 = 30;
 
@@ -47,6 +49,7 @@ fn told(field: &str) -> Option<String> {
         "charge_durability" => CHARGE_DURABILITY.to_owned(),
         "low_balance_credits" => LOW_BALANCE_CREDITS.to_string(),
         "payments" => PAYMENTS.to_owned(),
+        "sign_up" => SIGN_UP.to_owned(),
         "drain_seconds" => DRAIN_SECONDS.to_string(),
         "checksum_rate" => (SCRUB_BYTES_PER_SECOND >> 20).to_string(),
         "verification_rate" => "0".to_owned(),

@@ -31,6 +31,14 @@ pub enum ConfigError {
         /// Name of the flag.
         flag: &'static str,
     },
+    /// A flag is of no use without another one.
+    #[error("--{flag} needs --{needed}")]
+    Needs {
+        /// Name of the flag.
+        flag: &'static str,
+        /// Name of the missing one.
+        needed: &'static str,
+    },
     /// A value cannot be used.
     #[error("--{flag}: found `{found}`, expected {expected}")]
     Value {

@@ -14,6 +14,7 @@ use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::ledger::Ledger;
+use crate::mail::Mailer;
 use crate::payments::Payments;
 use crate::render::ParallelEncoder;
 use crate::search::Search;
@@ -31,6 +32,10 @@ pub struct App {
     pub access: Arc<AccessControl>,
     /// Where people sign in.
     pub sign_ins: SignInDesk,
+    /// Sends mail to people, if the operator named a server of mail.
+    pub mailer: Option<Mailer>,
+    /// Whether people open accounts themselves.
+    pub takes_sign_ups: bool,
     /// Requests and streams in progress, by key.
     pub in_flight: Arc<InFlight>,
     /// The time.

@@ -134,6 +134,8 @@ mod tests {
             catalog,
             access: Arc::new(AccessControl::open(Arc::clone(&ledger), limits, now).unwrap()),
             sign_ins: crate::access::SignInDesk::new(Arc::clone(&ledger)),
+            mailer: None,
+            takes_sign_ups: true,
             ledger,
             in_flight: InFlight::new(InFlightLimits { requests: 0, streams: 0 }),
             clock: Arc::new(SystemClock),

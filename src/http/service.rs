@@ -19,9 +19,9 @@ use super::routing::classes::{Work, work_of};
 use super::routing::router::{Guard, Router};
 use super::routing::routes::RefusalPage;
 use super::routing::target::TargetError;
-use crate::access::{Caller, InFlightRefusal, Permit, RequestKind, Scope, Subject};
+use crate::access::{Holder, InFlightRefusal, Permit, RequestKind, Scope, Subject};
 use crate::clock::Moment;
-use crate::ledger::ChargeError;
+use crate::ledger::{AccountId, ChargeError};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::net::SLOT_HEADER;
 use crate::net::Slots;
@@ -122,7 +122,7 @@ impl Service {
         if guard == Guard::Key {
             let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
             let caller = request.caller()?;
-            let held = self.enter(caller, kind, request.now());
+            let held = permit(&self.app, caller.key.id(), kind, request.now());
             let held = held.map_err(|refusal| refusal.uncharged(caller.account.credits()))?;
             request.set_held(held);
         }
@@ -174,23 +174,6 @@ impl Service {
             Err(_) => {}
         }
         Ok(())
-    }
-
-    /// Bounds the running requests of a key, so that it cannot take every worker.
-    fn enter(&self, caller: &Caller, kind: RequestKind, now: Moment) -> Result<Permit, ApiError> {
-        self.app.in_flight.acquire(caller.key.id(), kind).map_err(|refusal| {
-            let (reason, limit) = match refusal {
-                InFlightRefusal::Requests { limit } => ("TOO_MANY_REQUESTS_IN_FLIGHT", limit),
-                InFlightRefusal::Streams { limit } => ("TOO_MANY_STREAMS", limit),
-            };
-            ApiError::new(ErrorKind::RateLimited, refusal.to_string())
-                .with_reason(reason, "wait until one of them has ended")
-                .with_fact("limit", limit)
-                .with_fact("resetAt", now.plus_seconds(RETRY_AFTER_BUSY_SECONDS.into()).rfc3339())
-                .with_fact("retryAfterSeconds", RETRY_AFTER_BUSY_SECONDS)
-                .with_fact("scope", Scope::Key.as_str())
-                .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
-        })
     }
 
     fn client_address(&self, request: &Incoming) -> IpAddr {
@@ -261,6 +244,35 @@ impl Service {
             "request"
         );
     }
+}
+
+/// Bounds the running requests of a key or a person, so that nobody can take every worker.
+fn permit(app: &App, holder: impl Into<Holder>, kind: RequestKind, now: Moment) -> Result<Permit, ApiError> {
+    app.in_flight.acquire(holder, kind).map_err(|refusal| {
+        let (reason, limit) = match refusal {
+            InFlightRefusal::Requests { limit } => ("TOO_MANY_REQUESTS_IN_FLIGHT", limit),
+            InFlightRefusal::Streams { limit } => ("TOO_MANY_STREAMS", limit),
+        };
+        ApiError::new(ErrorKind::RateLimited, refusal.to_string())
+            .with_reason(reason, "wait until one of them has ended")
+            .with_fact("limit", limit)
+            .with_fact("resetAt", now.plus_seconds(RETRY_AFTER_BUSY_SECONDS.into()).rfc3339())
+            .with_fact("retryAfterSeconds", RETRY_AFTER_BUSY_SECONDS)
+            .with_fact("scope", Scope::Key.as_str())
+            .with_header("Retry-After", RETRY_AFTER_BUSY_SECONDS.to_string())
+    })
+}
+
+/// Counts a request as one of a person who is signed in, until its answer has ended, or refuses it.
+pub fn hold_for_account(
+    app: &App,
+    request: &mut Incoming,
+    account: AccountId,
+    kind: RequestKind,
+) -> Result<(), ApiError> {
+    let held = permit(app, account, kind, request.now())?;
+    request.set_held(held);
+    Ok(())
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {

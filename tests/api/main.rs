@@ -25,3 +25,4 @@ mod responses;
 mod site;
 #[path = "../books/failures/small_disk.rs"]
 mod small_disk;
+mod smtp;

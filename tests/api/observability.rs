@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::harness::{Ask, Site, exchange};
+use crate::harness::{Ask, MANIFEST, Site, city_columns, exchange};
 
 /// Names of metrics in a text.
 fn names(text: &str) -> BTreeSet<String> {
@@ -18,7 +18,11 @@ fn names(text: &str) -> BTreeSet<String> {
 }
 
 fn exposed() -> BTreeSet<String> {
-    let site = Site::with_cities();
+    // With every part that counts.
+    let mail =
+        ["--smtp", "smtp://127.0.0.1:1", "--mail-from", "n@a.test", "--public-url", "http://mercato.test"];
+    let site = Site::empty(&mail);
+    site.publish("cities", MANIFEST, "1.0.0", &city_columns(6));
     let key = site.paying_key(100);
     assert_eq!(site.query("cities", &key, "{}").status, 200);
     site.wait_for_metrics(&[

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
+use super::customer::Customer;
 use super::done::Done;
 use super::same_origin;
-use super::session;
 use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
@@ -30,6 +30,8 @@ pub struct Area {
     pub account: AccountHandle,
     /// Their login.
     pub login: Arc<Login>,
+    /// Whether the free plan waits for the confirmation of their address.
+    pub must_confirm: bool,
 }
 
 /// The pages of the area.
@@ -57,6 +59,8 @@ pub struct Head {
     pub sign_out: String,
     /// The pages.
     pub tabs: Vec<NavLink>,
+    /// Where the form that asks for another mail leads, while the address is to be confirmed.
+    pub confirm: Option<String>,
     /// The outcome of the last form.
     pub notice: Option<&'static str>,
     /// The words of the area.
@@ -79,18 +83,15 @@ pub fn change(app: &App, request: &mut Incoming, then: Then) -> Result<Response,
 }
 
 fn enter(app: &App, request: &mut Incoming, visit: Visit, then: Then) -> Result<Response, ApiError> {
-    let entered = session::of(app, request, &visit).and_then(|session| {
-        let account = app.ledger.account(session.account())?;
-        let login = app.ledger.login(session.account())?;
-        Some((session, account, login))
-    });
-    let Some((session, account, login)) = entered else {
+    let Some(customer) = Customer::of(app, request, &visit) else {
         let next = Url::of_segments("", request.segments());
         return Ok(visit.redirect(request, &visit.link("/account/sign-in").with("next", next)));
     };
+    let must_confirm = customer.must_confirm(app);
+    let Customer { session, account, login } = customer;
     app.ledger.touch(&session, request.now())?;
     let words = AccountWords::of(visit.language);
-    then(app, request, Area { visit, words, session, account, login })
+    then(app, request, Area { visit, words, session, account, login, must_confirm })
 }
 
 impl Area {
@@ -114,6 +115,7 @@ impl Area {
             signed_in: fill(words.signed_in_as, self.login.email.as_str()),
             sign_out: self.visit.link("/account/sign-out").to_string(),
             tabs: self.visit.nav_links(named, tab),
+            confirm: self.must_confirm.then(|| self.visit.link("/account/confirm/send").to_string()),
             notice: Done::told(&self.visit, words, notices),
             words,
         }

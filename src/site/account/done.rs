@@ -26,6 +26,16 @@ pub enum Done {
     Revoked,
     /// A password was changed.
     Password,
+    /// A sign-up was sent, and with it a mail.
+    SignedUpByMail,
+    /// An address was confirmed.
+    Confirmed,
+    /// A mail with another link to confirm is on its way.
+    ConfirmSent,
+    /// A mail with a link to set a password is on its way, if there is an account.
+    ForgotSent,
+    /// A key has other limits.
+    Limited,
     /// Sessions were ended.
     Sessions,
     /// The page of the payment provider was left after a payment.
@@ -44,6 +54,11 @@ impl Done {
             Self::Renamed => "renamed",
             Self::Revoked => "revoked",
             Self::Password => "password",
+            Self::SignedUpByMail => "mail-sent",
+            Self::Confirmed => "confirmed",
+            Self::ConfirmSent => "confirm-sent",
+            Self::ForgotSent => "forgot-sent",
+            Self::Limited => "limited",
             Self::Sessions => "sessions",
             Self::Paying => "paying",
             Self::Cancelled => "cancelled",
@@ -59,6 +74,11 @@ impl Done {
             Self::Renamed => words.done_renamed,
             Self::Revoked => words.done_revoked,
             Self::Password => words.done_password,
+            Self::SignedUpByMail => words.done_signed_up_by_mail,
+            Self::Confirmed => words.done_confirmed,
+            Self::ConfirmSent => words.done_confirm_sent,
+            Self::ForgotSent => words.done_forgot_sent,
+            Self::Limited => words.done_limited,
             Self::Sessions => words.done_sessions,
             Self::Paying => words.done_paying,
             Self::Cancelled => words.done_cancelled,

@@ -11,7 +11,11 @@
 //!   which reveals no more than the sign-in does.
 //! - Browsers and caches keep nothing of the area.
 //!
-//! Sends no mail. Takes no money: a payment provider does, and its page leads back here.
+//! - With mail, an address is confirmed by a link. An account without purchases makes no key before that, so each confirmed
+//!   address has one free plan. Mails are written and sent by another thread, so no answer takes longer for an address that
+//!   has an account.
+//!
+//! Takes no money: a payment provider does, and its page leads back here.
 
 mod api_keys;
 mod area;
@@ -31,8 +35,11 @@ pub(in crate::site) mod words;
 use crate::http::incoming::Method;
 use crate::http::routing::router::{Guard, Route};
 use api_keys::{key, keys};
+pub(super) use form::Form;
+pub(super) use signing::customer::Customer;
+pub(super) use signing::same_origin::check as check_origin;
 use buying::{offer, purchase, receipt};
-use signing::{ask, password, reset, same_origin, session, sign_in, sign_up};
+use signing::{ask, confirm, customer, forgot, password, reset, same_origin, session, sign_in, sign_up};
 
 /// Paths of the account area.
 pub(super) const ROUTES: &[Route] = &[
@@ -44,6 +51,11 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Post, "/account/sign-up", Guard::Public, sign_up::sign_up),
     Route::new(Method::Get, "/account/reset", Guard::Public, reset::show),
     Route::new(Method::Post, "/account/reset", Guard::Public, reset::reset),
+    Route::new(Method::Get, "/account/forgot", Guard::Public, forgot::show),
+    Route::new(Method::Post, "/account/forgot", Guard::Public, forgot::send),
+    Route::new(Method::Get, "/account/confirm", Guard::Public, confirm::show),
+    Route::new(Method::Post, "/account/confirm", Guard::Public, confirm::confirm),
+    Route::new(Method::Post, "/account/confirm/send", Guard::Public, confirm::send),
     Route::new(Method::Get, "/account/keys", Guard::Public, keys::show),
     Route::new(Method::Post, "/account/keys", Guard::Public, keys::create),
     Route::new(Method::Get, "/account/keys/{key}", Guard::Public, key::show),

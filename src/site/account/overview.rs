@@ -3,6 +3,7 @@
 use askama::Template;
 
 use super::area::{self, Area, Head, Tab};
+use super::done::{DONE, Done};
 use super::entries::{self, EntryLine};
 use super::keys::is_valid;
 use super::words::AccountWords;
@@ -24,7 +25,7 @@ struct OverviewPage {
     words: &'static AccountWords,
     balance: String,
     facts: Vec<(&'static str, String)>,
-    has_key: bool,
+    lacks_key: bool,
     keys: String,
     entries: Vec<EntryLine>,
     credits: String,
@@ -32,18 +33,18 @@ struct OverviewPage {
 
 /// The first page of the area.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    area::read(app, request, &[], |app, request, area| {
+    area::read(app, request, &[DONE], |app, request, area| {
         let view = app.ledger.account_view(&area.account, request.now());
         let newest = entries::newest(app, &area, false, None, NEWEST_ENTRIES_MAX)?;
         let words = area.words;
         let valid = view.keys.iter().filter(|key| is_valid(key, request.now())).count();
         let page = OverviewPage {
             frame: area.frame(words.area),
-            head: area.head(Tab::Overview, words.area, &[]),
+            head: area.head(Tab::Overview, words.area, &[Done::Confirmed, Done::ConfirmSent]),
             words,
             balance: area.credits(view.credits),
             facts: facts(app, &area, &view, valid),
-            has_key: valid > 0,
+            lacks_key: valid == 0 && !area.must_confirm,
             keys: area.visit.link("/account/keys").to_string(),
             entries: newest.entries.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
             credits: area.visit.link("/account/credits").to_string(),

@@ -156,8 +156,10 @@ fn tables(app: &App, area: &Area, by_day: &BTreeMap<UtcDay, Sum>, lines: &[Usage
     }
     let names: BTreeMap<KeyId, String> =
         app.ledger.keys(area.account.id()).iter().map(|key| (key.id, name(key))).collect();
-    let key_name =
-        |key: &Option<KeyId>| key.and_then(|key| names.get(&key).cloned()).unwrap_or_else(|| "–".to_owned());
+    let key_name = |key: &Option<KeyId>| match key {
+        Some(key) => names.get(key).cloned().unwrap_or_else(|| "–".to_owned()),
+        None => words.on_this_site.to_owned(),
+    };
     let days = by_day.iter().rev().filter(|(_, sum)| sum.requests > 0);
     let days = days.map(|(day, sum)| (area.visit.numbers.day(day.start()), *sum)).collect();
     let datasets = most_first(datasets.into_iter().map(|(slug, sum)| (slug.to_owned(), sum)).collect());

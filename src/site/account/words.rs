@@ -40,9 +40,31 @@ words! {
         token: "Token", "Codice";
         token_wrong: "This token is mistyped, used or too old. Ask for another one.",
             "Questo codice contiene un errore, è già usato o è scaduto. Chiedine un altro.";
+        reset_said_mail: "The token comes by mail. It works once, within an hour.", "Il codice arriva per posta elettronica. Vale una volta sola, entro un’ora.";
+        forgot: "Forgot the password?", "Password dimenticata?";
+        forgot_said: "We send a link to set a new password, if there is an account with this address.",
+            "Inviamo un collegamento per impostarne una nuova, se c’è un account con questo indirizzo.";
+        forgot_send: "Send the link", "Invia il collegamento";
+        confirm: "Confirm the address", "Conferma l’indirizzo";
+        confirm_said: "One more click shows that mail to this address arrives.", "Ancora un clic dimostra che la posta a questo indirizzo arriva.";
+        confirm_wanted: "Confirm your e-mail address first: the link is in the mail that we have sent you. Your free plan and your first key wait for it.",
+            "Prima conferma il tuo indirizzo e-mail: il collegamento è nel messaggio che ti abbiamo inviato. Il piano gratuito e la prima chiave lo aspettano.";
+        confirm_again: "Send it again", "Invia di nuovo";
+        confirm_wrong: "This link is mistyped, used or too old. Sign in and ask for another one.",
+            "Questo collegamento contiene un errore, è già usato o è scaduto. Accedi e chiedine un altro.";
+        closed: "Accounts are not opened here by oneself. Ask {} for one.", "Qui gli account non si aprono da soli. Chiedine uno a {}.";
+        closed_operator: "Accounts are not opened here by oneself. Ask whoever runs this place for one.",
+            "Qui gli account non si aprono da soli. Chiedine uno a chi gestisce questo sito.";
         // Outcomes of forms.
         done_signed_up: "Now sign in with the password that you have just chosen. Where that is refused, the address already has an account with another password.",
             "Ora accedi con la password appena scelta. Se viene rifiutata, l’indirizzo ha già un account con un’altra password.";
+        done_signed_up_by_mail: "We have sent you a mail. Sign in with the password that you have just chosen, and confirm the address by the link in the mail.",
+            "Ti abbiamo inviato un messaggio. Accedi con la password appena scelta e conferma l’indirizzo con il collegamento nel messaggio.";
+        done_confirmed: "The address is confirmed.", "L’indirizzo è confermato.";
+        done_confirm_sent: "Another mail is on its way to you.", "Un altro messaggio è in arrivo.";
+        done_forgot_sent: "If there is an account with this address, a mail with a link is on its way.",
+            "Se c’è un account con questo indirizzo, un messaggio con un collegamento è in arrivo.";
+        done_limited: "The key has its new limits.", "La chiave ha i nuovi limiti.";
         done_signed_out: "You are signed out.", "Sei uscito.";
         done_reset: "The new password is set. Sign in with it.", "La nuova password è impostata. Accedi con quella.";
         done_deleted: "The account is deleted.", "L’account è eliminato.";
@@ -114,6 +136,9 @@ words! {
         many_datasets_only: "{} datasets only", "solo {} dataset";
         unlimited: "none", "nessuno";
         rename: "Rename", "Rinomina";
+        limit: "Change the limits", "Cambia i limiti";
+        limit_said: "They hold from the next request on. What was spent today and this month counts.",
+            "Valgono dalla prossima richiesta. Conta quanto già speso oggi e questo mese.";
         rotate: "Replace by a new key", "Sostituisci con una nuova chiave";
         rotate_said: "The new key has the same name and limits.", "La nuova chiave ha lo stesso nome e gli stessi limiti.";
         grace: "The old one stays valid", "Quella vecchia resta valida";
@@ -131,7 +156,8 @@ words! {
         copy: "Copy", "Copia";
         copied: "Copied", "Copiato";
         // Usage.
-        usage_said: "What your keys read, by UTC day.", "Che cosa hanno letto le tue chiavi, per giorno UTC.";
+        usage_said: "What your keys read, and you on this site, by UTC day.", "Che cosa hanno letto le tue chiavi, e tu su questo sito, per giorno UTC.";
+        on_this_site: "on this site, without a key", "su questo sito, senza chiave";
         days: "Days", "Giorni";
         last_days: "{} days", "{} giorni";
         by_day: "By day", "Per giorno";

@@ -1,7 +1,8 @@
 //! The pages of one dataset, each under an address of its own.
 //!
 //! A page is a struct with all that its template says, beside the handler that fills it. Rows are read as the sample of
-//! the API reads them, figures as the store file keeps them; nothing is counted for a page but the view of `explore`.
+//! the API reads them, figures as the store file keeps them; nothing is counted for a page but the view of `explore`, which also
+//! sells rows.
 
 mod columns;
 mod explore;
@@ -20,12 +21,14 @@ mod words;
 
 use std::sync::Arc;
 
+use crate::access::RequestKind;
 use crate::catalog::{Dataset, FormatError};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
+use crate::site::account::{self, Customer, Form};
 use crate::site::frame::{Frame, Section};
 use crate::site::url::Url;
 use crate::site::visit::Visit;
@@ -39,6 +42,10 @@ pub(super) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/datasets/{slug}/columns", Guard::Public, columns),
     Route::new(Method::Get, "/datasets/{slug}/preview", Guard::Public, preview),
     Route::new(Method::Get, "/datasets/{slug}/explore", Guard::Public, explore),
+    Route::new(Method::Get, "/datasets/{slug}/explore/query", Guard::Public, explore_again),
+    Route::new(Method::Post, "/datasets/{slug}/explore/query", Guard::Public, explore_page),
+    Route::new(Method::Get, "/datasets/{slug}/explore/download", Guard::Public, explore_again),
+    Route::new(Method::Post, "/datasets/{slug}/explore/download", Guard::Public, explore_file),
     Route::new(Method::Get, "/datasets/{slug}/relations", Guard::Public, relations),
     Route::new(Method::Get, "/datasets/{slug}/methodology", Guard::Public, methodology),
     Route::new(Method::Get, "/datasets/{slug}/changelog", Guard::Public, changelog),
@@ -147,6 +154,65 @@ fn preview(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 
 fn explore(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     page_of_dataset(app, request, &explore::KNOWN, explore::page)
+}
+
+/// Where a form led, opened by its address: the view itself.
+fn explore_again(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    let dataset = crate::http::find_dataset(app, request)?;
+    let visit = view_of(Visit::of(app, request, &explore::KNOWN)?, &dataset);
+    Ok(visit.redirect(request, visit.here()))
+}
+
+fn explore_page(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    sell(app, request, RequestKind::Page, &explore::sale::PAGE_FIELDS, explore::sale::page)
+}
+
+fn explore_file(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    sell(app, request, RequestKind::Stream, &explore::sale::FILE_FIELDS, explore::sale::file)
+}
+
+/// A visit to a form as one to the view that it is about.
+fn view_of(visit: Visit, dataset: &Dataset) -> Visit {
+    let page = visit.link(&Tab::Explore.path(dataset.slug()));
+    visit.as_of(&page)
+}
+
+/// An answer that may have been paid for.
+struct Outcome {
+    response: Response,
+    rows: Option<u64>,
+    credits: Option<u64>,
+}
+
+type Sale = fn(&Opened<'_>, &Form, &Customer) -> Result<Outcome, ApiError>;
+
+/// Answers a form by which a signed-in customer buys rows of a view. Others are led to the sign-in.
+fn sell(
+    app: &App,
+    request: &mut Incoming,
+    kind: RequestKind,
+    fields: &[&str],
+    sale: Sale,
+) -> Result<Response, ApiError> {
+    let dataset = crate::http::find_dataset(app, request)?;
+    let visit = view_of(Visit::of(app, request, &explore::KNOWN)?, &dataset);
+    account::check_origin(&visit, request)?;
+    let Some(customer) = Customer::of(app, request, &visit) else {
+        let next = visit.here().absolute("");
+        return Ok(visit.redirect(request, &visit.link("/account/sign-in").with("next", next)));
+    };
+    app.ledger.touch(&customer.session, request.now())?;
+    if customer.must_confirm(app) {
+        return Ok(visit.redirect(request, &visit.link("/account")));
+    }
+    let form = Form::read(request, fields)?;
+    crate::http::hold_for_account(app, request, customer.account.id(), kind)?;
+    let words = DatasetWords::of(visit.language);
+    let opened = Opened { app, request, visit: &visit, dataset, words };
+    let Outcome { response, rows, credits } = sale(&opened, &form, &customer)?;
+    request.log.rows = rows;
+    request.log.credits = credits;
+    Ok(response)
 }
 
 fn relations(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {

@@ -62,10 +62,11 @@ struct Header {
     sorted: Option<&'static str>,
 }
 
-struct Cell {
-    text: String,
-    is_null: bool,
-    is_number: bool,
+/// A value in a table.
+pub(super) struct Cell {
+    pub(super) text: String,
+    pub(super) is_null: bool,
+    pub(super) is_number: bool,
 }
 
 /// A column that can be shown or hidden.
@@ -150,7 +151,7 @@ pub(super) fn picker(table: &Table, picked: &Picked, base: &Url) -> Vec<Pick> {
     metas.map(pick).collect()
 }
 
-const fn is_number(logical: LogicalType) -> bool {
+pub(super) const fn is_number(logical: LogicalType) -> bool {
     matches!(logical, LogicalType::Integer | LogicalType::Number)
 }
 
@@ -170,7 +171,11 @@ impl Sample {
                 in_order(&sorted_by, descending)
             }
         };
-        let rows = order.into_iter().filter_map(|row| values.get(row)).map(|row| cells(row)).collect();
+        let rows = order
+            .into_iter()
+            .filter_map(|row| values.get(row))
+            .map(|row| cells(row, CELL_CHARACTERS_MAX))
+            .collect();
         Ok(Self { rows })
     }
 
@@ -189,7 +194,7 @@ fn columns_of(rows: Vec<Vec<Value>>) -> Vec<Value> {
 }
 
 /// The values of rows, as the API prints them.
-fn values(table: &Table, columns: &[usize], rows: &[u32]) -> Result<Vec<Vec<Value>>, FormatError> {
+pub(super) fn values(table: &Table, columns: &[usize], rows: &[u32]) -> Result<Vec<Vec<Value>>, FormatError> {
     let mut json = Vec::with_capacity(64 * 1024);
     render_rows(Format::Json, table, columns, rows, &mut json)?;
     let printed: Vec<HashMap<String, Box<RawValue>>> =
@@ -204,9 +209,10 @@ fn values(table: &Table, columns: &[usize], rows: &[u32]) -> Result<Vec<Vec<Valu
     Ok(printed.into_iter().map(row).collect())
 }
 
-fn cells(row: &[Value]) -> Vec<Cell> {
+/// Values as a table shows them, cut to so many characters.
+pub(super) fn cells(row: &[Value], characters_max: usize) -> Vec<Cell> {
     let cell = |value: &Value| Cell {
-        text: shortened(&value.plain(), CELL_CHARACTERS_MAX),
+        text: shortened(&value.plain(), characters_max),
         is_null: *value == Value::Null,
         is_number: matches!(value, Value::Number(_)),
     };

@@ -181,6 +181,33 @@ words! {
             "Una pagina ha al massimo {} righe. I programmi qui sotto seguono il cursore fino alla fine.";
         note_streams: "A stream has at most {} rows; go on with its cursor.",
             "Un flusso ha al massimo {} righe; si prosegue con il suo cursore.";
+        run: "Run this view", "Esegui questa vista";
+        run_sign_in: "Sign in to run this view here", "Accedi per eseguire qui questa vista";
+        run_confirm: "Confirm your e-mail address to run this view here", "Conferma il tuo indirizzo e-mail per eseguire qui questa vista";
+        run_show_one: "Show the {} row", "Mostra {} riga";
+        run_show_all: "Show the {} rows", "Mostra le {} righe";
+        run_show_first: "Show the first {} rows", "Mostra le prime {} righe";
+        run_costs_one: "This costs {} credit; you have {}.", "Costa {} credito; ne hai {}.";
+        run_costs: "This costs {} credits; you have {}.", "Costa {} crediti; ne hai {}.";
+        run_free: "This uses one of your free queries: you have {} left this month.", "Usa una delle tue richieste gratuite: questo mese ne restano {}.";
+        run_once: "Rows that you have paid for are shown again for nothing for a day.", "Le righe già pagate si rivedono gratis per un giorno.";
+        run_buy: "Buy credits", "Acquista crediti";
+        run_download: "The whole view as a file", "L’intera vista in un file";
+        run_download_as: "Download as {}", "Scarica in {}";
+        problem_credits: "Your credits are not enough for these rows. Nothing was charged.", "I tuoi crediti non bastano per queste righe. Non è stato addebitato nulla.";
+        problem_stale: "The dataset has changed since you saw the price. Nothing was charged; look at it again.",
+            "Il dataset è cambiato da quando hai visto il prezzo. Non è stato addebitato nulla: guardalo di nuovo.";
+        problem_busy: "This file is already on its way to you. Wait until it has arrived.", "Questo file è già in arrivo. Aspetta che sia completo.";
+        rows_caption: "Rows {} to {} of the view, version {}", "Righe da {} a {} della vista, versione {}";
+        rows_none: "The view holds no rows", "La vista non contiene righe";
+        rows_cost_one: "These rows cost {} credit. You have {} left.", "Queste righe sono costate {} credito. Te ne restano {}.";
+        rows_cost: "These rows cost {} credits. You have {} left.", "Queste righe sono costate {} crediti. Te ne restano {}.";
+        rows_free: "These rows used one free query. You have {} left this month.", "Queste righe hanno usato una richiesta gratuita. Questo mese ne restano {}.";
+        rows_paid_before: "You had already paid for these rows, so they cost nothing now.", "Avevi già pagato queste righe, quindi ora non costano nulla.";
+        rows_next: "Show the next rows, for at most {} credits", "Mostra le righe successive, per al massimo {} crediti";
+        rows_next_free: "Show the next rows, for one free query", "Mostra le righe successive, con una richiesta gratuita";
+        rows_columns_rest: "and {} more columns, which the file has", "e altre {} colonne, che il file contiene";
+        rows_back: "Back to the view", "Torna alla vista";
         commands: "Commands for this view", "Comandi per questa vista";
         key_said: "Each reads the API key from the environment variable MERCATO_KEY.",
             "Ciascuno legge la chiave API dalla variabile d’ambiente MERCATO_KEY.";

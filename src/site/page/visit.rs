@@ -114,6 +114,14 @@ impl Visit {
         visit
     }
 
+    /// The same visit as one to another page, with the same query: a form may lead to an address of its own.
+    #[must_use]
+    pub fn as_of(mut self, page: &Url) -> Self {
+        let pairs = self.here.pairs().iter();
+        self.here = pairs.fold(page.bare(), |url, (name, value)| url.and(name, value));
+        self
+    }
+
     /// This page, with the part of its query that it knows.
     pub fn here(&self) -> &Url {
         &self.here

@@ -97,6 +97,72 @@ fn renames_and_rotates_key_with_and_without_grace() {
 }
 
 #[test]
+fn changes_lifts_and_keeps_limits() {
+    let site = Site::with_cities();
+    let browser = Browser::signed_in(&site, EMAIL);
+    let ledger = &site.running().app().ledger;
+    ledger.buy(ledger.accounts()[0].id(), 1_000, None, "1", "", now()).unwrap();
+    let key =
+        browser.new_key(&[("label", "etl"), ("day", "6"), ("datasets", "cities"), ("end", "2999-12-31")]);
+    let id = ledger.keys(ledger.accounts()[0].id())[0].id;
+    // An end within a day, as the operator sets it, and a dataset that is not published.
+    let end = now().day().plus_days(400).start().plus_seconds(3_600);
+    let limits = mercato::ledger::LimitsChange {
+        expires_at: mercato::ledger::Change::Set(end),
+        datasets: mercato::ledger::Change::Set(["cities".to_owned(), "gone".to_owned()].into()),
+        ..Default::default()
+    };
+    ledger.limit_key(id, &limits, now()).unwrap();
+    let target = "/account/keys/key_1";
+    let page = browser.open(target);
+    let typed =
+        |name: &str| page.one(&format!("main input#limit-{name}")).attribute("value").unwrap_or_default();
+    let (day, end_typed) = (typed("day").to_owned(), typed("end").to_owned());
+    assert_eq!((day.as_str(), typed("month")), ("6", ""));
+    assert_eq!(page.one("main textarea#limit-datasets").text.trim(), "cities\ngone");
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    assert_eq!(site.query("cities", &key, "{}").refusal().2, "KEY_CAP_REACHED");
+    let fields = [
+        ("action", "limit"),
+        ("day", "12"),
+        ("month", "100"),
+        ("datasets", "cities\r\ngone"),
+        ("end", &end_typed),
+    ];
+    let changed = browser.post(target, &fields);
+    assert_eq!(changed.header("Location"), Some("/account/keys/key_1?done=limited"));
+    let view = ledger.key_view(id).unwrap();
+    assert_eq!((view.limits.credits_per_day, view.limits.credits_per_month), (Some(12), Some(100)));
+    assert_eq!(view.limits.expires_at, Some(end), "an end that was not touched stays to the second");
+    assert_eq!(view.limits.datasets.to_vec(), ["cities", "gone"]);
+    assert_eq!(view.label, "etl");
+    assert_eq!(site.query("cities", &key, "{}").status, 200);
+    assert!(
+        browser
+            .open("/account/keys/key_1?done=limited")
+            .one("main .notice.good")
+            .line()
+            .contains("new limits")
+    );
+    let lifted = browser.post(target, &[("action", "limit")]);
+    assert_eq!(lifted.status, 303);
+    assert_eq!(ledger.key_view(id).unwrap().limits, mercato::ledger::KeyLimits::default());
+
+    for (fields, faults) in [
+        (vec![("day", "-1"), ("month", "x")], vec!["limit-day", "limit-month"]),
+        (vec![("datasets", "nowhere")], vec!["limit-datasets"]),
+        (vec![("end", "2020-01-01")], vec!["limit-end"]),
+    ] {
+        let fields: Vec<_> = [("action", "limit")].into_iter().chain(fields).collect();
+        check_refused(&browser.post(target, &fields), 422, &faults);
+    }
+    assert_eq!(ledger.key_view(id).unwrap().limits, mercato::ledger::KeyLimits::default());
+    browser.post(target, &[("action", "revoke")]);
+    assert_eq!(browser.post(target, &[("action", "limit"), ("day", "1")]).status, 200);
+    assert_eq!(ledger.key_view(id).unwrap().limits.credits_per_day, None, "a revoked key is left alone");
+}
+
+#[test]
 fn hides_keys_of_other_accounts() {
     let site = Site::with_cities();
     let (browser, other) = (Browser::signed_in(&site, EMAIL), Browser::signed_in(&site, "berta@example.org"));
@@ -107,6 +173,7 @@ fn hides_keys_of_other_accounts() {
         assert!(!other.get(&target).text().contains("secret name"));
         for fields in [
             vec![("action", "rename"), ("label", "mine")],
+            vec![("action", "limit"), ("day", "1")],
             vec![("action", "rotate"), ("grace", "none")],
             vec![("action", "revoke")],
         ] {

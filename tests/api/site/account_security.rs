@@ -9,13 +9,17 @@ use super::{BROWSER, UNLIMITED, ask};
 use crate::harness::{Answer, Ask, Site, now};
 
 /// Every form, with fields that would do something.
-const FORMS: [(&str, &[(&str, &str)]); 10] = [
+const FORMS: [(&str, &[(&str, &str)]); 14] = [
     ("/account/sign-up", &[("email", "new@example.org"), ("password", PASSWORD)]),
     ("/account/sign-in", &[("email", EMAIL), ("password", PASSWORD)]),
     ("/account/sign-out", &[]),
     ("/account/reset", &[("token", "x"), ("password", PASSWORD)]),
+    ("/account/forgot", &[("email", EMAIL)]),
+    ("/account/confirm", &[("token", "x")]),
+    ("/account/confirm/send", &[]),
     ("/account/keys", &[("label", "foreign")]),
     ("/account/keys/key_1", &[("action", "rename"), ("label", "foreign")]),
+    ("/account/keys/key_1", &[("action", "limit"), ("day", "0")]),
     ("/account/keys/key_1", &[("action", "rotate"), ("grace", "none")]),
     ("/account/keys/key_1", &[("action", "revoke")]),
     ("/account/settings", &[("action", "sessions")]),
@@ -182,9 +186,14 @@ fn escapes_texts_of_customers_and_visitors() {
     let mut targets: Vec<String> = PAGES.iter().map(ToString::to_string).collect();
     targets.push("/account/keys/key_1".to_owned());
     for name in ["done", "next", "token", "days", "kind", "before", "lang", "other"] {
-        for page in
-            ["/account/sign-in", "/account/keys", "/account/reset", "/account/credits", "/account/usage"]
-        {
+        for page in [
+            "/account/sign-in",
+            "/account/keys",
+            "/account/reset",
+            "/account/confirm",
+            "/account/credits",
+            "/account/usage",
+        ] {
             targets.push(format!("{page}?{}", encoded(&[(name, ATTACK)])));
         }
     }
@@ -208,6 +217,12 @@ fn escapes_texts_of_customers_and_visitors() {
         ("/account/sign-in", vec![("email", ATTACK), ("password", PASSWORD), ("next", ATTACK)]),
         ("/account/sign-up", vec![("email", ATTACK), ("password", PASSWORD)]),
         ("/account/reset", vec![("token", ATTACK), ("password", PASSWORD)]),
+        ("/account/confirm", vec![("token", ATTACK)]),
+        ("/account/forgot", vec![("email", ATTACK)]),
+        (
+            "/account/keys/key_1",
+            vec![("action", "limit"), ("day", ATTACK), ("datasets", ATTACK), ("end", ATTACK)],
+        ),
         ("/account/keys", vec![("label", ATTACK), ("day", ATTACK), ("datasets", ATTACK), ("end", ATTACK)]),
         ("/account/keys", vec![("datasets", "</textarea><script>alert(1)</script>")]),
     ] {

@@ -83,6 +83,11 @@ impl Document {
         places.map(cells).collect()
     }
 
+    /// Whether an element stands inside another one.
+    pub fn is_inside(&self, element: &Element, around: &Element) -> bool {
+        element.ancestors.iter().any(|place| std::ptr::eq(&self.elements[*place], around))
+    }
+
     /// All elements.
     pub fn all(&self) -> &[Element] {
         &self.elements

@@ -3,6 +3,7 @@
 mod account;
 mod account_keys;
 mod account_login;
+mod account_mail;
 mod account_security;
 pub mod browser;
 mod caching;
@@ -10,6 +11,7 @@ pub mod crawl;
 mod dataset;
 mod document;
 mod explore;
+mod explore_run;
 mod languages;
 mod operator;
 mod pages;

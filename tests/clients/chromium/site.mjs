@@ -33,6 +33,7 @@ const PAGES = [
   ["sign-in", "/account/sign-in", 200],
   ["sign-up", "/account/sign-up", 200],
   ["reset", "/account/reset", 200],
+  ["confirm", "/account/confirm", 200],
   ["not-found", "/there-is-no-such-page", 404],
 ];
 const ACCOUNT = ["/account", "/account/keys", "/account/keys/KEY", "/account/usage", "/account/credits", "/account/settings"];
@@ -156,6 +157,48 @@ async function journey(javaScriptEnabled, locale) {
   await context.close();
 }
 
+/// Limits a key by the form of its page.
+async function changeLimits(page, where, key) {
+  await page.goto(`${url}/account/keys/${key}`);
+  await page.fill("#limit-day", "1000");
+  await page.fill("#limit-end", "2999-12-31");
+  await page.click("form:has(#limit-day) button");
+  await page.waitForURL(/done=limited/);
+  if ((await page.inputValue("#limit-day")) !== "1000") faults.push(`${where}: the limit is not kept`);
+}
+
+/// Shows two pages of a view with the free plan, one of them again, and asks for a file.
+async function runView(page, where, javaScriptEnabled, colorScheme) {
+  const view = `${DATASET}/explore?filter=l_quantity&test=lte&value=2&sort=l_orderkey`;
+  await page.goto(url + view);
+  const left = async () => (await page.textContent("main .cost form.run p")).match(/\d+/)[0];
+  const before = Number(await left());
+  if (javaScriptEnabled) await lookWithAxe(page, `${where}, view signed in`);
+  await page.click("main form.run button:not([name])");
+  await page.waitForURL(/\/explore\/query\?/);
+  const rows = await page.locator("main table.data tbody tr").count();
+  if (rows !== 50) faults.push(`${where}: ${rows} rows of the view`);
+  for (const screen of Object.values(SCREENS)) {
+    await page.setViewportSize(screen);
+    await lookAtWidth(page, `${where}, rows, ${screen.width}`);
+    if (javaScriptEnabled) await lookWithAxe(page, `${where}, rows, ${screen.width}`);
+    if (folder !== undefined) await page.screenshot({ path: path.join(folder, `rows-${screen.width}-${colorScheme}-${where.slice(-5, -3)}.png`), fullPage: true });
+  }
+  const first = await page.textContent("main table.data tbody");
+  await page.click('main form:has(input[name="cursor"]) button');
+  await page.waitForLoadState();
+  if ((await page.textContent("main table.data tbody")) === first) faults.push(`${where}: the next page is the first one`);
+  await page.goto(url + view);
+  await page.click("main form.run button:not([name])");
+  await page.waitForLoadState();
+  if ((await page.textContent("main table.data tbody")) !== first) faults.push(`${where}: the page changed`);
+  await page.goto(url + view);
+  if (before - Number(await left()) !== 2) faults.push(`${where}: two pages cost ${before - Number(await left())} free queries`);
+  const [file] = await Promise.all([page.waitForEvent("download"), page.click('main form.run button[value="csv"]')]);
+  const text = readFileSync(await file.path(), "utf8");
+  if (!text.startsWith("l_orderkey,")) faults.push(`${where}: the file begins with ${text.slice(0, 40)}`);
+}
+
 /// From the sign-up to a key, rows by it, every page of the account, and out again.
 async function account(javaScriptEnabled, locale, colorScheme) {
   const where = `account, ${javaScriptEnabled ? "with" : "without"} JavaScript, ${locale}`;
@@ -199,6 +242,8 @@ async function account(javaScriptEnabled, locale, colorScheme) {
     if (rows.status !== 200) faults.push(`${where}: the key gets ${rows.status}`);
     await page.goto(`${url}/account/keys`);
     const own = new URL(await page.getAttribute("main tbody a", "href"), url).pathname.split("/").pop();
+    await changeLimits(page, where, own);
+    await runView(page, where, javaScriptEnabled, colorScheme);
     for (const screen of Object.values(SCREENS)) {
       await page.setViewportSize(screen);
       for (const at of ACCOUNT.map((at) => at.replace("KEY", own))) {

@@ -2,29 +2,26 @@
 
 pub(super) mod credits_warning;
 pub(in crate::http) mod estimate;
-pub(super) mod page_answer;
+pub(in crate::http) mod page_answer;
 mod pending_charge;
 pub(super) mod price;
 pub(super) mod query_input;
+pub(in crate::http) mod sale;
 
-use crate::access::Caller;
-use crate::catalog::{DatasetVersion, FormatError};
+use crate::catalog::DatasetVersion;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
 use crate::http::framing::conditional::refuse_tags;
-use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, no_parameters, verified};
+use crate::http::handlers::catalog::dataset_answer::{find_for_key, no_parameters};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::pending_charge::PendingCharge;
-use crate::http::handlers::query::query_input::{
-    Asked, Claimed, Wanted, claim, format, named_format, not_planned,
-};
+use crate::http::handlers::query::query_input::{Asked, Wanted, claim, format, named_format};
+use crate::http::handlers::query::sale::{Buyer, Offer, Sold};
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ChargeRequest, Receipt, Spending};
+use crate::ledger::Receipt;
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::query;
 use crate::render::Format;
 
 /// Paths of this file.
@@ -83,34 +80,18 @@ fn answer(
     refuse_tags(request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
-    let Claimed { version, claim, .. } = claim(app, request, &dataset, version, Wanted::Page, content)?;
-    verified(dataset.slug(), &version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    let Caller { account, key } = request.caller()?.clone();
-    app.ledger.can_afford_anything(&account, Some(&key), Spending::Query, claim.as_ref(), request.now())?;
+    let buyer = Buyer::of(request)?;
+    let account = buyer.account.clone();
+    let claimed = claim(app, buyer, &dataset, version, Wanted::Page, content)?;
+    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?;
     if request.method() == Method::Head {
-        return Ok(described(format, &version).with_credits(0, account.credits()));
+        return Ok(described(format, &claimed.version).with_credits(0, account.credits()));
     }
-    let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
-    let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
-    let charge = ChargeRequest {
-        account: account.clone(),
-        key: Some(key.id()),
-        rows,
-        dataset: dataset.slug().to_owned(),
-        request_id: request.request_id().to_owned(),
-        claim,
-        at: request.now(),
-    };
-    let pending = PendingCharge::submit(&app.ledger, &charge)?;
-    let (response, notes) =
-        page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
-    let (receipt, durable) = pending.complete()?;
+    let Sold { printed: (response, notes), rows, receipt, durable } =
+        offer.sell(|table, columns, page| page_answer::write(format, table, columns, page))?;
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
-    let response = labelled(with_receipt(response, &receipt), &version);
+    let response = labelled(with_receipt(response, &receipt), &claimed.version);
     let response = with_credits_warning(app, response, &account, &receipt.caps, receipt.remaining);
     Ok(page_answer::with_notes(response, &notes).when(durable))
 }

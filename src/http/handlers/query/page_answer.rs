@@ -13,7 +13,7 @@ const CELL_SIZE_BYTES_GUESS: usize = 20;
 const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Renders the page. The rows go straight into the buffer that is sent.
-pub(in crate::http) fn write(
+pub fn write(
     format: Format,
     table: &Table,
     columns: &[usize],

@@ -5,6 +5,7 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::negotiation::choose;
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::sale::Buyer;
 use crate::http::incoming::Incoming;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
@@ -178,13 +179,13 @@ pub(in crate::http) struct Claimed {
 /// version that was paid. `content` must not differ under one key.
 pub(in crate::http) fn claim(
     app: &App,
-    request: &Incoming,
+    buyer: Buyer<'_>,
     dataset: &Dataset,
     version: DatasetVersion,
     wanted: Wanted,
     content: &[u8],
 ) -> Result<Claimed, ApiError> {
-    let Some(key) = request.header("Idempotency-Key") else {
+    let Some(key) = buyer.idempotency_key else {
         return Ok(Claimed { version, claim: None, is_paid: false });
     };
     let others = dataset.versions.iter().chain(&dataset.held);
@@ -200,7 +201,7 @@ pub(in crate::http) fn claim(
     };
     let claims: Vec<_> =
         versions.iter().map(of_version).collect::<Result<_, ClaimError>>().map_err(invalid_key)?;
-    let (account, now) = (&request.caller()?.account, request.now());
+    let (account, now) = (buyer.account, buyer.at);
     let kind = match wanted {
         Wanted::Page | Wanted::Stream => ClaimKind::Rows,
         Wanted::File(_) => ClaimKind::File,

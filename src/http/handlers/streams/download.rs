@@ -11,6 +11,7 @@ use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, veri
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
 use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
+use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
 use crate::http::handlers::streams::download_body::{DownloadBody, Paid};
 use crate::http::handlers::streams::stream::with_replay;
@@ -51,7 +52,8 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let version = dataset_version::of_parameter(&dataset, named_version.as_deref())?;
     let content = named_version.as_deref().unwrap_or_default().as_bytes();
     let wanted = Wanted::File(name_of(format));
-    let Claimed { version, claim, .. } = claim(app, request, &dataset, version.clone(), wanted, content)?;
+    let buyer = Buyer::of(request)?;
+    let Claimed { version, claim, .. } = claim(app, buyer, &dataset, version.clone(), wanted, content)?;
     let version = &version;
     verified(dataset.slug(), version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());

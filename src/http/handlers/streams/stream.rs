@@ -1,7 +1,6 @@
 //! Streams of up to a million rows as Server-Sent Events, NDJSON or CSV.
 
-use crate::access::Caller;
-use crate::catalog::FormatError;
+use crate::catalog::{Dataset, FormatError};
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::framing::coding::{self, Coding};
@@ -14,15 +13,16 @@ use crate::http::handlers::query::page_answer::content_type;
 use crate::http::handlers::query::query_input::{
     Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse,
 };
+use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
 use crate::http::handlers::streams::row_stream::RowEvents;
 use crate::http::handlers::streams::stream_end::TRAILERS;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::{ChargeRequest, Spending};
+use crate::ledger::{Reservation, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
-use crate::query;
+use crate::query::{self, QueryRequest};
 use crate::render::Format;
 
 /// Paths of this file.
@@ -64,41 +64,20 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     }
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
     let wanted = content_under_a_key(request, &body);
-    let claimed = claim(app, request, &dataset, version, Wanted::Stream, &wanted)?;
-    let Claimed { version, claim, is_paid } = claimed.resumed_behind(passed_over)?;
-    verified(dataset.slug(), &version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let plan = query::plan(&asked, &version.table, dataset.slug())
-        .map_err(|error| of_header(not_planned(error, broken)))?;
-    let Caller { account, key } = request.caller()?.clone();
-    let (spending, now) = (Spending::Stream { limit: plan.limit() }, request.now());
-    if !is_paid {
-        app.ledger.can_afford_anything(&account, Some(&key), spending, None, now)?;
-    }
-    let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
-    let most = plan.limit().min(total.unwrap_or(u64::MAX));
-    // An account that can pay for the largest possible result does not wait for a count.
-    let rows = if app.ledger.estimate(&account, Some(&key), most, spending, now)?.affordable {
-        most
-    } else {
-        query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
-    };
-    let reservation = app.ledger.reserve(&ChargeRequest {
-        account: account.clone(),
-        key: Some(key.id()),
-        rows,
-        dataset: dataset.slug().to_owned(),
-        request_id: request.request_id().to_owned(),
-        claim,
-        at: request.now(),
-    })?;
+    let buyer = Buyer::of(request)?;
+    let claimed = claim(app, buyer, &dataset, version, Wanted::Stream, &wanted)?;
+    let claimed = claimed.resumed_behind(passed_over)?;
+    let set_aside = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked).map_err(of_header)?;
+    let SetAside { reservation, total } = set_aside;
     let (is_replayed, reserved, remaining) =
         (reservation.is_replayed(), reservation.reserved(), reservation.remaining());
     let caps = reservation.caps().to_vec();
+    let version = claimed.version;
+    let number = version.version.to_string();
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
-        version: version.clone(),
+        version,
         asked,
         format,
         summary,
@@ -112,11 +91,76 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         .with_header("Trailer", TRAILERS)
         .with_header("X-Credits-Reserved", reserved.to_string())
         .with_header("X-Credits-Remaining", remaining.to_string())
-        .with_header("X-Dataset-Version", version.version.to_string())
+        .with_header("X-Dataset-Version", number)
         .with_header("X-Accel-Buffering", "no")
         .with_header("Vary", "Accept");
-    let response = with_credits_warning(app, response, &account, &caps, remaining);
+    let response = with_credits_warning(app, response, buyer.account, &caps, remaining);
     Ok(with_total(response, total))
+}
+
+/// What was reserved for a stream that can begin.
+struct SetAside {
+    reservation: Reservation,
+    /// Rows of the whole, where an index tells them.
+    total: Option<u64>,
+}
+
+impl SetAside {
+    /// Checks a request against the schema, and reserves the highest price of its rows.
+    fn of(
+        app: &App,
+        buyer: Buyer<'_>,
+        slug: &str,
+        claimed: &Claimed,
+        asked: &QueryRequest,
+    ) -> Result<Self, ApiError> {
+        let version = &claimed.version;
+        verified(slug, version)?;
+        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
+        let plan = query::plan(asked, &version.table, slug).map_err(|error| not_planned(error, broken))?;
+        let Buyer { account, key, at, .. } = buyer;
+        let spending = Spending::Stream { limit: plan.limit() };
+        if !claimed.is_paid {
+            app.ledger.can_afford_anything(account, key, spending, None, at)?;
+        }
+        let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+        let most = plan.limit().min(total.unwrap_or(u64::MAX));
+        // An account that can pay for the largest possible result does not wait for a count.
+        let rows = if app.ledger.estimate(account, key, most, spending, at)?.affordable {
+            most
+        } else {
+            query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
+        };
+        let reservation = app.ledger.reserve(&buyer.charge(rows, slug, claimed))?;
+        Ok(Self { reservation, total })
+    }
+}
+
+/// Streams rows to somebody who asks with the JSON of the API, in a format without comments. Reserves the highest price.
+pub fn stream_rows(
+    app: &App,
+    buyer: Buyer<'_>,
+    dataset: &Dataset,
+    body: &[u8],
+    format: Format,
+) -> Result<Response, ApiError> {
+    let asked = Asked::json(body, STREAM_LIMIT_MAX).or_all_faults(dataset)?;
+    let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
+    let claimed = claim(app, buyer, dataset, version, Wanted::Stream, body)?;
+    let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let events = RowEvents {
+        app: app.long_work(),
+        slug: dataset.slug().to_owned(),
+        version: claimed.version,
+        asked,
+        format,
+        summary: false,
+        passed_over: 0,
+        reservation,
+        request_id: buyer.request_id.to_owned(),
+    };
+    let response = Response::stream(content_type(format), Box::new(events));
+    Ok(response.with_header("X-Accel-Buffering", "no"))
 }
 
 fn with_total(response: Response, total: Option<u64>) -> Response {

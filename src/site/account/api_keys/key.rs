@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::created;
-use super::key_form::label_fault;
+use super::key_form::{FIELDS, KeyFaults, TypedKey, label_fault};
 use super::keys::{is_valid, limits, name, state};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::{Incoming, validation_error};
@@ -35,6 +35,7 @@ struct KeyPage {
 
 struct Forms {
     rename: FormView,
+    limit: FormView,
     rotate: FormView,
     revoke: FormView,
 }
@@ -45,6 +46,7 @@ struct Faults {
     typed: Option<String>,
     label: Option<String>,
     rotate: Option<String>,
+    limits: Option<(TypedKey, KeyFaults)>,
 }
 
 /// The key.
@@ -55,13 +57,15 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     })
 }
 
-/// Renames, replaces or revokes it.
+/// Renames, limits, replaces or revokes it.
 pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::change(app, request, |app, request, area| {
         let key = own_key(app, &area, request)?;
-        let form = Form::read(request, &["action", "label", "grace"])?;
+        let known: Vec<&str> = ["action", "grace"].into_iter().chain(FIELDS).collect();
+        let form = Form::read(request, &known)?;
         match form.raw("action") {
             "rename" => rename(app, request, &area, &key, form.text("label")),
+            "limit" => limit(app, request, &area, &key, TypedKey::of(&form)),
             "rotate" => rotate(app, request, &area, &key, form.raw("grace")),
             "revoke" => {
                 app.ledger.revoke_key(key.id, request.now())?;
@@ -82,11 +86,33 @@ fn rename(
     label: &str,
 ) -> Result<Response, ApiError> {
     if let Some(fault) = label_fault(area, label) {
-        let faults = Faults { typed: Some(label.to_owned()), label: Some(fault), rotate: None };
+        let faults = Faults { typed: Some(label.to_owned()), label: Some(fault), ..Faults::default() };
         return page(app, request, area, key, faults);
     }
     app.ledger.rename_key(key.id, label)?;
     Ok(area.visit.redirect(request, &Done::Renamed.at(&own_url(area, key.id))))
+}
+
+fn limit(
+    app: &App,
+    request: &Incoming,
+    area: &Area,
+    key: &KeyView,
+    typed: TypedKey,
+) -> Result<Response, ApiError> {
+    if !is_valid(key, request.now()) {
+        return page(app, request, area, key, Faults::default());
+    }
+    match typed.change(app, area, &key.limits, request.now()) {
+        Ok(change) => {
+            app.ledger.limit_key(key.id, &change, request.now())?;
+            Ok(area.visit.redirect(request, &Done::Limited.at(&own_url(area, key.id))))
+        }
+        Err(faults) => {
+            let faults = Faults { limits: Some((typed, faults)), ..Faults::default() };
+            page(app, request, area, key, faults)
+        }
+    }
 }
 
 fn rotate(
@@ -144,7 +170,7 @@ fn page(
 ) -> Result<Response, ApiError> {
     let (words, numbers, now) = (area.words, area.visit.numbers, request.now());
     let title = fill(words.key_of, name(key));
-    let has_fault = faults.label.is_some() || faults.rotate.is_some();
+    let has_fault = faults.label.is_some() || faults.rotate.is_some() || faults.limits.is_some();
     let used = key.last_used_at.map_or_else(|| words.never.to_owned(), |at| numbers.minute(at));
     let mut facts = vec![
         (words.key, format!("{}…", key.prefix)),
@@ -155,7 +181,7 @@ fn page(
     facts.extend(limits(app, area, key, now).into_iter().map(|limit| (words.limits, limit)));
     let page = KeyPage {
         frame: area.frame(&title),
-        head: area.head(Tab::Keys, &title, &[Done::Renamed]),
+        head: area.head(Tab::Keys, &title, &[Done::Renamed, Done::Limited]),
         words,
         facts,
         datasets: key.limits.datasets.to_vec(),
@@ -175,11 +201,14 @@ impl Forms {
             ("day", words.grace_day),
             ("week", words.grace_week),
         ];
+        let (limits, limit_faults) =
+            faults.limits.unwrap_or_else(|| (TypedKey::of_limits(&key.limits), KeyFaults::default()));
         let label = faults.typed.as_deref().unwrap_or(&key.label);
         Self {
             rename: FormView::new(&here, words.rename)
                 .hidden("action", "rename")
                 .input(Input::new("rename", "label", "text", words.label).value(label).fault(faults.label)),
+            limit: limits.limits_form(area, &here, limit_faults),
             rotate: FormView::new(&here, words.rotate)
                 .hidden("action", "rotate")
                 .problem(faults.rotate)

@@ -1,12 +1,15 @@
-//! The form for a new key: its typed fields, the limits that they mean, and their faults.
+//! The forms for a new key and for the limits of one that is there: typed fields, the limits that they mean, and their faults.
+
+use std::sync::Arc;
 
 use crate::clock::{Moment, UtcDay};
 use crate::http::App;
-use crate::ledger::KeyLimits;
+use crate::ledger::{Change, KeyLimits, LimitsChange};
 use crate::limits::ledger::{BALANCE_CREDITS_MAX, DATASETS_PER_KEY_MAX, TEXT_BYTES_MAX};
 use crate::site::account::area::Area;
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
+use crate::site::url::Url;
 use crate::site::words::fill;
 
 /// The fields.
@@ -74,53 +77,124 @@ impl TypedKey {
         }
     }
 
+    /// The fields of a key with these limits.
+    pub fn of_limits(limits: &KeyLimits) -> Self {
+        let cap = |credits: Option<u64>| credits.map(|credits| credits.to_string()).unwrap_or_default();
+        Self {
+            label: String::new(),
+            day: cap(limits.credits_per_day),
+            month: cap(limits.credits_per_month),
+            datasets: limits.datasets.join("\n"),
+            end: limits.expires_at.map(last_day).unwrap_or_default(),
+        }
+    }
+
     /// The key that is meant, or everything that is wrong.
     pub fn check(&self, app: &App, area: &Area, now: Moment) -> Result<NewKey, KeyFaults> {
-        let mut faults = KeyFaults { label: label_fault(area, &self.label), ..KeyFaults::default() };
-        let credits_per_day = kept(cap(area, &self.day), &mut faults.day);
-        let credits_per_month = kept(cap(area, &self.month), &mut faults.month);
-        let datasets = kept(datasets(app, area, &self.datasets), &mut faults.datasets);
-        let expires_at = kept(end(area, &self.end, now), &mut faults.end);
-        if !faults.is_empty() {
-            return Err(faults);
-        }
-        let limits = KeyLimits { credits_per_day, credits_per_month, expires_at, datasets: datasets.into() };
+        let label = label_fault(area, &self.label);
+        let limits = match self.limits(app, area, &KeyLimits::default(), now) {
+            Ok(limits) if label.is_none() => limits,
+            Ok(_) => return Err(KeyFaults { label, ..KeyFaults::default() }),
+            Err(faults) => return Err(KeyFaults { label, ..faults }),
+        };
         Ok(NewKey { label: self.label.clone(), limits })
     }
 
-    /// The form, as it was filled in.
+    /// The change of the limits that a key has, or everything that is wrong.
+    pub fn change(
+        &self,
+        app: &App,
+        area: &Area,
+        before: &KeyLimits,
+        now: Moment,
+    ) -> Result<LimitsChange, KeyFaults> {
+        let after = self.limits(app, area, before, now)?;
+        Ok(LimitsChange {
+            credits_per_day: change(before.credits_per_day, after.credits_per_day),
+            credits_per_month: change(before.credits_per_month, after.credits_per_month),
+            expires_at: change(before.expires_at, after.expires_at),
+            datasets: change(listed(before), listed(&after)),
+        })
+    }
+
+    /// The limits that are meant. What a key has may stay: also a dataset that is gone, and an end within a day.
+    fn limits(
+        &self,
+        app: &App,
+        area: &Area,
+        before: &KeyLimits,
+        now: Moment,
+    ) -> Result<KeyLimits, KeyFaults> {
+        let mut faults = KeyFaults::default();
+        let credits_per_day = kept(cap(area, &self.day), &mut faults.day);
+        let credits_per_month = kept(cap(area, &self.month), &mut faults.month);
+        let datasets = kept(datasets(app, area, &self.datasets, &before.datasets), &mut faults.datasets);
+        let stays = before.expires_at.filter(|end| last_day(*end) == self.end);
+        let expires_at = match stays {
+            Some(end) => Some(end),
+            None => kept(end(area, &self.end, now), &mut faults.end),
+        };
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        Ok(KeyLimits { credits_per_day, credits_per_month, expires_at, datasets: datasets.into() })
+    }
+
+    /// The form for a new key, as it was filled in.
     pub fn form(&self, area: &Area, faults: KeyFaults) -> FormView {
         let words = area.words;
-        let input = |name, kind, label| Input::new("key", name, kind, label);
-        FormView::new(&area.visit.link("/account/keys"), words.create_key)
-            .problem(faults.problem)
+        let form = FormView::new(&area.visit.link("/account/keys"), words.create_key)
+            .problem(faults.problem.clone())
             .input(
-                input("label", "text", words.label)
+                Input::new("key", "label", "text", words.label)
                     .value(&self.label)
                     .hint(words.label_hint)
-                    .fault(faults.label),
-            )
-            .input(
-                input("day", "number", words.cap_day).value(&self.day).hint(words.cap_hint).fault(faults.day),
-            )
-            .input(
-                input("month", "number", words.cap_month)
-                    .value(&self.month)
-                    .hint(words.cap_hint)
-                    .fault(faults.month),
-            )
-            .input(
-                input("datasets", "textarea", words.only_datasets)
-                    .value(&self.datasets)
-                    .hint(words.only_datasets_hint)
-                    .fault(faults.datasets),
-            )
-            .input(
-                input("end", "date", words.last_day)
-                    .value(&self.end)
-                    .hint(words.last_day_hint)
-                    .fault(faults.end),
-            )
+                    .fault(faults.label.clone()),
+            );
+        self.with_limits(form, "key", area, faults)
+    }
+
+    /// The form for the limits of a key, which leads to its page.
+    pub fn limits_form(&self, area: &Area, here: &Url, faults: KeyFaults) -> FormView {
+        let form = FormView::new(here, area.words.limit).hidden("action", "limit");
+        self.with_limits(form, "limit", area, faults)
+    }
+
+    fn with_limits(&self, form: FormView, name: &str, area: &Area, faults: KeyFaults) -> FormView {
+        let words = area.words;
+        let input = |field, kind, label| Input::new(name, field, kind, label);
+        form.input(
+            input("day", "number", words.cap_day).value(&self.day).hint(words.cap_hint).fault(faults.day),
+        )
+        .input(
+            input("month", "number", words.cap_month)
+                .value(&self.month)
+                .hint(words.cap_hint)
+                .fault(faults.month),
+        )
+        .input(
+            input("datasets", "textarea", words.only_datasets)
+                .value(&self.datasets)
+                .hint(words.only_datasets_hint)
+                .fault(faults.datasets),
+        )
+        .input(
+            input("end", "date", words.last_day).value(&self.end).hint(words.last_day_hint).fault(faults.end),
+        )
+    }
+}
+
+/// The datasets that a key is for; nothing where it is for all.
+fn listed(limits: &KeyLimits) -> Option<Arc<[String]>> {
+    (!limits.datasets.is_empty()).then(|| Arc::clone(&limits.datasets))
+}
+
+/// What becomes of a limit.
+fn change<T: PartialEq>(before: Option<T>, after: Option<T>) -> Change<T> {
+    match after {
+        after if after == before => Change::Keep,
+        Some(after) => Change::Set(after),
+        None => Change::Lift,
     }
 }
 
@@ -142,8 +216,8 @@ fn cap(area: &Area, text: &str) -> Result<Option<u64>, String> {
     cap.map(Some).ok_or_else(wrong)
 }
 
-/// Slugs of published datasets, each once.
-fn datasets(app: &App, area: &Area, text: &str) -> Result<Vec<String>, String> {
+/// Slugs of published datasets, each once, or of those that the key has.
+fn datasets(app: &App, area: &Area, text: &str, before: &[String]) -> Result<Vec<String>, String> {
     let mut slugs: Vec<String> = text
         .split(|letter: char| letter == ',' || letter.is_whitespace())
         .filter(|slug| !slug.is_empty())
@@ -154,9 +228,10 @@ fn datasets(app: &App, area: &Area, text: &str) -> Result<Vec<String>, String> {
         return Err(fill(area.words.datasets_many, DATASETS_PER_KEY_MAX));
     }
     let snapshot = app.catalog.snapshot();
-    if let Some(unknown) =
-        slugs.iter().find(|slug| !snapshot.datasets().iter().any(|dataset| dataset.slug() == **slug))
-    {
+    let is_known = |slug: &String| {
+        before.contains(slug) || snapshot.datasets().iter().any(|dataset| dataset.slug() == *slug)
+    };
+    if let Some(unknown) = slugs.iter().find(|slug| !is_known(slug)) {
         let shown: String = unknown.chars().take(64).collect();
         return Err(fill(area.words.dataset_unknown, shown));
     }
@@ -172,6 +247,11 @@ fn end(area: &Area, text: &str, now: Moment) -> Result<Option<Moment>, String> {
     }
     let end = end_of_day(text).filter(|end| *end > now);
     end.map(Some).ok_or_else(|| area.words.last_day_wrong.to_owned())
+}
+
+/// The last whole or partial day before an end.
+fn last_day(end: Moment) -> String {
+    end.plus_millis(-1).day().to_string()
 }
 
 fn end_of_day(text: &str) -> Option<Moment> {

@@ -29,7 +29,8 @@ struct KeysPage {
     words: &'static AccountWords,
     keys: Vec<KeyLine>,
     more: Option<String>,
-    form: FormView,
+    /// Nothing while the address is to be confirmed.
+    form: Option<FormView>,
 }
 
 /// A key in the list.
@@ -97,6 +98,10 @@ pub fn create(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let form = Form::read(request, &FIELDS)?;
         let typed = TypedKey::of(&form);
         let now = request.now();
+        if area.must_confirm {
+            let page = page(app, request, &area, &typed, KeyFaults::default())?;
+            return Ok(page.with_status(403));
+        }
         let NewKey { label, limits } = match typed.check(app, &area, now) {
             Ok(new) => new,
             Err(faults) => return page(app, request, &area, &typed, faults),
@@ -142,7 +147,7 @@ fn page(
         words,
         keys: keys.iter().take(ACCOUNT_LINES_MAX).map(line).collect(),
         more: (more > 0).then(|| fill(words.and_more, more)),
-        form: typed.form(area, faults),
+        form: (!area.must_confirm).then(|| typed.form(area, faults)),
     };
     Ok(area.visit.answer(request, &page, Cache::NoStore)?.with_status(status))
 }

@@ -1,5 +1,7 @@
-//! A sentence that names the contact of the site, with a link where it has one.
+//! A sentence that names the contact of the site, with a link where it has one; and the ways that lead to it.
 
+use crate::http::App;
+use crate::site::account::words::AccountWords;
 use crate::site::frame::Link;
 use crate::site::visit::Visit;
 
@@ -22,5 +24,41 @@ impl Ask {
         let (before, behind) = named.split_once("{}").unwrap_or((named, ""));
         let link = Link { text: contact.text.clone(), url: contact.address.clone() };
         Self { before: before.to_owned(), link: Some(link), behind: behind.to_owned() }
+    }
+}
+
+/// The way of somebody who forgot the password.
+pub enum LostWay {
+    /// A page that has a link sent.
+    Mail(String),
+    /// The operator hands one out.
+    Ask(Ask),
+}
+
+impl LostWay {
+    /// The way of this place.
+    pub fn of(app: &App, visit: &Visit, words: &'static AccountWords) -> Self {
+        match &app.mailer {
+            Some(_) => Self::Mail(visit.link("/account/forgot").to_string()),
+            None => Self::Ask(Ask::new(visit, words.lost, words.lost_operator)),
+        }
+    }
+}
+
+/// The way of somebody without an account.
+pub enum SignUpWay {
+    /// A page that opens one.
+    Here(String),
+    /// The operator opens it.
+    Ask(Ask),
+}
+
+impl SignUpWay {
+    /// The way of this place.
+    pub fn of(app: &App, visit: &Visit, words: &'static AccountWords) -> Self {
+        if app.takes_sign_ups {
+            return Self::Here(visit.link("/account/sign-up").to_string());
+        }
+        Self::Ask(Ask::new(visit, words.closed, words.closed_operator))
     }
 }

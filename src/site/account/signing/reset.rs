@@ -1,10 +1,10 @@
-//! `/account/reset`: a token from the operator sets a new password, once.
+//! `/account/reset`: a token from a mail, or from the operator, sets a new password, once.
 //!
 //! Opening the page does not redeem the token. Attempts with wrong tokens count like failed sign-ins of the client's address.
 
 use askama::Template;
 
-use super::ask::Ask;
+use super::ask::LostWay;
 use super::password::{self, Refused};
 use super::same_origin;
 use super::session;
@@ -29,8 +29,9 @@ const TOKEN: &str = "token";
 struct ResetPage {
     frame: Frame,
     words: &'static AccountWords,
+    said: &'static str,
     form: FormView,
-    lost: Ask,
+    lost: LostWay,
 }
 
 /// The fault of a new password.
@@ -45,7 +46,7 @@ struct Faults {
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::of(app, request, &[TOKEN])?;
     let token = visit.value(TOKEN).unwrap_or_default().to_owned();
-    page(&visit, request, &token, Faults::default())
+    page(app, &visit, request, &token, Faults::default())
 }
 
 /// Sets the password. Every session of the account ends.
@@ -57,12 +58,12 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let (typed, password, now) = (form.text(TOKEN), form.raw("password"), request.now());
     let wrong = || Faults { token: Some(words.token_wrong.to_owned()), ..Faults::default() };
     let refuse = |refused: Refused| {
-        page(&visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
+        page(app, &visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
     };
     let token = match (TokenHash::of_presented(typed), password::fault(words, password)) {
         (Some(token), None) => token,
-        (None, password) => return page(&visit, request, typed, Faults { password, ..wrong() }),
-        (_, password) => return page(&visit, request, typed, Faults { password, ..Faults::default() }),
+        (None, password) => return page(app, &visit, request, typed, Faults { password, ..wrong() }),
+        (_, password) => return page(app, &visit, request, typed, Faults { password, ..Faults::default() }),
     };
     let address = request.client_address(&app.trusted_proxies);
     if let Err(throttled) = app.sign_ins.admit_reset(address, now) {
@@ -76,14 +77,20 @@ pub fn reset(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         }
     };
     if app.ledger.redeem_token(token, &Redemption::ResetPassword(hash), now)? == Redeemed::Refused {
-        return page(&visit, request, typed, wrong());
+        return page(app, &visit, request, typed, wrong());
     }
     app.sign_ins.forgive_reset(address, now);
     let to = Done::Reset.at(&visit.link("/account/sign-in"));
     Ok(visit.redirect(request, &to).with_header("Set-Cookie", session::ended(&visit)))
 }
 
-fn page(visit: &Visit, request: &Incoming, token: &str, faults: Faults) -> Result<Response, ApiError> {
+fn page(
+    app: &App,
+    visit: &Visit,
+    request: &Incoming,
+    token: &str,
+    faults: Faults,
+) -> Result<Response, ApiError> {
     let words = AccountWords::of(visit.language);
     let has_fault = faults.token.is_some() || faults.password.is_some();
     let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
@@ -92,11 +99,13 @@ fn page(visit: &Visit, request: &Incoming, token: &str, faults: Faults) -> Resul
         .problem(faults.refused.map(|refused| refused.text))
         .input(Input::new("reset", TOKEN, "text", words.token).value(token).fault(faults.token).required())
         .input(password::new_input("reset", words.new_password, words, faults.password));
+    let said = if app.mailer.is_some() { words.reset_said_mail } else { words.reset_said };
     let page = ResetPage {
-        frame: visit.frame(Section::Account, words.reset, words.reset_said).no_index(),
+        frame: visit.frame(Section::Account, words.reset, said).no_index(),
         words,
+        said,
         form,
-        lost: Ask::new(visit, words.lost, words.lost_operator),
+        lost: LostWay::of(app, visit, words),
     };
     Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
 }

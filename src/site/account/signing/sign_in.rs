@@ -5,7 +5,7 @@
 
 use askama::Template;
 
-use super::ask::Ask;
+use super::ask::{LostWay, SignUpWay};
 use super::password::Refused;
 use super::same_origin;
 use super::session;
@@ -26,7 +26,15 @@ use crate::site::visit::Visit;
 
 /// Name of the parameter that says where a sign-in leads.
 const NEXT: &str = "next";
-const NOTICES: [Done; 4] = [Done::SignedUp, Done::SignedOut, Done::Reset, Done::Deleted];
+const NOTICES: [Done; 7] = [
+    Done::SignedUp,
+    Done::SignedUpByMail,
+    Done::Confirmed,
+    Done::ForgotSent,
+    Done::SignedOut,
+    Done::Reset,
+    Done::Deleted,
+];
 
 #[derive(Template)]
 #[template(path = "account/sign_in.html")]
@@ -35,8 +43,8 @@ struct SignInPage {
     words: &'static AccountWords,
     notice: Option<&'static str>,
     form: FormView,
-    sign_up: String,
-    lost: Ask,
+    sign_up: SignUpWay,
+    lost: LostWay,
 }
 
 /// Shows the form; redirects a signed-in customer.
@@ -46,7 +54,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     if session::of(app, request, &visit).is_some() {
         return Ok(visit.redirect(request, &target(&visit, &next)));
     }
-    page(&visit, request, "", &next, None)
+    page(app, &visit, request, "", &next, None)
 }
 
 /// Opens a session.
@@ -61,12 +69,12 @@ pub fn sign_in(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         Ok(login) => open(app, &login, request)?,
         Err(refusal) => {
             let refused = Refused::of_sign_in(words, refusal, words.credentials_wrong)?;
-            return page(&visit, request, email, next, Some(refused));
+            return page(app, &visit, request, email, next, Some(refused));
         }
     };
     let Some(token) = opened else {
         let refused = Refused::unprocessable(words.credentials_wrong);
-        return page(&visit, request, email, next, Some(refused));
+        return page(app, &visit, request, email, next, Some(refused));
     };
     if let Some(before) = session::of(app, request, &visit) {
         app.ledger.end_session(before.token(), now)?;
@@ -102,6 +110,7 @@ fn target(visit: &Visit, next: &str) -> Url {
 }
 
 fn page(
+    app: &App,
     visit: &Visit,
     request: &Incoming,
     email: &str,
@@ -130,8 +139,8 @@ fn page(
         words,
         notice: Done::told(visit, words, &NOTICES),
         form: if short { form.hidden(NEXT, next) } else { form },
-        sign_up: visit.link("/account/sign-up").to_string(),
-        lost: Ask::new(visit, words.lost, words.lost_operator),
+        sign_up: SignUpWay::of(app, visit, words),
+        lost: LostWay::of(app, visit, words),
     };
     Ok(with_status(visit.answer(request, &page, Cache::NoStore)?, status, retry))
 }

@@ -2,6 +2,8 @@
 
 use askama::Template;
 
+use super::ask::Ask;
+use super::mails::{self, Purpose};
 use super::password::{self, Refused};
 use super::same_origin;
 use super::sign_in::with_status;
@@ -26,6 +28,8 @@ struct SignUpPage {
     frame: Frame,
     words: &'static AccountWords,
     said: String,
+    /// Whom to ask, where accounts are not opened here.
+    closed: Option<Ask>,
     form: FormView,
     sign_in: String,
 }
@@ -40,24 +44,27 @@ struct Faults {
 
 /// The form.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    page(&Visit::plain(app, request), request, "", Faults::default())
+    page(app, &Visit::plain(app, request), request, "", Faults::default())
 }
 
 /// Opens an account, unless the address has one, and leads to the sign-in in both cases.
 pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::plain(app, request);
     same_origin::check(&visit, request)?;
+    if !app.takes_sign_ups {
+        return Ok(page(app, &visit, request, "", Faults::default())?.with_status(403));
+    }
     let form = Form::read(request, &["email", "password"])?;
     let words = AccountWords::of(visit.language);
     let (typed, password) = (form.text("email"), form.raw("password"));
     let refuse = |refused: Refused| {
-        page(&visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
+        page(app, &visit, request, typed, Faults { refused: Some(refused), ..Faults::default() })
     };
     let email = match (Email::parse(typed), password::fault(words, password)) {
         (Ok(email), None) => email,
         (email, password) => {
             let email = email.err().map(|_| words.email_wrong.to_owned());
-            return page(&visit, request, typed, Faults { email, password, refused: None });
+            return page(app, &visit, request, typed, Faults { email, password, refused: None });
         }
     };
     let address = request.client_address(&app.trusted_proxies);
@@ -68,8 +75,9 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
         Ok(hash) => hash,
         Err(refused) => return refuse(refused),
     };
-    match app.ledger.sign_up(&email, &hash, request.now()) {
-        Ok(SignUp::Created(_) | SignUp::EmailTaken) => {}
+    let purpose = match app.ledger.sign_up(&email, &hash, request.now()) {
+        Ok(SignUp::Created(_)) => Purpose::Confirm,
+        Ok(SignUp::EmailTaken) => Purpose::Taken,
         Err(ChargeError::Invalid { .. }) => {
             return refuse(Refused {
                 status: 503,
@@ -78,11 +86,22 @@ pub fn sign_up(app: &App, request: &mut Incoming) -> Result<Response, ApiError> 
             });
         }
         Err(error) => return Err(error.into()),
+    };
+    let done = if app.mailer.is_some() { Done::SignedUpByMail } else { Done::SignedUp };
+    // Where too many mails were sent to the address, the account asks for its own later.
+    if app.mailer.is_some() && app.sign_ins.admit_mail(&email, address, request.now()).is_ok() {
+        mails::send(app, &visit, purpose, &email);
     }
-    Ok(visit.redirect(request, &Done::SignedUp.at(&visit.link("/account/sign-in"))))
+    Ok(visit.redirect(request, &done.at(&visit.link("/account/sign-in"))))
 }
 
-fn page(visit: &Visit, request: &Incoming, email: &str, faults: Faults) -> Result<Response, ApiError> {
+fn page(
+    app: &App,
+    visit: &Visit,
+    request: &Incoming,
+    email: &str,
+    faults: Faults,
+) -> Result<Response, ApiError> {
     let words = AccountWords::of(visit.language);
     let has_fault = faults.email.is_some() || faults.password.is_some();
     let status = faults.refused.as_ref().map_or(if has_fault { 422 } else { 200 }, |refused| refused.status);
@@ -102,6 +121,7 @@ fn page(visit: &Visit, request: &Incoming, email: &str, faults: Faults) -> Resul
         frame: visit.frame(Section::Account, words.sign_up, words.sign_in_said).no_index(),
         words,
         said: fill(&free, visit.numbers.integer(FREE_ROWS_PER_QUERY_MAX)),
+        closed: (!app.takes_sign_ups).then(|| Ask::new(visit, words.closed, words.closed_operator)),
         form,
         sign_in: visit.link("/account/sign-in").to_string(),
     };

@@ -1,18 +1,22 @@
 //! A view of a dataset by form: conditions, order, columns, row count and price, and commands that query it.
 //!
-//! The whole state is in the address. Nothing is charged and no row is shown.
+//! The whole state is in the address. The page charges nothing and shows no row; a signed-in customer buys rows by a form
+//! (`sale`), and is told the price before (`running`).
 
 mod conditions;
 mod form;
+mod running;
+pub(super) mod sale;
 mod view;
 
 use askama::Template;
 
 use crate::catalog::{FormatError, Table};
-use crate::http::errors::ApiError;
+use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::response::Response;
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{QueryError, SortSupport};
+use crate::site::account::Customer;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::snippets;
@@ -26,6 +30,7 @@ use super::usage::Snippet;
 use super::{DatasetWords, Opened};
 use conditions::Condition;
 use form::{ConditionRow, SortOption};
+use running::Running;
 use view::{Count, Order, View};
 
 /// Names that the query of the page may have.
@@ -55,24 +60,96 @@ struct ExplorePage {
     said: String,
     cost: Option<String>,
     notes: Vec<String>,
+    running: Running,
+    problem: Option<ToldProblem>,
     snippets: Vec<Snippet>,
 }
 
+/// Why rows could not be sold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Problem {
+    /// The account cannot pay.
+    Credits,
+    /// What was shown is not what would be sold.
+    Stale,
+    /// The same file is on its way.
+    Busy,
+}
+
+/// The same in words.
+struct ToldProblem {
+    text: &'static str,
+    /// Where credits are bought.
+    buy: Option<String>,
+}
+
+impl Problem {
+    const fn status(self) -> u16 {
+        match self {
+            Problem::Credits => ErrorKind::NoCredits.status(),
+            Problem::Stale => ErrorKind::Unprocessable.status(),
+            Problem::Busy => ErrorKind::Conflict.status(),
+        }
+    }
+
+    fn told(self, opened: &Opened<'_>) -> ToldProblem {
+        let words = opened.words;
+        let buy = || opened.visit.link("/account/credits").to_string();
+        match self {
+            Problem::Credits => ToldProblem { text: words.problem_credits, buy: Some(buy()) },
+            Problem::Stale => ToldProblem { text: words.problem_stale, buy: None },
+            Problem::Busy => ToldProblem { text: words.problem_busy, buy: None },
+        }
+    }
+}
+
+/// The view that an address means.
+struct Reading {
+    found: Vec<Condition>,
+    picked: Picked,
+    rows: Vec<ConditionRow>,
+    view: View,
+}
+
+impl Reading {
+    fn of(opened: &Opened<'_>) -> Result<Self, ApiError> {
+        opened.verified()?;
+        let broken = |error: FormatError| opened.damaged(&error);
+        let table = &opened.dataset.current.table;
+        let found = Condition::read(opened.visit.here(), table);
+        let columns = table.columns().len();
+        let picked = Picked::read(opened.visit.value("columns"), columns, columns);
+        let rows = form::rows(opened, &found).map_err(broken)?;
+        let view = view(opened, &found, &rows, &picked).map_err(broken)?;
+        Ok(Self { found, picked, rows, view })
+    }
+
+    /// How many rows it has; nothing where it cannot be counted.
+    fn count(&self, opened: &Opened<'_>) -> Result<Option<Count>, ApiError> {
+        let (dataset, selections) = (&opened.dataset, opened.app.selections.as_ref());
+        match self.view.count(&dataset.current.table, dataset.slug(), &self.found, selections) {
+            Ok(count) => Ok(Some(count)),
+            // Every condition was checked alone, so this is a fault of their number or of the order.
+            Err(QueryError::Invalid(_)) => Ok(None),
+            Err(QueryError::Format(error)) => Err(opened.damaged(&error)),
+        }
+    }
+}
+
 pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
-    opened.verified()?;
+    respond(opened, None)
+}
+
+/// The page of a view, with the reason why rows of it could not be sold.
+fn respond(opened: &Opened<'_>, problem: Option<Problem>) -> Result<Response, ApiError> {
     let broken = |error: FormatError| opened.damaged(&error);
     let (words, dataset) = (opened.words, &opened.dataset);
     let (table, here) = (&dataset.current.table, opened.visit.here());
-    let found = Condition::read(here, table);
-    let picked = Picked::read(opened.visit.value("columns"), table.columns().len(), table.columns().len());
-    let rows = form::rows(opened, &found).map_err(broken)?;
-    let view = view(opened, &found, &rows, &picked).map_err(broken)?;
-    let count = match view.count(table, dataset.slug(), &found, opened.app.selections.as_ref()) {
-        Ok(count) => Some(count),
-        // Every condition was checked alone, so this is a fault of their number or of the order.
-        Err(QueryError::Invalid(_)) => None,
-        Err(QueryError::Format(error)) => return Err(broken(error)),
-    };
+    let reading = Reading::of(opened)?;
+    let count = reading.count(opened)?;
+    let Reading { found, picked, rows, view } = reading;
+    let customer = Customer::of(opened.app, opened.request, opened.visit);
+    let running = Running::of(opened, customer.as_ref(), count)?;
     let (frame, head) = opened.frame_and_head(Tab::Explore);
     let is_plain = KNOWN.iter().all(|name| here.values(name).next().is_none());
     let frame = if is_plain { frame } else { frame.no_index() };
@@ -91,13 +168,21 @@ pub(super) fn page(opened: &Opened<'_>) -> Result<Response, ApiError> {
         said: said(opened, count),
         cost: cost(opened, count),
         notes: notes(opened, count),
+        running,
+        problem: problem.map(|problem| problem.told(opened)),
         snippets: count.map_or_else(Vec::new, |count| commands(opened, &view, count)),
         conditions: rows,
         frame,
         head,
         words,
     };
-    opened.visit.answer(opened.request, &page, Cache::Revalidate(dataset.updated_at))
+    // With a session the page has the price for one account.
+    let cache = if customer.is_some() { Cache::NoStore } else { Cache::Revalidate(dataset.updated_at) };
+    let response = opened.visit.answer(opened.request, &page, cache)?;
+    Ok(match problem {
+        Some(problem) => response.with_status(problem.status()),
+        None => response,
+    })
 }
 
 /// The view of the address, without incomplete and invalid conditions.

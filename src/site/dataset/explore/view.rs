@@ -48,6 +48,17 @@ impl View {
         Json::Object(members)
     }
 
+    /// The body of a query of one version, with this many rows, behind a cursor unless that is empty.
+    pub(super) fn body_of(&self, version: &str, cursor: &str, limit: u64) -> Json {
+        let mut members = self.question();
+        members.push(("version".to_owned(), Json::Text(version.to_owned())));
+        members.push(("limit".to_owned(), Json::Number(limit.to_string())));
+        if !cursor.is_empty() {
+            members.push(("cursor".to_owned(), Json::Text(cursor.to_owned())));
+        }
+        Json::Object(members)
+    }
+
     /// The body of an estimate of a stream.
     pub(super) fn estimate_body(&self, limit: u64) -> Json {
         let mut members = self.question();

@@ -1,0 +1,140 @@
+//! The sale of one page of rows: version, credit, rows, charge, printing.
+//!
+//! The same for the API and for pages. Depends on who pays, not on how they were recognised or what the rows are printed as.
+
+use crate::access::Caller;
+use crate::catalog::{Dataset, DatasetVersion, FormatError, Table};
+use crate::clock::Moment;
+use crate::http::app::App;
+use crate::http::errors::ApiError;
+use crate::http::handlers::catalog::dataset_answer::{damaged, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::pending_charge::PendingCharge;
+use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim, not_planned};
+use crate::http::incoming::Incoming;
+use crate::ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::query::{self, Page, Plan, QueryRequest};
+
+/// Who pays for rows, and under which idempotency key.
+#[derive(Clone, Copy)]
+pub struct Buyer<'b> {
+    /// The account.
+    pub account: &'b AccountHandle,
+    /// The key of a program; nothing for a person who is signed in.
+    pub key: Option<&'b KeyHandle>,
+    /// Under which the same request is paid once.
+    pub idempotency_key: Option<&'b str>,
+    /// The request.
+    pub request_id: &'b str,
+    /// When.
+    pub at: Moment,
+}
+
+impl<'b> Buyer<'b> {
+    /// The caller of a route that requires a key.
+    pub(in crate::http) fn of(request: &'b Incoming) -> Result<Self, ApiError> {
+        let Caller { account, key } = request.caller()?;
+        Ok(Self {
+            account,
+            key: Some(key),
+            idempotency_key: request.header("Idempotency-Key"),
+            request_id: request.request_id(),
+            at: request.now(),
+        })
+    }
+
+    /// The charge of so many rows, under the claim of the key.
+    pub(in crate::http) fn charge(&self, rows: u64, slug: &str, claimed: &Claimed) -> ChargeRequest {
+        ChargeRequest {
+            account: self.account.clone(),
+            key: self.key.map(KeyHandle::id),
+            rows,
+            dataset: slug.to_owned(),
+            request_id: self.request_id.to_owned(),
+            claim: claimed.claim,
+            at: self.at,
+        }
+    }
+}
+
+/// A page that can be had. Nothing is charged yet.
+pub(in crate::http) struct Offer<'o> {
+    app: &'o App,
+    buyer: Buyer<'o>,
+    slug: &'o str,
+    claimed: &'o Claimed,
+    plan: Plan<'o>,
+}
+
+/// A page that was sold.
+pub struct Sold<T> {
+    /// The rows, as they were printed.
+    pub printed: T,
+    /// How many.
+    pub rows: u64,
+    /// What they cost.
+    pub receipt: Receipt,
+    /// Nothing may be sent before this.
+    pub durable: Durable,
+}
+
+impl<'o> Offer<'o> {
+    /// Checks a request against the schema, and that the buyer can afford anything at all.
+    pub(in crate::http) fn new(
+        app: &'o App,
+        buyer: Buyer<'o>,
+        slug: &'o str,
+        claimed: &'o Claimed,
+        asked: &QueryRequest,
+    ) -> Result<Self, ApiError> {
+        let version = &claimed.version;
+        verified(slug, version)?;
+        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
+        let plan = query::plan(asked, &version.table, slug).map_err(|error| not_planned(error, broken))?;
+        let Buyer { account, key, at, .. } = buyer;
+        app.ledger.can_afford_anything(account, key, Spending::Query, claimed.claim.as_ref(), at)?;
+        Ok(Self { app, buyer, slug, claimed, plan })
+    }
+
+    /// Finds the rows, charges them and prints them. The charge becomes durable while they are printed, or afterwards.
+    pub(in crate::http) fn sell<T>(
+        &self,
+        print: impl FnOnce(&Table, &[usize], &Page) -> Result<T, FormatError>,
+    ) -> Result<Sold<T>, ApiError> {
+        let version = &self.claimed.version;
+        let broken = |error: FormatError| damaged(self.app, self.slug, version, &error.to_string());
+        let page = query::execute(&self.plan, self.app.selections.as_ref()).map_err(broken)?;
+        let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
+        let charge = self.buyer.charge(rows, self.slug, self.claimed);
+        let pending = PendingCharge::submit(&self.app.ledger, &charge)?;
+        let printed = print(&version.table, self.plan.columns(), &page).map_err(broken)?;
+        let (receipt, durable) = pending.complete()?;
+        Ok(Sold { printed, rows, receipt, durable })
+    }
+}
+
+impl<T> Sold<T> {
+    /// Gives the credits back for rows that cannot be shown after all.
+    pub fn give_back(self, app: &App, at: Moment) {
+        let refund = app.ledger.refund(self.receipt, at).and_then(Pending::durable);
+        if let Err(error) = refund {
+            tracing::error!(%error, "the charge of a failed answer is not refunded");
+        }
+    }
+}
+
+/// Sells a page to somebody who asks with the JSON of the API. Gives the version that was read beside it.
+pub fn sell_page<T>(
+    app: &App,
+    buyer: Buyer<'_>,
+    dataset: &Dataset,
+    body: &[u8],
+    print: impl FnOnce(&Table, &[usize], &Page) -> Result<T, FormatError>,
+) -> Result<(Sold<T>, DatasetVersion), ApiError> {
+    let asked = Asked::json(body, QUERY_LIMIT_MAX).or_all_faults(dataset)?;
+    let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
+    let claimed = claim(app, buyer, dataset, version, Wanted::Page, body)?;
+    let sold = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?.sell(print)?;
+    Ok((sold, claimed.version))
+}

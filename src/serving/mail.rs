@@ -1,0 +1,38 @@
+//! Mail as the settings ask for it.
+//!
+//! Reads the password; how mail is sent, `mail` knows.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{StartError, part};
+use crate::config::{MailSettings, Settings};
+use crate::limits::mail::PASSWORD_FILE_BYTES_MAX;
+use crate::mail::{MailThread, Mailer, Sender, SmtpServer};
+
+/// Starts the thread that sends; nothing where no mail is asked for.
+pub(super) fn start(settings: &Settings) -> Result<(Option<Mailer>, Option<MailThread>), StartError> {
+    let Some(MailSettings { server, password_file, sender }) = &settings.mail else {
+        return Ok((None, None));
+    };
+    let password = password_file.as_deref().map(password).transpose()?;
+    let server = SmtpServer::parse(server.reveal(), password).map_err(|error| part("--smtp", &error))?;
+    let sender = Sender::parse(sender).map_err(|error| part("--mail-from", &error))?;
+    let (mailer, thread) = Mailer::start(&server, sender).map_err(|error| part("mail", &error))?;
+    Ok((Some(mailer), Some(thread)))
+}
+
+/// The first line of the file.
+fn password(path: &Path) -> Result<String, StartError> {
+    let failed = |reason: &dyn std::fmt::Display| {
+        part("--smtp-password-file", &format!("{}: {reason}", path.display()))
+    };
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    file.take(PASSWORD_FILE_BYTES_MAX).read_to_string(&mut text).map_err(|error| failed(&error))?;
+    match text.lines().next().filter(|line| !line.is_empty()) {
+        Some(line) => Ok(line.to_owned()),
+        None => Err(failed(&"expected a password on the first line, found nothing")),
+    }
+}

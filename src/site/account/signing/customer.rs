@@ -1,0 +1,35 @@
+//! The signed-in customer of a request, for the account area and for pages outside it.
+
+use std::sync::Arc;
+
+use super::session;
+use crate::http::App;
+use crate::http::incoming::Incoming;
+use crate::ledger::{AccountHandle, Login, Plan, SessionHandle};
+use crate::site::visit::Visit;
+
+/// A signed-in customer.
+pub struct Customer {
+    /// By which they are signed in.
+    pub session: SessionHandle,
+    /// Their account.
+    pub account: AccountHandle,
+    /// Their login.
+    pub login: Arc<Login>,
+}
+
+impl Customer {
+    /// The customer of a request, from memory; nothing without an open session.
+    pub fn of(app: &App, request: &Incoming, visit: &Visit) -> Option<Self> {
+        let session = session::of(app, request, visit)?;
+        let account = app.ledger.account(session.account())?;
+        let login = app.ledger.login(session.account())?;
+        Some(Self { session, account, login })
+    }
+
+    /// Whether the free plan waits for the confirmation of the address. Nobody can confirm one where no mail is sent, and an
+    /// account that has bought credits has no free plan.
+    pub fn must_confirm(&self, app: &App) -> bool {
+        app.mailer.is_some() && self.login.confirmed_at.is_none() && self.account.plan() == Plan::Free
+    }
+}

@@ -1,0 +1,121 @@
+//! The mails of the account area: to confirm an address, to set a password, and to tell the owner of an account of a sign-up.
+//!
+//! The thread of the mailer looks the address up, makes the token and writes the text. So the request that asks does the same
+//! work whether there is an account. Links begin with the configured public address, never with the `Host` of a request.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::http::{App, random_bytes};
+use crate::ledger::{Email, Ledger, Login, TokenPurpose};
+use crate::mail::Letter;
+use crate::site::url::Url;
+use crate::site::visit::Visit;
+use crate::site::words::{fill, words};
+
+words! {
+    /// The words of mails.
+    struct MailWords {
+        confirm_subject: "Confirm your address at {}", "Conferma il tuo indirizzo su {}";
+        confirm: "Somebody has signed up at {} with this address. If that was you, confirm it here:\n\n{}\n\nThe link works once, within two days. If it was not you, do nothing.",
+            "Qualcuno si è registrato su {} con questo indirizzo. Se sei tu, confermalo qui:\n\n{}\n\nIl collegamento vale una volta sola, entro due giorni. Se non sei tu, non fare nulla.";
+        taken_subject: "You already have an account at {}", "Hai già un account su {}";
+        taken: "Somebody has tried to sign up at {} with this address, which already has an account. If that was you, sign in with your password or set a new one here:\n\n{}\n\nNothing was changed. If it was not you, do nothing.",
+            "Qualcuno ha provato a registrarsi su {} con questo indirizzo, che ha già un account. Se sei tu, accedi con la tua password o impostane una nuova qui:\n\n{}\n\nNulla è cambiato. Se non sei tu, non fare nulla.";
+        reset_subject: "Set a new password at {}", "Imposta una nuova password su {}";
+        reset: "Somebody has asked for a new password for your account at {}. If that was you, set it here:\n\n{}\n\nThe link works once, within an hour. If it was not you, do nothing: the password stays as it is.",
+            "Qualcuno ha chiesto una nuova password per il tuo account su {}. Se sei tu, impostala qui:\n\n{}\n\nIl collegamento vale una volta sola, entro un’ora. Se non sei tu, non fare nulla: la password resta com’è.";
+    }
+}
+
+/// What a mail is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To confirm the address of a new account.
+    Confirm,
+    /// To tell the owner of an account that somebody signed up with the address.
+    Taken,
+    /// To set a new password.
+    Reset,
+}
+
+/// Has a mail written and sent to an address, in the language of the visit. Nothing is sent where the address has no account,
+/// or is confirmed already.
+pub fn send(app: &App, visit: &Visit, purpose: Purpose, email: &Email) {
+    let Some(mailer) = &app.mailer else { return };
+    let page = visit.link(match purpose {
+        Purpose::Confirm => "/account/confirm",
+        Purpose::Taken => "/account/forgot",
+        Purpose::Reset => "/account/reset",
+    });
+    let draft = Draft {
+        ledger: Arc::clone(&app.ledger),
+        clock: Arc::clone(&app.clock),
+        purpose,
+        email: email.clone(),
+        words: MailWords::of(visit.language),
+        place: visit.branding.name.clone(),
+        page,
+        base: visit.base().to_owned(),
+    };
+    mailer.submit(move || draft.letter());
+}
+
+/// A mail before anybody has looked whether there is an account.
+struct Draft {
+    ledger: Arc<Ledger>,
+    clock: Arc<dyn Clock>,
+    purpose: Purpose,
+    email: Email,
+    words: &'static MailWords,
+    place: String,
+    page: Url,
+    base: String,
+}
+
+impl Draft {
+    fn letter(&self) -> Option<Letter> {
+        let login = self.ledger.credentials(&self.email)?;
+        let (words, page) = (self.words, &self.page);
+        let (subject, text, page) = match self.purpose {
+            Purpose::Taken => (words.taken_subject, words.taken, page.clone()),
+            Purpose::Confirm if login.confirmed_at.is_some() => return None,
+            Purpose::Confirm => {
+                let page = page.with("token", self.token(&login, TokenPurpose::ConfirmEmail)?);
+                (words.confirm_subject, words.confirm, page)
+            }
+            Purpose::Reset => {
+                let page = page.with("token", self.token(&login, TokenPurpose::ResetPassword)?);
+                (words.reset_subject, words.reset, page)
+            }
+        };
+        let text = fill(&fill(text, &self.place), page.absolute(&self.base));
+        Some(Letter {
+            to: self.email.as_str().to_owned(),
+            subject: fill(subject, &self.place),
+            text: format!("{text}\n\n{}\n{}\n", self.place, self.base),
+        })
+    }
+
+    fn token(&self, login: &Login, purpose: TokenPurpose) -> Option<String> {
+        let random = random_bytes().ok()?;
+        match self.ledger.issue_token(login.account, purpose, random, self.clock.now()) {
+            Ok(issued) => Some(issued.plain.reveal().to_owned()),
+            Err(error) => {
+                tracing::error!(%error, "no token for a mail");
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::words::check;
+
+    #[test]
+    fn translates_every_word_with_its_gaps() {
+        check(&MailWords::list(), &[]);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a visitor may do with a view on its page: sign in, or buy rows of it, at the price that is said.
+
+use crate::http::errors::ApiError;
+use crate::ledger::{Plan, Spending};
+use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::limits::site::VIEW_ROWS_PER_PAGE;
+use crate::site::account::Customer;
+use crate::site::dataset::Opened;
+use crate::site::dataset::head::counted;
+use crate::site::words::fill;
+
+use super::view::Count;
+
+/// What a visitor may do.
+pub(super) enum Running {
+    /// There is nothing to run.
+    Nothing,
+    /// Sign in first, at this address.
+    SignIn(String),
+    /// Confirm the e-mail address first, at this address.
+    Confirm(String),
+    /// Buy rows.
+    Offers(Vec<Offer>),
+}
+
+/// Rows that can be bought by a form.
+pub(super) struct Offer {
+    /// The name of the form.
+    pub(super) name: String,
+    pub(super) action: String,
+    pub(super) hidden: Vec<(&'static str, String)>,
+    pub(super) price: String,
+    /// Where credits are bought, if there are too few.
+    pub(super) buy: Option<String>,
+    pub(super) buttons: Vec<Button>,
+}
+
+/// A button that sends the form.
+pub(super) struct Button {
+    /// The format that it asks for, if the form has several.
+    pub(super) format: Option<&'static str>,
+    pub(super) text: String,
+}
+
+impl Running {
+    /// What this visitor may do with a view of so many rows.
+    pub(super) fn of(
+        opened: &Opened<'_>,
+        customer: Option<&Customer>,
+        count: Option<Count>,
+    ) -> Result<Self, ApiError> {
+        let Some(count) = count.filter(|count| *count != Count::Exact(0)) else { return Ok(Self::Nothing) };
+        let visit = opened.visit;
+        let Some(customer) = customer else {
+            let next = visit.here().absolute("");
+            return Ok(Self::SignIn(visit.link("/account/sign-in").with("next", next).to_string()));
+        };
+        if customer.must_confirm(opened.app) {
+            return Ok(Self::Confirm(visit.link("/account").to_string()));
+        }
+        let mut offers = vec![page(opened, customer, count)?];
+        if let Count::Exact(rows) = count {
+            offers.push(file(opened, customer, rows)?);
+        }
+        Ok(Self::Offers(offers))
+    }
+}
+
+/// The first rows, on a page.
+fn page(opened: &Opened<'_>, customer: &Customer, count: Count) -> Result<Offer, ApiError> {
+    let (words, numbers) = (opened.words, opened.visit.numbers);
+    let (rows, text) = match count {
+        Count::Exact(rows) if rows <= VIEW_ROWS_PER_PAGE => {
+            (rows, counted(words.run_show_one, words.run_show_all, rows, &numbers.integer(rows)))
+        }
+        _ => (VIEW_ROWS_PER_PAGE, fill(words.run_show_first, numbers.integer(VIEW_ROWS_PER_PAGE))),
+    };
+    let (price, buy) = price(opened, customer, rows)?;
+    let hidden = vec![("version", opened.dataset.current.version.to_string())];
+    let buttons = vec![Button { format: None, text }];
+    Ok(Offer { name: words.run.to_owned(), action: action(opened, "query"), hidden, price, buy, buttons })
+}
+
+/// The whole view, as a file.
+fn file(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<Offer, ApiError> {
+    let (price, buy) = price(opened, customer, rows.min(STREAM_LIMIT_MAX))?;
+    let hidden = vec![("version", opened.dataset.current.version.to_string()), ("rows", rows.to_string())];
+    let formats: &[(&'static str, &str)] = match rows {
+        ..=QUERY_LIMIT_MAX => &[("csv", "CSV"), ("ndjson", "NDJSON"), ("json", "JSON")],
+        _ => &[("csv", "CSV"), ("ndjson", "NDJSON")],
+    };
+    let button = |(format, name): &(&'static str, &str)| Button {
+        format: Some(*format),
+        text: fill(opened.words.run_download_as, name),
+    };
+    Ok(Offer {
+        name: opened.words.run_download.to_owned(),
+        action: action(opened, "download"),
+        hidden,
+        price,
+        buy,
+        buttons: formats.iter().map(button).collect(),
+    })
+}
+
+/// The price in words, and where credits are bought if there are too few of them.
+fn price(opened: &Opened<'_>, customer: &Customer, rows: u64) -> Result<(String, Option<String>), ApiError> {
+    let (words, numbers, account) = (opened.words, opened.visit.numbers, &customer.account);
+    let spending = if rows <= QUERY_LIMIT_MAX { Spending::Query } else { Spending::Stream { limit: rows } };
+    let now = opened.request.now();
+    let estimate = opened.app.ledger.estimate(account, None, rows, spending, now)?;
+    let is_free = account.plan() == Plan::Free && estimate.credits_required == 0 && estimate.affordable;
+    if is_free {
+        let left = account.balance().free_remaining(now);
+        return Ok((fill(words.run_free, numbers.integer(left.into())), None));
+    }
+    let required = estimate.credits_required;
+    let costs = counted(words.run_costs_one, words.run_costs, required, &numbers.integer(required));
+    let text = fill(&costs, numbers.integer(estimate.credits_available));
+    let buy = (!estimate.affordable).then(|| opened.visit.link("/account/credits").to_string());
+    Ok((text, buy))
+}
+
+/// The address of a form: that of the view, at another path.
+pub(super) fn action(opened: &Opened<'_>, part: &str) -> String {
+    let path = format!("/datasets/{}/explore/{part}", opened.dataset.slug());
+    let here = opened.visit.here().without("add");
+    here.pairs()
+        .iter()
+        .fold(opened.visit.link(&path).bare(), |url, (name, value)| url.and(name, value))
+        .to_string()
+}

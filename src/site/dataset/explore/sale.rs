@@ -1,0 +1,256 @@
+//! Rows of a view for a signed-in customer: pages as tables, and the whole view as a file.
+//!
+//! The account pays, and no key. The idempotency key is made of the view, the version and the place of the page, so the same
+//! rows are paid once within a day: whether the form is sent twice, the page loaded again, or the view opened anew.
+
+use askama::Template;
+use sha2::{Digest, Sha256};
+
+use crate::catalog::{FormatError, Table};
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::incoming::validation_error;
+use crate::http::response::Response;
+use crate::http::{Buyer, Sold, print_page, sell_page, stream_rows};
+use crate::ledger::{Receipt, Spending};
+use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
+use crate::limits::site::{VIEW_CELL_CHARS_MAX, VIEW_COLUMNS_MAX, VIEW_ROWS_PER_PAGE};
+use crate::query::Page;
+use crate::render::Format;
+use crate::site::account::{Customer, Form};
+use crate::site::cache::Cache;
+use crate::site::dataset::head::{Head, Tab, counted};
+use crate::site::dataset::preview::{Cell, cells, is_number, values};
+use crate::site::dataset::{DatasetWords, Opened, Outcome};
+use crate::site::frame::Frame;
+use crate::site::url::Url;
+use crate::site::words::fill;
+
+use super::running::action;
+use super::view::Count;
+use super::{Problem, Reading};
+
+/// Fields of the form for a page.
+pub(in crate::site::dataset) const PAGE_FIELDS: [&str; 3] = ["version", "cursor", "from"];
+/// Fields of the form for a file.
+pub(in crate::site::dataset) const FILE_FIELDS: [&str; 3] = ["version", "rows", "format"];
+
+#[derive(Template)]
+#[template(path = "dataset/rows.html")]
+struct RowsPage {
+    frame: Frame,
+    head: Head,
+    words: &'static DatasetWords,
+    paid: String,
+    caption: String,
+    headers: Vec<(String, bool)>,
+    rows: Vec<Vec<Cell>>,
+    hidden_columns: Option<String>,
+    next: Option<NextPage>,
+    view_url: Url,
+}
+
+/// The form for the next page.
+struct NextPage {
+    action: String,
+    version: String,
+    cursor: String,
+    from: u64,
+    text: String,
+}
+
+/// Rows as a table shows them.
+struct Printed {
+    headers: Vec<(String, bool)>,
+    rows: Vec<Vec<Cell>>,
+    hidden_columns: usize,
+    next_cursor: Option<String>,
+}
+
+/// Sells a page of the view and shows it.
+pub(in crate::site::dataset) fn page(
+    opened: &Opened<'_>,
+    form: &Form,
+    customer: &Customer,
+) -> Result<Outcome, ApiError> {
+    let reading = Reading::of(opened)?;
+    let (version, cursor) = (form.text("version"), form.text("cursor"));
+    let body = reading.view.body_of(version, cursor, VIEW_ROWS_PER_PAGE).line();
+    let key = idempotency_key("page", &body);
+    let sold = sell_page(opened.app, buyer(opened, customer, &key), &opened.dataset, body.as_bytes(), print);
+    let (Sold { printed, rows, receipt, durable }, version) = match sold {
+        Ok(sold) => sold,
+        Err(error) => return refused(opened, error),
+    };
+    let (credits, from) = (receipt.charged, form.text("from").parse().unwrap_or(1_u64).max(1));
+    let place = (from, rows, version.version.to_string());
+    let answered = RowsPage::new(opened, customer, printed, &receipt, place)
+        .and_then(|page| opened.visit.answer(opened.request, &page, Cache::NoStore));
+    let response = match answered {
+        Ok(response) => response.when(durable),
+        Err(error) => {
+            Sold { printed: (), rows, receipt, durable }.give_back(opened.app, opened.request.now());
+            return Err(error);
+        }
+    };
+    Ok(Outcome { response, rows: Some(rows), credits: Some(credits) })
+}
+
+fn print(table: &Table, columns: &[usize], page: &Page) -> Result<Printed, FormatError> {
+    let shown: Vec<usize> = columns.iter().take(VIEW_COLUMNS_MAX).copied().collect();
+    let values = values(table, &shown, &page.rows)?;
+    let metas = shown.iter().filter_map(|column| table.columns().get(*column));
+    Ok(Printed {
+        headers: metas.map(|meta| (meta.name.clone(), is_number(meta.kind.logical()))).collect(),
+        rows: values.iter().map(|row| cells(row, VIEW_CELL_CHARS_MAX)).collect(),
+        hidden_columns: columns.len().saturating_sub(shown.len()),
+        next_cursor: page.next_cursor.clone(),
+    })
+}
+
+impl RowsPage {
+    fn new(
+        opened: &Opened<'_>,
+        customer: &Customer,
+        printed: Printed,
+        receipt: &Receipt,
+        (from, rows, version): (u64, u64, String),
+    ) -> Result<Self, ApiError> {
+        let (words, numbers) = (opened.words, opened.visit.numbers);
+        let (frame, head) = opened.frame_and_head(Tab::Explore);
+        let to = from.saturating_add(rows).saturating_sub(1);
+        let caption = [numbers.integer(from), numbers.integer(to), version.clone()];
+        let caption = caption.iter().fold(words.rows_caption.to_owned(), |text, value| fill(&text, value));
+        let next = match printed.next_cursor {
+            None => None,
+            Some(cursor) => {
+                let text = next_text(opened, customer)?;
+                let from = to.saturating_add(1);
+                Some(NextPage { action: action(opened, "query"), version, cursor, from, text })
+            }
+        };
+        let hidden = printed.hidden_columns;
+        Ok(Self {
+            frame: frame.no_index(),
+            head,
+            words,
+            paid: paid(opened, receipt),
+            caption: if rows == 0 { words.rows_none.to_owned() } else { caption },
+            headers: printed.headers,
+            rows: printed.rows,
+            hidden_columns: (hidden > 0).then(|| fill(words.rows_columns_rest, hidden)),
+            next,
+            view_url: opened.visit.here().without("add"),
+        })
+    }
+}
+
+/// What the rows cost, in words.
+fn paid(opened: &Opened<'_>, receipt: &Receipt) -> String {
+    let (words, numbers) = (opened.words, opened.visit.numbers);
+    let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
+    match receipt.free_queries_remaining {
+        _ if receipt.replayed => words.rows_paid_before.to_owned(),
+        Some(left) if charged == 0 => fill(words.rows_free, numbers.integer(left.into())),
+        _ => fill(
+            &counted(words.rows_cost_one, words.rows_cost, charged, &numbers.integer(charged)),
+            remaining,
+        ),
+    }
+}
+
+/// The text of the button for the next page, with the most that it can cost.
+fn next_text(opened: &Opened<'_>, customer: &Customer) -> Result<String, ApiError> {
+    let (words, numbers, now) = (opened.words, opened.visit.numbers, opened.request.now());
+    let ledger = &opened.app.ledger;
+    let estimate = ledger.estimate(&customer.account, None, VIEW_ROWS_PER_PAGE, Spending::Query, now)?;
+    Ok(match estimate.credits_required {
+        0 => words.rows_next_free.to_owned(),
+        credits => fill(words.rows_next, numbers.integer(credits)),
+    })
+}
+
+/// Sells the whole view as a file: in one piece as far as a page of the API reaches, else as a stream.
+pub(in crate::site::dataset) fn file(
+    opened: &Opened<'_>,
+    form: &Form,
+    customer: &Customer,
+) -> Result<Outcome, ApiError> {
+    let reading = Reading::of(opened)?;
+    let version = opened.dataset.current.version.to_string();
+    // The form names the version and the rows whose price was shown. Neither may differ from what is sold.
+    let rows = match reading.count(opened)? {
+        Some(Count::Exact(rows)) if form.text("rows") == rows.to_string() => rows,
+        _ => return problem(opened, Problem::Stale),
+    };
+    if form.text("version") != version {
+        return problem(opened, Problem::Stale);
+    }
+    let (format, ending) = match form.text("format") {
+        "csv" => (Format::Csv, "csv"),
+        "ndjson" => (Format::Ndjson, "ndjson"),
+        "json" if rows <= QUERY_LIMIT_MAX => (Format::Json, "json"),
+        _ => {
+            return Err(validation_error(
+                "BODY_INVALID",
+                "format",
+                "no such format",
+                "send the form of the page",
+            ));
+        }
+    };
+    let limit = if rows <= QUERY_LIMIT_MAX { QUERY_LIMIT_MAX } else { rows.min(STREAM_LIMIT_MAX) };
+    let body = reading.view.body_of(&version, "", limit).line();
+    let key = idempotency_key("file", &body);
+    let buyer = buyer(opened, customer, &key);
+    let sold = if rows <= QUERY_LIMIT_MAX {
+        whole(opened, buyer, &body, format)
+    } else {
+        let streamed = stream_rows(opened.app, buyer, &opened.dataset, body.as_bytes(), format);
+        streamed.map(|response| Outcome { response, rows: None, credits: None })
+    };
+    let Outcome { response, rows, credits } = match sold {
+        Ok(outcome) => outcome,
+        Err(error) => return refused(opened, error),
+    };
+    let name = format!("attachment; filename=\"{}-{version}-view.{ending}\"", opened.dataset.slug());
+    let response = response.with_header("Content-Disposition", name);
+    Ok(Outcome { response: opened.visit.sent(response, opened.request, Cache::NoStore), rows, credits })
+}
+
+fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, format: Format) -> Result<Outcome, ApiError> {
+    let print = |table: &Table, columns: &[usize], page: &Page| print_page(format, table, columns, page);
+    let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), print)?;
+    let Sold { printed: (response, _), rows, receipt, durable } = sold;
+    let response = response.with_credits(receipt.charged, receipt.remaining).when(durable);
+    Ok(Outcome { response, rows: Some(rows), credits: Some(receipt.charged) })
+}
+
+fn buyer<'b>(opened: &'b Opened<'_>, customer: &'b Customer, key: &'b str) -> Buyer<'b> {
+    Buyer {
+        account: &customer.account,
+        key: None,
+        idempotency_key: Some(key),
+        request_id: opened.request.request_id(),
+        at: opened.request.now(),
+    }
+}
+
+fn idempotency_key(what: &str, body: &str) -> String {
+    let hash = Sha256::digest(body.as_bytes());
+    hash.iter().fold(format!("site {what} "), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// A refusal as the page of the view that says why; others are told as everywhere.
+fn refused(opened: &Opened<'_>, error: ApiError) -> Result<Outcome, ApiError> {
+    match error.kind() {
+        ErrorKind::NoCredits => problem(opened, Problem::Credits),
+        ErrorKind::BadRequest | ErrorKind::Unprocessable => problem(opened, Problem::Stale),
+        ErrorKind::Conflict => problem(opened, Problem::Busy),
+        _ => Err(error),
+    }
+}
+
+fn problem(opened: &Opened<'_>, problem: Problem) -> Result<Outcome, ApiError> {
+    let response: Response = super::respond(opened, Some(problem))?;
+    Ok(Outcome { response, rows: None, credits: None })
+}
