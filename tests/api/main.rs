@@ -23,6 +23,7 @@ mod harness;
 mod idempotency;
 mod key_limits;
 mod links;
+mod mcp;
 mod metadata;
 mod net;
 mod observability;

@@ -11,7 +11,7 @@ use crate::http::handlers::discovery::{self, croissant};
 use crate::http::handlers::operator::{self, admin};
 use crate::http::handlers::query::{self, estimate};
 use crate::http::handlers::streams::{download, stream};
-use crate::http::handlers::{account, console, health};
+use crate::http::handlers::{account, console, health, mcp};
 use crate::http::incoming::Incoming;
 use crate::http::listener_kind::ListenerKind;
 use crate::http::response::Response;
@@ -38,6 +38,9 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
     console::ROUTES,
 ];
 
+/// Tables that describe themselves to their clients and do not stand in the OpenAPI document.
+const SELF_DESCRIBED: &[&[Route]] = &[mcp::ROUTES];
+
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;
 
@@ -52,7 +55,7 @@ pub struct Pages {
 
 /// The public API and the pages beside it.
 pub fn public_service(app: Arc<App>, limits: &RateLimits, slots: Arc<Slots>, pages: Pages) -> Service {
-    let tables: Vec<&[Route]> = pages.routes.iter().chain(PUBLIC).copied().collect();
+    let tables: Vec<&[Route]> = pages.routes.iter().chain(PUBLIC).chain(SELF_DESCRIBED).copied().collect();
     Service::new(app, Router::new(&tables), ListenerKind::public(limits), slots).with_refusals(pages.refusal)
 }
 

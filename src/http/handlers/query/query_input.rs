@@ -184,11 +184,24 @@ pub(in crate::http) fn claim(
     wanted: Wanted,
     content: &[u8],
 ) -> Result<Claimed, ApiError> {
-    let Some(key) = request.header("Idempotency-Key") else {
-        return Ok(Claimed { version, claim: None, is_paid: false });
-    };
+    match request.header("Idempotency-Key") {
+        Some(key) => claim_under(app, request, key, dataset, &version, wanted, content),
+        None => Ok(Claimed { version, claim: None, is_paid: false }),
+    }
+}
+
+/// The same under this key.
+pub(in crate::http) fn claim_under(
+    app: &App,
+    request: &Incoming,
+    key: &str,
+    dataset: &Dataset,
+    version: &DatasetVersion,
+    wanted: Wanted,
+    content: &[u8],
+) -> Result<Claimed, ApiError> {
     let others = dataset.versions.iter().chain(&dataset.held);
-    let mut versions: Vec<DatasetVersion> = std::iter::once(&version).chain(others).cloned().collect();
+    let mut versions: Vec<DatasetVersion> = std::iter::once(version).chain(others).cloned().collect();
     let of_version = |version: &DatasetVersion| {
         let (slug, content_of_version) = (dataset.slug(), version.table.fingerprint());
         let scope = match wanted {
