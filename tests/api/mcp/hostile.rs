@@ -43,17 +43,22 @@ fn refuses_json_that_is_no_message() {
     let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(100_000));
     let digits = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, "9".repeat(100_000));
     for body in [
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
+        r#"{"id":1,"method":"ping"}"#,
+    ] {
+        assert_eq!(refused(&site, body), (400, -32600, json!(1)), "{body}");
+    }
+    for body in [
         "7",
         "null",
         "\"ping\"",
         "{}",
-        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-        r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
-        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
         r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
         r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#,
         "[]",

@@ -10,6 +10,7 @@ fn links(text: &str) -> Vec<String> {
 #[test]
 fn leads_to_api_tools_and_datasets() {
     let site = Site::with_cities();
+    wait_until("search is ready", || site.get("/api/v1/datasets/search?q=cities").status == 200);
     let answer = site.get("/llms.txt");
     assert_eq!((answer.status, answer.header("Content-Type")), (200, Some("text/plain; charset=utf-8")));
     assert!(answer.header("Cache-Control").unwrap().starts_with("public"));

@@ -204,7 +204,7 @@ fn reads_older_version_where_named() {
 }
 
 #[test]
-fn hides_quarantined_and_unknown_datasets_alike_from_tools() {
+fn tells_of_unknown_dataset_with_tool_as_remedy() {
     let site = site();
     for tool in ["describe_dataset", "sample_rows", "estimate_cost"] {
         let text = fault(&site, "", tool, json!({ "slug": "nothing-like-it" }));

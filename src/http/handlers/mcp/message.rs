@@ -27,8 +27,8 @@ pub(super) enum Message<'b> {
     Notification,
     /// An answer to a request that this server never sends.
     Response,
-    /// It is none of these.
-    Invalid(Failure),
+    /// It is none of these. The id, where it can be read.
+    Invalid(Option<&'b str>, Failure),
 }
 
 /// A request.
@@ -117,22 +117,25 @@ pub(super) fn read(body: &[u8]) -> Result<Body<'_>, Failure> {
 fn message(raw: &RawValue) -> Message<'_> {
     let members: Members<'_> = match serde_json::from_str(raw.get()) {
         Ok(members) => members,
-        Err(error) => return invalid(format!("a message is an object with each member once: {error}")),
+        Err(error) => return invalid(None, format!("a message is an object with each member once: {error}")),
     };
+    let id = members.id.map(RawValue::get).filter(|written| is_id(written));
     if text(members.jsonrpc).as_deref() != Some("2.0") {
-        return invalid("`jsonrpc` is not \"2.0\"");
+        return invalid(id, "`jsonrpc` is not \"2.0\"");
     }
     let Some(method) = members.method else {
         let is_response = members.result.is_some() != members.error.is_some();
-        return if is_response { Message::Response } else { invalid("the message has no `method`") };
+        return if is_response { Message::Response } else { invalid(id, "the message has no `method`") };
     };
-    let Some(method) = text(Some(method)) else { return invalid("`method` is not a string") };
-    let Some(id) = members.id else { return Message::Notification };
-    if !is_id(id.get()) {
-        return invalid(format!(
-            "`id` is neither a string nor a whole number of at most {ID_BYTES_MAX} bytes"
-        ));
-    }
+    let Some(method) = text(Some(method)) else { return invalid(id, "`method` is not a string") };
+    let id = match (members.id, id) {
+        (None, _) => return Message::Notification,
+        (Some(_), Some(id)) => id,
+        (Some(_), None) => {
+            let why = format!("`id` is neither a string nor a whole number of at most {ID_BYTES_MAX} bytes");
+            return invalid(None, why);
+        }
+    };
     let (params, fault) = match members.params.map(|params| serde_json::from_str(params.get())) {
         None => (Params::default(), None),
         Some(Ok(params)) => (params, None),
@@ -140,11 +143,11 @@ fn message(raw: &RawValue) -> Message<'_> {
             (Params::default(), Some(format!("`params` is not an object with each member once: {error}")))
         }
     };
-    Message::Request(Call { id: id.get(), method, params, fault })
+    Message::Request(Call { id, method, params, fault })
 }
 
-fn invalid<'b>(why: impl Into<String>) -> Message<'b> {
-    Message::Invalid(Failure::invalid_request(why))
+fn invalid<'b>(id: Option<&'b str>, why: impl Into<String>) -> Message<'b> {
+    Message::Invalid(id, Failure::invalid_request(why))
 }
 
 /// Whether a value as written is a string or a whole number.
@@ -218,7 +221,7 @@ mod tests {
             Ok(Body::One(Message::Request(call))) => format!("request {} {}", call.id, call.method),
             Ok(Body::One(Message::Notification)) => "notification".to_owned(),
             Ok(Body::One(Message::Response)) => "response".to_owned(),
-            Ok(Body::One(Message::Invalid(failure))) => failure.code().to_string(),
+            Ok(Body::One(Message::Invalid(_, failure))) => failure.code().to_string(),
             Ok(Body::Batch(messages)) => format!("batch of {}", messages.len()),
             Err(failure) => failure.code().to_string(),
         }

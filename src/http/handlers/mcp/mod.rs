@@ -43,10 +43,10 @@ fn one(app: &App, request: &mut Incoming, message: Message<'_>) -> Response {
     match (message, named) {
         (Message::Request(call), _) => match revision::of(request, &call) {
             Ok(revision) => rpc::response(&call, methods::answer(app, request, revision, &call)),
-            Err(failure) => rpc::refused(Some(&call), &failure),
+            Err(failure) => rpc::refused(Some(call.id), &failure),
         },
         (_, Some(Err(name))) => rpc::refused(None, &Failure::unsupported_version(&name)),
-        (Message::Invalid(failure), _) => rpc::refused(None, &failure),
+        (Message::Invalid(id, failure), _) => rpc::refused(id, &failure),
         (Message::Response, Some(Ok(revision))) if revision.is_stateless() => {
             rpc::refused(None, &Failure::invalid_request("this revision takes no responses from clients"))
         }
@@ -75,7 +75,7 @@ fn batch(app: &App, request: &mut Incoming, messages: Vec<Message<'_>>) -> Resul
     for message in messages {
         match message {
             Message::Request(call) => answers.push(in_batch(app, request, &call)),
-            Message::Invalid(failure) => answers.push(rpc::failure(None, &failure)),
+            Message::Invalid(id, failure) => answers.push(rpc::failure(id, &failure)),
             Message::Notification | Message::Response => {}
         }
     }
@@ -98,16 +98,18 @@ fn admit_others(app: &App, request: &mut Incoming, messages: usize) -> Result<()
 fn in_batch(app: &App, request: &mut Incoming, call: &Call<'_>) -> Vec<u8> {
     if call.method == "initialize" || call.is_stateless() {
         let failure = Failure::invalid_request("this message must not be part of a batch");
-        return rpc::failure(Some(call), &failure);
+        return rpc::failure(Some(call.id), &failure);
     }
     let Reply { outcome, durable, cause, .. } = methods::answer(app, request, Revision::V2025_03_26, call);
     if let Some(cause) = cause {
         tracing::error!(request_id = request.request_id(), cause, "request failed");
     }
     match durable.map_or(Ok(()), Durable::wait) {
-        Ok(()) => outcome
-            .map_or_else(|failure| rpc::failure(Some(call), &failure), |result| rpc::result(call, &result)),
-        Err(error) => rpc::failure(Some(call), &Failure::internal(ApiError::from(error).message())),
+        Ok(()) => outcome.map_or_else(
+            |failure| rpc::failure(Some(call.id), &failure),
+            |result| rpc::result(call.id, &result),
+        ),
+        Err(error) => rpc::failure(Some(call.id), &Failure::internal(ApiError::from(error).message())),
     }
 }
 

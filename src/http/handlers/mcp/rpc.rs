@@ -103,8 +103,8 @@ impl Reply {
 /// The response to a request.
 pub(super) fn response(call: &Call<'_>, reply: Reply) -> Response {
     let mut response = match reply.outcome {
-        Ok(outcome) => json(200, &result(call, &outcome)),
-        Err(failure) => refused(Some(call), &failure),
+        Ok(outcome) => json(200, &result(call.id, &outcome)),
+        Err(failure) => refused(Some(call.id), &failure),
     };
     response.cause = reply.cause;
     if let Some((charged, remaining)) = reply.credits {
@@ -117,8 +117,8 @@ pub(super) fn response(call: &Call<'_>, reply: Reply) -> Response {
 }
 
 /// The response to a request that failed, or to a body that is no request.
-pub(super) fn refused(call: Option<&Call<'_>>, error: &Failure) -> Response {
-    json(error.kind.map_or(200, ErrorKind::status), &failure(call, error))
+pub(super) fn refused(id: Option<&str>, error: &Failure) -> Response {
+    json(error.kind.map_or(200, ErrorKind::status), &failure(id, error))
 }
 
 /// The response to messages that want no answer.
@@ -132,18 +132,18 @@ pub(super) fn json(status: u16, body: &[u8]) -> Response {
 }
 
 /// A result as a message.
-pub(super) fn result(call: &Call<'_>, outcome: &[u8]) -> Vec<u8> {
-    let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, call.id);
+pub(super) fn result(id: &str, outcome: &[u8]) -> Vec<u8> {
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#);
     [head.as_bytes(), outcome, b"}"].concat()
 }
 
-/// An error as a message. The id of what is no request is null.
-pub(super) fn failure(call: Option<&Call<'_>>, failure: &Failure) -> Vec<u8> {
+/// An error as a message. An id that cannot be read is null.
+pub(super) fn failure(id: Option<&str>, failure: &Failure) -> Vec<u8> {
     let mut error = json!({ "code": failure.code, "message": failure.message });
     if let (Some(data), Some(members)) = (&failure.data, error.as_object_mut()) {
         members.insert("data".to_owned(), data.clone());
     }
-    let id = call.map_or("null", |call| call.id);
+    let id = id.unwrap_or("null");
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
 }
 

@@ -94,7 +94,11 @@ impl Arguments {
         }
         let range = whole_number(minimum, maximum);
         let is_number = raw.get().starts_with(|first: char| first == '-' || first.is_ascii_digit());
-        let found = if is_number { found_text(raw.get()) } else { kind_of(&raw).to_owned() };
+        let found = match serde_json::from_str::<String>(raw.get()) {
+            Ok(text) => format!("the string {}", quoted(&text)),
+            Err(_) if is_number => found_text(raw.get()),
+            Err(_) => kind_of(&raw).to_owned(),
+        };
         let reason = if is_number { "OUT_OF_RANGE" } else { "WRONG_TYPE" };
         self.refuse(reason, name, &format!("expected {range}, found {found}"), &format!("send {range}"));
         default
