@@ -239,6 +239,50 @@ pub mod http {
     pub const FAULTS_BYTES_MAX: usize = 64 * 1024;
 }
 
+/// Bounds of the Model Context Protocol and of `llms.txt` (`http/handlers/mcp/`, `http/handlers/discovery/`).
+pub mod mcp {
+    /// Messages of one batch, which only the revision 2025-03-26 has. Each counts as a request.
+    pub const BATCH_MESSAGES_MAX: usize = 8;
+    /// Brackets inside brackets of a body.
+    pub const DEPTH_MAX: usize = 64;
+    /// Length of the id of a request, as written.
+    pub const ID_BYTES_MAX: usize = 256;
+    /// Arguments of one call.
+    pub const ARGUMENTS_MAX: usize = 32;
+    /// Faults of one call that its result names.
+    pub const FAULTS_TOLD_MAX: usize = 10;
+    /// Names that one fault lists.
+    pub const NAMES_TOLD_MAX: usize = 50;
+    /// Tags that a search names.
+    pub const TAGS_MAX: usize = 8;
+    /// Datasets that a list passes over.
+    pub const OFFSET_MAX: u64 = 1_000_000;
+    /// Bytes of a description in a list of datasets.
+    pub const SUMMARY_BYTES_MAX: usize = 300;
+    /// Bytes of the description of a dataset.
+    pub const DESCRIPTION_BYTES_MAX: usize = 4_000;
+    /// Columns of one description; `columnOffset` leads on.
+    pub const COLUMNS_TOLD_MAX: usize = 100;
+    /// Versions of one description, newest first.
+    pub const VERSIONS_TOLD_MAX: usize = 10;
+    /// Rows of a sample, unless asked for otherwise.
+    pub const SAMPLE_ROWS_DEFAULT: u64 = 5;
+    /// Rows of a query, unless asked for otherwise. At most `QUERY_LIMIT_MAX` can be.
+    pub const QUERY_ROWS_DEFAULT: u64 = 50;
+    /// Bytes of the rows of one result, except that one row is always told; the cursor leads on.
+    pub const ROWS_BYTES_MAX: usize = 1024 * 1024;
+    /// Credits that one call may cost, unless `maxCredits` says otherwise.
+    pub const CREDITS_DEFAULT: u64 = 1_000;
+    /// Values that are compared to count matches for a caller without a key.
+    pub const TESTED_VALUES_MAX: u64 = 10_000_000;
+    /// Texts that are searched to count matches for a caller without a key.
+    pub const SEARCHED_TEXTS_MAX: u64 = 1_000_000;
+    /// How long a client may keep the list of tools.
+    pub const TOOLS_TTL_MILLIS: u64 = 3_600_000;
+    /// Datasets that `llms.txt` names.
+    pub const LLMS_DATASETS_MAX: usize = 100;
+}
+
 pub mod net;
 
 /// Bounds of the catalog (`catalog/`) that are not tied to one file.

@@ -242,9 +242,10 @@ fn start_public(settings: &Settings, app: &Arc<App>, limits: &RateLimits) -> Res
             ClassPlan { name: "stream", workers: settings.stream_workers },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
-        class_of: |target| match work_of(target) {
+        class_of: |target, has_key| match work_of(target) {
             Work::Page => 0,
-            Work::Public => 1,
+            Work::Agent if has_key => 0,
+            Work::Public | Work::Agent => 1,
             Work::Long => 2,
             Work::Vital => 3,
         },
@@ -261,7 +262,7 @@ fn start_admin(settings: &Settings, app: &Arc<App>) -> Result<Front, StartError>
             ClassPlan { name: "operator", workers: ADMIN_WORKER_COUNT },
             ClassPlan { name: "vital", workers: VITAL_WORKER_COUNT },
         ],
-        class_of: |target| usize::from(work_of(target) == Work::Vital),
+        class_of: |target, _| usize::from(work_of(target) == Work::Vital),
         is_public: false,
     };
     listen(plan, app, |slots| admin_service(Arc::clone(app), slots, site::OPERATOR_PAGES))

@@ -100,6 +100,7 @@ pub const fn reason_phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",
         201 => "Created",
+        202 => "Accepted",
         204 => "No Content",
         206 => "Partial Content",
         302 => "Found",
@@ -188,6 +189,26 @@ pub struct Details {
 }
 
 impl Details {
+    /// A stable code for programs.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The remedy.
+    pub fn hint(&self) -> &str {
+        &self.hint
+    }
+
+    /// The accepted values, where they are few.
+    pub fn allowed(&self) -> &[String] {
+        &self.allowed
+    }
+
+    /// Every fault of the request.
+    pub fn faults(&self) -> &[ValidationErrorBody] {
+        &self.errors
+    }
+
     /// The nearest name that would have been accepted.
     pub fn suggestion(&self) -> Option<&str> {
         self.suggestion.as_deref()

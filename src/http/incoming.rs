@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use super::framing::negotiation::choose;
+use super::presented_key::presented_key;
 use super::request_id::RequestId;
 use super::routing::parameters::Parameters;
 use super::routing::router;
@@ -225,6 +226,11 @@ impl Incoming {
     /// The time of this request, fixed for all its operations.
     pub fn now(&self) -> Moment {
         self.received_at
+    }
+
+    /// The API key that the request presents, valid or not.
+    pub(super) fn presented_key(&self) -> Option<&str> {
+        presented_key(self.headers("X-Api-Key"), self.headers("Authorization"))
     }
 
     /// The caller. Only routes that require a key may ask; for others the key is absent or was not valid.

@@ -119,9 +119,13 @@ impl Service {
         self.pass(request, guard)?;
         let route = found?;
         let work = work_of(route.pattern);
-        if guard == Guard::Key {
+        let caller = match guard {
+            Guard::Key => Some(request.caller()?),
+            Guard::KeyOptional => request.caller().ok(),
+            Guard::Uncounted | Guard::Public | Guard::Operator => None,
+        };
+        if let Some(caller) = caller {
             let kind = if work == Work::Long { RequestKind::Stream } else { RequestKind::Page };
-            let caller = request.caller()?;
             let held = permit(&self.app, caller.key.id(), kind, request.now());
             let held = held.map_err(|refusal| refusal.uncharged(caller.account.credits()))?;
             request.set_held(held);
@@ -144,9 +148,7 @@ impl Service {
             };
         }
         let now = request.now();
-        // Of two keys none is the caller's.
-        let presented = request.header("X-Api-Key").filter(|_| repeated != Some("X-Api-Key"));
-        let identity = self.app.access.authenticate(presented, now);
+        let identity = self.app.access.authenticate(request.presented_key(), now);
         let address = self.client_address(request);
         let subject = identity.as_ref().map_or(Subject::Address(address), Subject::Key);
         if guard == Guard::Uncounted {
@@ -193,8 +195,9 @@ impl Service {
             .with_header("Access-Control-Allow-Methods", allow)
             .with_header(
                 "Access-Control-Allow-Headers",
-                "X-Api-Key, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, If-Modified-Since, \
-                 If-Unmodified-Since, If-Range, Range, Last-Event-ID",
+                "X-Api-Key, Authorization, Content-Type, Accept, Idempotency-Key, If-Match, If-None-Match, \
+                 If-Modified-Since, If-Unmodified-Since, If-Range, Range, Last-Event-ID, MCP-Protocol-Version, \
+                 Mcp-Method, Mcp-Name",
             )
             .with_header("Access-Control-Max-Age", "86400")
             .with_header("Cache-Control", "public, max-age=86400"))

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::refusals::meaning;
 use crate::access::client_block;
-use crate::http::{App, Service, Workers};
+use crate::http::{App, Service, Workers, presented_key};
 use crate::net::{
     Bound, ClassPlan, Client, Head, ListenAddress, NetLimits, NetParts, NetServer, PrivateAddress, Refusal,
     Slots,
@@ -20,8 +20,8 @@ pub(super) struct FrontPlan {
     pub(super) address: ListenAddress,
     pub(super) limits: NetLimits,
     pub(super) classes: Vec<ClassPlan>,
-    /// Which of the classes answers a target.
-    pub(super) class_of: fn(&str) -> usize,
+    /// Which of the classes answers a target, by whether the request has a valid key.
+    pub(super) class_of: fn(&str, bool) -> usize,
     /// Whether addresses are counted behind proxies, and connections of one address bounded.
     pub(super) is_public: bool,
 }
@@ -71,7 +71,7 @@ impl Front {
 /// Requests of one account take turns as one client, from however many addresses they come; requests without a valid key
 /// do so by address.
 fn classifier(
-    class_of: fn(&str) -> usize,
+    class_of: fn(&str, bool) -> usize,
     app: Arc<App>,
 ) -> Arc<impl Fn(&Head<'_, '_>, IpAddr) -> (usize, Client) + Send + Sync> {
     Arc::new(move |head: &Head<'_, '_>, peer: IpAddr| {
@@ -79,13 +79,12 @@ fn classifier(
             let found = head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
             found.filter_map(|header| std::str::from_utf8(header.value).ok())
         };
-        // Of two keys none is the client's.
-        let mut keys = values("X-Api-Key");
-        let key = keys.next().filter(|_| keys.next().is_none());
+        let key = presented_key(values("X-Api-Key"), values("Authorization"));
         let account = app.access.account_of(key, app.clock.as_ref());
+        let class = class_of(head.target, account.is_some());
         let address = || app.trusted_proxies.client_address(peer, values("X-Forwarded-For"));
         let client = account.map_or_else(|| Client::Address(client_block(address())), Client::Account);
-        (class_of(head.target), client)
+        (class, client)
     })
 }
 
@@ -115,7 +114,7 @@ mod tests {
     /// Whose a request with these header lines is.
     fn client_of(app: &Arc<App>, lines: &str) -> Client {
         let peer = IpAddr::from([10, 0, 0, 1]);
-        let classifier = classifier(|_| 0, Arc::clone(app));
+        let classifier = classifier(|_, _| 0, Arc::clone(app));
         let mut parser = RequestParser::new(peer, &NetLimits::default(), Budget::new(0), classifier);
         let request = format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n");
         parser.room()[..request.len()].copy_from_slice(request.as_bytes());
@@ -146,6 +145,8 @@ mod tests {
             (Client::Account(account.number()), Client::Address(IpAddr::from([10, 0, 0, 1])));
         assert_eq!([client_of(app, &ends), client_of(app, &plain)], [as_account, as_account]);
         assert_eq!(client_of(app, ""), as_address);
+        let bearer = format!("Authorization: Bearer {}\r\n", stays.plain.reveal());
+        assert_eq!(client_of(app, &bearer), as_account);
         assert_eq!(client_of(app, &plain.repeat(2)), as_address, "of two keys none is the client's");
         clock.set(end);
         assert_eq!([client_of(app, &ends), client_of(app, &plain)], [as_address, as_account]);

@@ -332,7 +332,10 @@ impl Ask {
 
     /// The bytes of the request.
     pub fn bytes(&self) -> Vec<u8> {
-        let mut head = format!("{} {} HTTP/1.1\r\nHost: mercato.test\r\n", self.method, self.target);
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if value_of(&self.headers, "Host").is_none() {
+            head.push_str("Host: mercato.test\r\n");
+        }
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }

@@ -14,6 +14,7 @@ mod download;
 mod faults;
 mod harness;
 mod key_limits;
+mod mcp;
 mod net;
 mod observability;
 mod openapi;

@@ -59,6 +59,11 @@ impl Documents {
         format!("{}{path}", self.public_url.as_ref().map_or("", PublicUrl::as_str))
     }
 
+    /// The address of this server for the outside, where the operator said it.
+    pub(in crate::http) fn public_url(&self) -> Option<&PublicUrl> {
+        self.public_url.as_ref()
+    }
+
     /// The address in front of every path, for answers that must carry whole addresses.
     pub fn base_url(&self, request: &Incoming) -> Result<PublicUrl, ApiError> {
         if let Some(url) = &self.public_url {

@@ -5,6 +5,7 @@ pub(super) mod catalog;
 pub(super) mod console;
 pub(super) mod discovery;
 pub(super) mod health;
+pub(super) mod mcp;
 pub(super) mod operator;
 pub(super) mod payments;
 pub(super) mod query;

@@ -22,7 +22,7 @@ pub(in crate::http) fn document(public_url: Option<&str>) -> String {
 }
 
 /// The same JSON without white space between its tokens.
-fn compact(json: &str) -> String {
+pub(in crate::http) fn compact(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let is_kept = |character: &char| {
         if in_string {

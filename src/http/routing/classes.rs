@@ -14,6 +14,8 @@ pub enum Work {
     Page,
     /// Public and unknown paths.
     Public,
+    /// The call of an agent: a page with a key, public without one.
+    Agent,
     /// A stream or a download: sent while the client reads.
     Long,
     /// Health and readiness.
@@ -30,6 +32,7 @@ pub fn work_of(target: &str) -> Work {
         path if path.ends_with("/query/stream") || path.ends_with("/download") => Work::Long,
         path if path.ends_with("/query") || path.ends_with("/query/estimate") => Work::Page,
         "/api/v1/account" | "/api/v1/account/usage" => Work::Page,
+        "/mcp" => Work::Agent,
         _ => Work::Public,
     }
 }
@@ -55,6 +58,9 @@ mod tests {
             ("/api/v1/account?x=1", Work::Page),
             ("/api/v1/datasets/x?q=/download", Work::Public),
             ("/api/v1/datasets/x/sample", Work::Public),
+            ("/mcp", Work::Agent),
+            ("/m%63p?x=1", Work::Agent),
+            ("/mcp/x", Work::Public),
             ("/healthz", Work::Vital),
             ("/%72eadyz", Work::Vital),
             ("*", Work::Public),

@@ -17,6 +17,8 @@ pub enum Guard {
     Uncounted,
     /// Anyone within the request limits.
     Public,
+    /// Anyone within the request limits. The running requests of a key are bounded as where a key is required.
+    KeyOptional,
     /// Holders of a valid API key within their request limits.
     Key,
     /// Holders of the operator's token. Only the admin listener has such routes.

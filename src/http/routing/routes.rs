@@ -11,7 +11,7 @@ use crate::http::handlers::discovery::{self, croissant};
 use crate::http::handlers::operator::{self, admin};
 use crate::http::handlers::query::{self, estimate};
 use crate::http::handlers::streams::{download, stream};
-use crate::http::handlers::{account, console, health, payments};
+use crate::http::handlers::{account, console, health, mcp, payments};
 use crate::http::incoming::Incoming;
 use crate::http::listener_kind::ListenerKind;
 use crate::http::response::Response;
@@ -38,8 +38,9 @@ pub(in crate::http) const PUBLIC: &[&[Route]] = &[
     console::ROUTES,
 ];
 
-/// Tables of the public listener for programs that are no clients of the API.
-const UNDESCRIBED: &[&[Route]] = &[payments::ROUTES];
+/// Tables of the public listener that do not stand in the OpenAPI document: agents ask the tools for their descriptions, and
+/// payment providers know what they send.
+const UNDESCRIBED: &[&[Route]] = &[mcp::ROUTES, payments::ROUTES];
 
 /// A refusal as a page, for clients that want one.
 pub type RefusalPage = fn(&App, &Incoming, &ApiError) -> Option<Response>;

@@ -65,6 +65,12 @@ pub(super) const OPERATORS: [(&str, Operator); 15] = [
 pub(super) const CONNECTIVES: [&str; 3] = ["$and", "$or", "$not"];
 
 impl Operator {
+    /// Whether it looks for a text inside others.
+    #[must_use]
+    pub fn is_pattern(self) -> bool {
+        matches!(self, Operator::Contains | Operator::StartsWith | Operator::EndsWith)
+    }
+
     /// The name in a filter.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -136,6 +142,17 @@ pub enum Expression {
 }
 
 impl Expression {
+    /// Appends every comparison.
+    pub fn collect_conditions<'e>(&'e self, found: &mut Vec<&'e Condition>) {
+        match self {
+            Expression::Condition(condition) => found.push(condition),
+            Expression::Not(inner) => inner.collect_conditions(found),
+            Expression::And(parts) | Expression::Or(parts) => {
+                parts.iter().for_each(|part| part.collect_conditions(found));
+            }
+        }
+    }
+
     /// A canonical text, equal for filters that differ only in the order of their keys.
     #[must_use]
     pub fn canonical(&self) -> String {

@@ -127,6 +127,18 @@ impl QueryRequest {
         self.version.as_deref()
     }
 
+    /// The comparisons of the filter, and how many of them look for a text inside others: what counting its matches can
+    /// cost.
+    #[must_use]
+    pub fn comparisons(&self) -> (u64, u64) {
+        let mut found = Vec::new();
+        if let Some(filters) = &self.filters {
+            filters.collect_conditions(&mut found);
+        }
+        let patterns = found.iter().filter(|condition| condition.operator.is_pattern());
+        (found.len() as u64, patterns.count() as u64)
+    }
+
     /// The same request without its cursor.
     #[must_use]
     pub fn without_cursor(self) -> QueryRequest {

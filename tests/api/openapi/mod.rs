@@ -6,6 +6,8 @@ mod bounds;
 mod inputs;
 mod schema;
 
+pub use schema::faults as schema_faults;
+
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 

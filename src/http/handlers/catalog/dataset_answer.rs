@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::access::Caller;
 use crate::catalog::{
     Catalog, Dataset, DatasetVersion, Entry, Language, Slug, SlugError, Snapshot, nearest_slug,
 };
@@ -14,9 +15,15 @@ use crate::limits::http::{RETRY_AFTER_QUARANTINED_SECONDS, RETRY_AFTER_VERIFYING
 /// The published dataset of the path, if the caller's key may read it.
 pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
     let dataset = find(app, request)?;
-    let limits = request.caller()?.key.limits();
+    may_read(&dataset, request.caller()?)?;
+    Ok(dataset)
+}
+
+/// Refuses a key that is for other datasets.
+pub(in crate::http) fn may_read(dataset: &Dataset, caller: &Caller) -> Result<(), ApiError> {
+    let limits = caller.key.limits();
     if limits.allow(dataset.slug()) {
-        return Ok(dataset);
+        return Ok(());
     }
     let message = format!("the API key is not for the dataset `{}`", dataset.slug());
     Err(ApiError::new(ErrorKind::NoCredits, message)
@@ -27,9 +34,18 @@ pub(in crate::http) fn find_for_key(app: &App, request: &mut Incoming) -> Result
 
 /// The published dataset whose slug is the first parameter of the path.
 pub fn find(app: &App, request: &mut Incoming) -> Result<Arc<Dataset>, ApiError> {
+    let typed = request.path_parameter(0).to_owned();
+    find_named(app, request, &typed)
+}
+
+/// The published dataset with that slug.
+pub(in crate::http) fn find_named(
+    app: &App,
+    request: &mut Incoming,
+    typed: &str,
+) -> Result<Arc<Dataset>, ApiError> {
     let snapshot = app.catalog.snapshot();
-    let slug = Slug::parse(request.path_parameter(0))
-        .map_err(|error| no_slug(app, &snapshot, request.path_parameter(0), &error))?;
+    let slug = Slug::parse(typed).map_err(|error| no_slug(app, &snapshot, typed, &error))?;
     request.log.dataset = Some(slug.to_string());
     match snapshot.get(slug.as_str()) {
         Some(Entry::Serving(dataset)) => Ok(Arc::clone(dataset)),

@@ -20,7 +20,7 @@ const DATE_TIME_PATTERN: &str =
 /// The document in `data`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SchemaDocument {
+pub(in crate::http) struct SchemaDocument {
     #[serde(rename = "$schema")]
     schema: &'static str,
     title: String,
@@ -54,8 +54,9 @@ enum PropertyType {
     OrNull([&'static str; 2]),
 }
 
+/// One column of the ordered list.
 #[derive(Serialize)]
-struct ColumnLine {
+pub(in crate::http) struct ColumnLine {
     name: String,
     r#type: &'static str,
     nullable: bool,
@@ -65,8 +66,25 @@ struct ColumnLine {
     example: Option<Box<RawValue>>,
 }
 
+impl SchemaDocument {
+    /// The ordered list of columns.
+    pub(in crate::http) fn into_columns(self) -> Vec<ColumnLine> {
+        self.columns
+    }
+}
+
+impl ColumnLine {
+    /// Name and type, for a sentence.
+    pub(in crate::http) fn brief(&self) -> String {
+        format!("{} ({})", self.name, self.r#type)
+    }
+}
+
 /// Describes a version; examples come from the manifest, else from the data.
-pub(super) fn document(dataset: &Dataset, version: &DatasetVersion) -> Result<SchemaDocument, FormatError> {
+pub(in crate::http) fn document(
+    dataset: &Dataset,
+    version: &DatasetVersion,
+) -> Result<SchemaDocument, FormatError> {
     let table = &version.table;
     let columns = table.columns();
     let examples = examples(version)?;

@@ -1,6 +1,7 @@
-//! Discovery documents: OpenAPI, sitemap, robots.txt and Croissant.
+//! Discovery documents: OpenAPI, sitemap, robots.txt, llms.txt and Croissant.
 
 pub(in crate::http) mod croissant;
+mod llms;
 
 use std::fmt::Write;
 
@@ -20,6 +21,7 @@ pub(in crate::http) const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/api/v1/openapi.json", Guard::Public, openapi),
     Route::new(Method::Get, "/sitemap.xml", Guard::Public, sitemap),
     Route::new(Method::Get, "/robots.txt", Guard::Public, robots),
+    Route::new(Method::Get, "/llms.txt", Guard::Public, language_models),
 ];
 
 const REVALIDATE: &str = "public, no-cache";
@@ -115,6 +117,11 @@ fn robots(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     );
     let response = Response::raw("text/plain; charset=utf-8", ResponseBuffer::from_body(text.as_bytes()));
     Ok(response.public(request, Moment::from_unix_millis(0), AN_HOUR))
+}
+
+/// Language models read this first.
+fn language_models(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
+    llms::answer(app, request, AN_HOUR)
 }
 
 #[cfg(test)]

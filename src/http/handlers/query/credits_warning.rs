@@ -15,14 +15,25 @@ pub(in crate::http) fn with_credits_warning(
     caps: &[CapStanding],
     remaining: u64,
 ) -> Response {
-    let mut warnings: Vec<String> = caps.iter().filter(|cap| is_near(cap)).map(cap_warning).collect();
-    if account.plan() == Plan::Prepaid && remaining < app.low_balance_credits {
-        warnings.push(format!("low-balance; remaining={remaining}"));
-    }
+    let warnings = credits_warnings(app, account, caps, remaining);
     if warnings.is_empty() {
         return response;
     }
     response.with_header("X-Credits-Warning", warnings.join(", "))
+}
+
+/// Caps of the key that are nearly used up, and a low balance.
+pub(in crate::http) fn credits_warnings(
+    app: &App,
+    account: &AccountHandle,
+    caps: &[CapStanding],
+    remaining: u64,
+) -> Vec<String> {
+    let mut warnings: Vec<String> = caps.iter().filter(|cap| is_near(cap)).map(cap_warning).collect();
+    if account.plan() == Plan::Prepaid && remaining < app.low_balance_credits {
+        warnings.push(format!("low-balance; remaining={remaining}"));
+    }
+    warnings
 }
 
 fn is_near(standing: &CapStanding) -> bool {

@@ -3,7 +3,7 @@
 pub(super) mod credits_warning;
 pub(in crate::http) mod estimate;
 pub(in crate::http) mod page_answer;
-mod pending_charge;
+pub(super) mod pending_charge;
 pub(super) mod price;
 pub(super) mod query_input;
 pub(in crate::http) mod sale;

@@ -92,11 +92,18 @@ fn with_page_headers(response: Response, page: &Page) -> Response {
 
 /// Warns of numbers that were replaced by null.
 pub(in crate::http) fn with_notes(response: Response, notes: &RenderNotes) -> Response {
+    match non_finite_warning(notes) {
+        Some(warning) => response.with_warning(warning),
+        None => response,
+    }
+}
+
+/// The warning of numbers that were replaced by null, if there are any.
+pub(in crate::http) fn non_finite_warning(notes: &RenderNotes) -> Option<String> {
     if notes.non_finite == 0 {
-        return response;
+        return None;
     }
     let values = counted(notes.non_finite, "value");
     let (are, they_are) = if notes.non_finite == 1 { ("is", "it is") } else { ("are", "they are") };
-    response
-        .with_warning(format!("{values} {are} NaN or infinite, which JSON cannot express; {they_are} null"))
+    Some(format!("{values} {are} NaN or infinite, which JSON cannot express; {they_are} null"))
 }

@@ -9,7 +9,7 @@ use crate::http::errors::ApiError;
 use crate::ledger::{ChargeRequest, Durable, Ledger, Pending, Receipt};
 
 /// Refunds when it is dropped before [`PendingCharge::complete`].
-pub(super) struct PendingCharge {
+pub(in crate::http) struct PendingCharge {
     ledger: Arc<Ledger>,
     receipt: Option<Pending<Receipt>>,
     at: Moment,
@@ -17,13 +17,13 @@ pub(super) struct PendingCharge {
 
 impl PendingCharge {
     /// Charges. The charge becomes durable while the response is rendered, or in `complete`.
-    pub(super) fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
+    pub(in crate::http) fn submit(ledger: &Arc<Ledger>, charge: &ChargeRequest) -> Result<Self, ApiError> {
         let receipt = Some(ledger.charge(charge)?);
         Ok(Self { ledger: Arc::clone(ledger), receipt, at: charge.at })
     }
 
     /// The receipt, and the wait until the charge is durable, before which nothing may be sent.
-    pub(super) fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
+    pub(in crate::http) fn complete(mut self) -> Result<(Receipt, Durable), ApiError> {
         match self.receipt.take() {
             Some(receipt) => Ok(receipt.split()),
             None => Err(ApiError::internal("a charge was completed twice")),

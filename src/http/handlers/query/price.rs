@@ -28,6 +28,11 @@ impl Price {
         let eur = format!("{euros}.{cents}{}", finer.trim_end_matches('0'));
         Self { credits, eur, vat_included: false }
     }
+
+    /// Euros without VAT, as exact decimal text.
+    pub(in crate::http) fn eur(&self) -> &str {
+        &self.eur
+    }
 }
 
 #[cfg(test)]

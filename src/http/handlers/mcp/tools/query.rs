@@ -1,0 +1,169 @@
+//! `query_rows`: a page of rows, charged once, never above the caller's ceiling.
+
+use serde::Serialize;
+
+use super::rows::Rows;
+use super::{Arguments, Output};
+use crate::access::Caller;
+use crate::catalog::FormatError;
+use crate::http::app::App;
+use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::handlers::catalog::dataset_answer::{damaged, may_read, verified};
+use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::credits_warning::credits_warnings;
+use crate::http::handlers::query::pending_charge::PendingCharge;
+use crate::http::handlers::query::price::Price;
+use crate::http::handlers::query::query_input::{Asked, Wanted, claim, not_planned};
+use crate::http::handlers::query::sale::Buyer;
+use crate::http::incoming::Incoming;
+use crate::ledger::{Receipt, Spending};
+use crate::limits::http::QUERY_LIMIT_MAX;
+use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
+use crate::query;
+use crate::words::{counted, grouped};
+
+/// The arguments that are fields of a query.
+pub(super) const QUERY: [&str; 8] =
+    ["filters", "columns", "sortBy", "sortDirection", "limit", "offset", "cursor", "version"];
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tail<'a> {
+    slug: &'a str,
+    version: String,
+    rows_returned: usize,
+    next_cursor: Option<String>,
+    total_rows: Option<u64>,
+    credits_charged: u64,
+    credits_remaining: u64,
+    free_queries_remaining: Option<u32>,
+    replayed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// The stops of a query, forward only: arguments, key, dataset, credit, rows, ceiling, encoding, charge.
+pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -> Result<Output, ApiError> {
+    let slug = arguments.slug();
+    let ceiling = arguments.integer("maxCredits", 0, u64::MAX, CREDITS_DEFAULT);
+    let once = arguments.text("idempotencyKey");
+    let body = arguments.body(&QUERY, QUERY_ROWS_DEFAULT);
+    arguments.finish()?;
+    let caller = super::caller(app, request)?;
+    let dataset = super::dataset(app, request, &slug)?;
+    may_read(&dataset, &caller)?;
+    let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
+    let version = dataset_version::of_query(&dataset, &asked, request.now())?;
+    let Caller { account, key } = caller;
+    let buyer = Buyer {
+        account: &account,
+        key: Some(&key),
+        idempotency_key: once.as_deref(),
+        request_id: request.request_id(),
+        at: request.now(),
+    };
+    let claimed = claim(app, buyer, &dataset, version, Wanted::Page, body.as_bytes())
+        .map_err(|error| error.pointing("Idempotency-Key", "idempotencyKey"))?;
+    let version = &claimed.version;
+    verified(dataset.slug(), version)?;
+    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
+    let plan =
+        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    app.ledger.can_afford_anything(&account, Some(&key), Spending::Query, claimed.claim.as_ref(), buyer.at)?;
+    let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
+    let found = page.rows.len();
+    if !claimed.is_paid {
+        let rows = found.try_into().unwrap_or(u64::MAX);
+        let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, request.now())?;
+        refuse_above(ceiling, cost.credits_required)?;
+    }
+    let rows = Rows::encode(&version.table, plan.columns(), &page.rows).map_err(broken)?;
+    let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
+        Some(last) if rows.count < found => Some(plan.cursor_after(*last).map_err(broken)?),
+        _ => page.next_cursor,
+    };
+    let charge = buyer.charge(rows.count.try_into().unwrap_or(u64::MAX), dataset.slug(), &claimed);
+    let (receipt, durable) = PendingCharge::submit(&app.ledger, &charge)?.complete()?;
+    request.log.rows = Some(charge.rows);
+    request.log.credits = Some(receipt.charged);
+    let mut warnings = rows.warnings();
+    warnings.extend(credits_warnings(app, &account, &receipt.caps, receipt.remaining));
+    let tail = Tail {
+        slug: dataset.slug(),
+        version: version.version.to_string(),
+        rows_returned: rows.count,
+        next_cursor,
+        total_rows: page.total_rows,
+        credits_charged: receipt.charged,
+        credits_remaining: receipt.remaining,
+        free_queries_remaining: receipt.free_queries_remaining,
+        replayed: receipt.replayed,
+        warnings,
+    };
+    let output = Output::free(&tail, in_words(&tail, found, &receipt))?;
+    let credits = Some((receipt.charged, receipt.remaining));
+    Ok(Output { structured: rows.before(&output.structured), durable: Some(durable), credits, ..output })
+}
+
+/// Refuses a call that would cost more than its caller wants to pay.
+fn refuse_above(ceiling: u64, cost: u64) -> Result<(), ApiError> {
+    if cost <= ceiling {
+        return Ok(());
+    }
+    let message = format!(
+        "this call would cost {} ({} EUR without VAT), above maxCredits {}; nothing was charged",
+        counted(cost, "credit"),
+        Price::of(cost).eur(),
+        grouped(ceiling),
+    );
+    let hint =
+        format!("lower limit, narrow the filters, or set maxCredits to {cost} or more if the user agrees");
+    Err(ApiError::new(ErrorKind::NoCredits, message)
+        .with_reason("MAX_CREDITS", hint)
+        .with_fact("required", cost)
+        .with_fact("maxCredits", ceiling))
+}
+
+fn in_words(tail: &Tail<'_>, found: usize, receipt: &Receipt) -> String {
+    let rows = counted(tail.rows_returned.try_into().unwrap_or(u64::MAX), "row");
+    let total = match tail.total_rows {
+        Some(total) => format!(" ({} match)", grouped(total)),
+        None => String::new(),
+    };
+    let (charged, left) = (counted(receipt.charged, "credit"), counted(receipt.remaining, "credit"));
+    let free = match receipt.free_queries_remaining {
+        Some(free) => format!("; free queries left this month: {}", grouped(free.into())),
+        None => String::new(),
+    };
+    let cut = if tail.rows_returned < found {
+        format!(
+            " Cut to {} bytes of rows: name fewer columns for more of them.",
+            grouped(ROWS_BYTES_MAX as u64)
+        )
+    } else {
+        String::new()
+    };
+    let more = if tail.next_cursor.is_some() {
+        " There are more: call again with cursor set to nextCursor, or with a higher limit."
+    } else {
+        " That is all."
+    };
+    format!(
+        "{rows} of `{}` {}{total}. {charged} charged, {left} left{free}.{cut}{more}",
+        tail.slug, tail.version
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_cost_above_ceiling_and_names_it() {
+        assert!(refuse_above(10, 10).is_ok() && refuse_above(0, 0).is_ok());
+        let refusal = refuse_above(1_000, 2_500).unwrap_err();
+        assert_eq!(refusal.kind(), ErrorKind::NoCredits);
+        assert!(refusal.message().contains("2,500 credits (12.50 EUR"), "{}", refusal.message());
+        assert_eq!(refusal.details().unwrap().reason(), "MAX_CREDITS");
+    }
+}

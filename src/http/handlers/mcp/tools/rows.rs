@@ -1,0 +1,89 @@
+//! Rows as JSON inside a bound of bytes: as many as fit, and at least one.
+//!
+//! Knows no price and no argument.
+
+use crate::catalog::{FormatError, Table};
+use crate::http::handlers::query::page_answer::non_finite_warning;
+use crate::limits::mcp::ROWS_BYTES_MAX;
+use crate::render::{Format, RenderNotes, render_rows};
+
+/// Rows that are encoded before the bound is looked at.
+const BATCH_ROWS: usize = 64;
+
+/// Encoded rows.
+pub(super) struct Rows {
+    /// A JSON list.
+    json: Vec<u8>,
+    /// The number of rows in it.
+    pub(super) count: usize,
+    non_finite: u64,
+}
+
+impl Rows {
+    /// Encodes the first of `rows`, as many as fit.
+    pub(super) fn encode(table: &Table, columns: &[usize], rows: &[u32]) -> Result<Self, FormatError> {
+        let mut encoded = Self { json: vec![b'['], count: 0, non_finite: 0 };
+        let mut lines = Vec::new();
+        for batch in rows.chunks(BATCH_ROWS) {
+            lines.clear();
+            let notes = render_rows(Format::Ndjson, table, columns, batch, &mut lines)?;
+            let taken = encoded.append(&lines);
+            let notes = match batch.get(..taken).filter(|shown| shown.len() < batch.len()) {
+                None => notes,
+                // What was cut off must not be warned of.
+                Some(shown) => render_rows(Format::Ndjson, table, columns, shown, &mut Vec::new())?,
+            };
+            encoded.non_finite = encoded.non_finite.saturating_add(notes.non_finite);
+            if taken < batch.len() {
+                break;
+            }
+        }
+        encoded.json.push(b']');
+        Ok(encoded)
+    }
+
+    /// Appends lines while they fit. Returns how many did.
+    fn append(&mut self, lines: &[u8]) -> usize {
+        let mut taken = 0_usize;
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let length = self.json.len().saturating_add(line.len());
+            if self.count > 0 && length > ROWS_BYTES_MAX {
+                break;
+            }
+            if self.count > 0 {
+                self.json.push(b',');
+            }
+            self.json.extend_from_slice(line);
+            self.count = self.count.saturating_add(1);
+            taken = taken.saturating_add(1);
+        }
+        taken
+    }
+
+    /// Warnings about the rows.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        non_finite_warning(&RenderNotes { non_finite: self.non_finite }).into_iter().collect()
+    }
+
+    /// A JSON object that begins with the rows; `rest` is another object, whose members follow.
+    pub(super) fn before(self, rest: &[u8]) -> Vec<u8> {
+        let rest = rest.strip_prefix(b"{").unwrap_or(rest);
+        [br#"{"rows":"#, self.json.as_slice(), b",", rest].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_rows_while_they_fit_and_at_least_one() {
+        let mut rows = Rows { json: vec![b'['], count: 0, non_finite: 0 };
+        let huge = format!("{{\"a\":\"{}\"}}\n{{\"a\":1}}\n", "x".repeat(ROWS_BYTES_MAX));
+        assert_eq!((rows.append(huge.as_bytes()), rows.count), (1, 1));
+        let mut rows = Rows { json: vec![b'['], count: 0, non_finite: 0 };
+        assert_eq!((rows.append(b"{\"a\":1}\n{\"a\":2}\n"), rows.count), (2, 2));
+        rows.json.push(b']');
+        assert_eq!(rows.before(b"{\"b\":1}"), br#"{"rows":[{"a":1},{"a":2}],"b":1}"#);
+    }
+}
