@@ -1,4 +1,4 @@
-//! The library of `mercato-tools`: converts Parquet into store files, publishes datasets, manages the books, and
+//! The library of `mercato-tools`: converts data into store files, publishes datasets, manages the books, and
 //! generates load. Works on files and on the libraries of the server.
 
 pub mod books;

@@ -204,9 +204,9 @@ fn hint_of(kind: ColumnKind) -> Option<ColumnType> {
     match kind {
         ColumnKind::Integer | ColumnKind::Date => None,
         ColumnKind::Timestamp { .. } => Some(ColumnType::Datetime),
-        ColumnKind::Text | ColumnKind::Float | ColumnKind::Boolean | ColumnKind::Decimal { .. } => {
-            Some(ColumnType::Kind(kind))
-        }
+        // The scale counts; the precision of the other file is no bound for these values.
+        ColumnKind::Decimal { scale, .. } => Some(ColumnType::Kind(ColumnKind::Decimal { precision: 38, scale })),
+        ColumnKind::Text | ColumnKind::Float | ColumnKind::Boolean => Some(ColumnType::Kind(kind)),
     }
 }
 
