@@ -7,6 +7,7 @@ pub mod commands;
 pub mod convert;
 pub mod demo;
 pub mod destination;
+pub mod diff;
 pub mod failure;
 pub mod interruption;
 #[cfg(target_os = "linux")]

@@ -78,9 +78,17 @@ mod tests {
         assert_eq!(parse("datetime"), Ok(ColumnType::Datetime));
         let unit = TimeUnit::Millisecond;
         assert_eq!(parse("datetime(ms)"), Ok(ColumnType::Kind(ColumnKind::Timestamp { unit })));
-        for wrong in
-            ["", "text", "String", "decimal", "decimal(2,3)", "decimal(39,0)", "decimal(0,0)", "datetime(x)", "date("]
-        {
+        for wrong in [
+            "",
+            "text",
+            "String",
+            "decimal",
+            "decimal(2,3)",
+            "decimal(39,0)",
+            "decimal(0,0)",
+            "datetime(x)",
+            "date(",
+        ] {
             assert!(parse(wrong).unwrap_err().contains("decimal(P,S)"), "{wrong}");
         }
     }

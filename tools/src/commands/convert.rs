@@ -156,7 +156,9 @@ fn default_output(inputs: &[PathBuf]) -> Result<PathBuf, Failure> {
             name.push(".mcol");
             Ok(PathBuf::from(name))
         }
-        _ => Err(Failure::Usage("--output OUT.mcol: expected with several inputs and with standard input".into())),
+        _ => Err(Failure::Usage(
+            "--output OUT.mcol: expected with several inputs and with standard input".into(),
+        )),
     }
 }
 

@@ -193,7 +193,15 @@ impl<'a> PublishRequest<'a> {
     /// A publication with default options.
     #[must_use]
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
-        PublishRequest { data, folder, version, keep: None, allows_breaking: false, appends: false, chosen: None }
+        PublishRequest {
+            data,
+            folder,
+            version,
+            keep: None,
+            allows_breaking: false,
+            appends: false,
+            chosen: None,
+        }
     }
 }
 

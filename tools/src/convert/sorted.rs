@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 /// Bytes a row that a sort by several columns takes: the order, the next order, and by row and by
 /// run where it goes.
-const SORT_ROW_BYTES: u64 = 16;
+pub const SORT_ROW_BYTES: u64 = 16;
 /// The order may take half of the memory; columns are built in the rest.
 const SORT_SHARE: u64 = 2;
 const MEBIBYTE: u64 = 1 << 20;
@@ -69,12 +69,18 @@ pub fn open_and_remove(path: &Path) -> Result<Table, Failure> {
     table
 }
 
-/// The order of the rows by `keys`, whose columns have sort indexes. Equal rows keep their order.
+/// The order of the rows by `keys`, whose columns have sort indexes. Equal rows keep their order. `check` runs between two
+/// columns and may end the work; `file` is named in errors.
 ///
 /// # Errors
-/// When the file is damaged.
-pub fn sequence(table: &Table, keys: &[usize], conversion: &Conversion) -> Result<RowSequence, Failure> {
-    let damaged = |key: usize| Failure::store(&conversion.output)(table.damaged(key));
+/// That of `check`, and when the file is damaged.
+pub fn sequence(
+    table: &Table,
+    keys: &[usize],
+    file: &Path,
+    check: &dyn Fn() -> Result<(), Failure>,
+) -> Result<RowSequence, Failure> {
+    let damaged = |key: usize| Failure::store(file)(table.damaged(key));
     match keys {
         [] => Ok(RowSequence::File),
         [key] => Ok(RowSequence::Index(*key)),
@@ -85,7 +91,7 @@ pub fn sequence(table: &Table, keys: &[usize], conversion: &Conversion) -> Resul
                 return Err(damaged(*last));
             }
             for key in others.iter().rev() {
-                conversion.check_interrupted()?;
+                check()?;
                 let column = table.column(*key).map_err(|_| damaged(*key))?;
                 order = stable_by(&column, table.row_count(), &order).ok_or_else(|| damaged(*key))?;
             }

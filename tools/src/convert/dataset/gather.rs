@@ -120,7 +120,12 @@ impl Gathering<'_> {
         Ok(Planned::Parquet(Box::new(part)))
     }
 
-    fn plan_source(&self, source: Source, drop: &HashSet<String>, is_text: bool) -> Result<ParquetPart, Failure> {
+    fn plan_source(
+        &self,
+        source: Source,
+        drop: &HashSet<String>,
+        is_text: bool,
+    ) -> Result<ParquetPart, Failure> {
         let (limit, mut reading_bytes) = (self.conversion.memory_limit, Vec::new());
         let plan: Plan = plan::plan(source, drop, self.conversion.timestamp_unit, |plan| {
             reading_bytes = resources::reading_bytes(plan, limit)?;
@@ -219,7 +224,8 @@ impl Gathering<'_> {
         parts: Vec<Part>,
         texts: &[(String, TextShape)],
     ) -> Result<Dataset, Failure> {
-        let by_name: HashMap<&str, &TextShape> = texts.iter().map(|(name, shape)| (name.as_str(), shape)).collect();
+        let by_name: HashMap<&str, &TextShape> =
+            texts.iter().map(|(name, shape)| (name.as_str(), shape)).collect();
         let keys = self.partition_shapes(&parts);
         let mut joiner = Joiner::default();
         for part in &parts {
@@ -246,7 +252,13 @@ impl Gathering<'_> {
         }
         if columns.is_empty() {
             let expected = format!("1 to {COLUMNS_MAX} columns");
-            return Err(refusal(&name, "columns", expected, "0".into(), "name a file with columns, or drop fewer"));
+            return Err(refusal(
+                &name,
+                "columns",
+                expected,
+                "0".into(),
+                "name a file with columns, or drop fewer",
+            ));
         }
         if !texts.is_empty() {
             let lines = texts.iter().map(|(name, text)| format!("{name}: {}", text.shape.source_type));
@@ -322,7 +334,8 @@ impl Gathering<'_> {
     fn partition_shapes(&self, parts: &[Part]) -> HashMap<String, Shape> {
         let mut shapes: HashMap<String, Shape> = HashMap::new();
         for partition in parts.iter().flat_map(|part| &part.partitions) {
-            let is_integer = partition.value.as_deref().is_none_or(|value| partitions::integer(value).is_some());
+            let is_integer =
+                partition.value.as_deref().is_none_or(|value| partitions::integer(value).is_some());
             let kind = if is_integer { ColumnKind::Integer } else { ColumnKind::Text };
             let new = || Shape { kind, form: TextForm::Plain, source_type: "folder".into() };
             let shape = shapes.entry(partition.name.clone()).or_insert_with(new);

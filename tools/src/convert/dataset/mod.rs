@@ -99,8 +99,8 @@ impl Dataset {
     /// Bytes of the texts of a column, before they are encoded.
     #[must_use]
     pub fn text_bytes(&self, column: &JoinedColumn) -> u64 {
-        let parts = self.parts.iter().zip(&column.origins).map(|(part, (origin, _))| {
-            match (origin, &part.values) {
+        let parts =
+            self.parts.iter().zip(&column.origins).map(|(part, (origin, _))| match (origin, &part.values) {
                 (Origin::Missing, _) => 0,
                 (Origin::Partition(_), _) => part.rows,
                 (Origin::Column(number), PartValues::Parquet(parquet)) => {
@@ -110,23 +110,21 @@ impl Dataset {
                 (Origin::Column(number), PartValues::Store(store)) => {
                     store.section_bytes.get(*number as usize).copied().unwrap_or(0)
                 }
-            }
-        });
+            });
         parts.fold(0, u64::saturating_add)
     }
 
     /// Memory of the reader of a column, bytes: that of its largest part.
     #[must_use]
     pub fn reading_bytes(&self, column: &JoinedColumn) -> u64 {
-        let parts = self.parts.iter().zip(&column.origins).map(|(part, (origin, _))| {
-            match (origin, &part.values) {
+        let parts =
+            self.parts.iter().zip(&column.origins).map(|(part, (origin, _))| match (origin, &part.values) {
                 (Origin::Column(number), PartValues::Parquet(parquet)) => {
                     parquet.reading_bytes.get(*number as usize).copied().unwrap_or(0)
                 }
                 (Origin::Column(_), PartValues::Store(_)) => STORE_READING_BYTES,
                 _ => 0,
-            }
-        });
+            });
         parts.max().unwrap_or(0)
     }
 }
@@ -266,7 +264,10 @@ impl Joining {
     fn refuse(&self, shape: &Shape, file: &str) -> Failure {
         let section = format!("column `{}`", shown(&self.name));
         let expected = format!("a type that joins with {} in {}", self.joined.describe(), self.set_by);
-        let remedy = format!("write both files with one type, or leave the column out with --drop {}", shown(&self.name));
+        let remedy = format!(
+            "write both files with one type, or leave the column out with --drop {}",
+            shown(&self.name)
+        );
         refusal(file, &section, expected, shape.describe(), &remedy)
     }
 }

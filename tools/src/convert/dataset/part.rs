@@ -93,10 +93,12 @@ impl Part {
                 let value = self.partitions.get(number(partition)).and_then(|one| one.value.as_deref());
                 self.repeat(sink, value, step)
             }
-            (Origin::Column(column), PartValues::Parquet(part)) => match part.plan.columns.get(number(column)) {
-                Some(column) => part.feed(column, shape, batch_bytes, sink),
-                None => Ok(()),
-            },
+            (Origin::Column(column), PartValues::Parquet(part)) => {
+                match part.plan.columns.get(number(column)) {
+                    Some(column) => part.feed(column, shape, batch_bytes, sink),
+                    None => Ok(()),
+                }
+            }
             (Origin::Column(column), PartValues::Store(part)) => part.feed(number(column), step, sink),
         }
     }
@@ -116,7 +118,9 @@ impl Part {
                         let values = std::iter::repeat_n(Some(i128::from(value)), rows);
                         extend_integers(sink.builder, sink.kind, step, values.enumerate())
                     }
-                    None => Err(FeedError::Value { row: 0, found: format!("`{value}` in the name of a folder") }),
+                    None => {
+                        Err(FeedError::Value { row: 0, found: format!("`{value}` in the name of a folder") })
+                    }
                 },
                 (None, _) => extend_nulls(sink.builder, sink.kind, rows).map_err(Into::into),
             };
@@ -142,7 +146,9 @@ impl ParquetPart {
         reader::read_column(&self.plan, column, batch_bytes, |batch| {
             let fed = match step {
                 Step::Nulls => extend_nulls(sink.builder, sink.kind, batch.array.len()).map_err(Into::into),
-                _ if self.is_text && shape.kind != ColumnKind::Text => parse_batch(batch, shape.kind, step, sink),
+                _ if self.is_text && shape.kind != ColumnKind::Text => {
+                    parse_batch(batch, shape.kind, step, sink)
+                }
                 Step::Keep => sink.feeder.feed(sink.builder, column, &batch.array, batch.nulls.as_ref()),
                 step => widen_batch(batch, step, sink),
             };
@@ -165,7 +171,9 @@ fn parse_batch(batch: &Batch, kind: ColumnKind, step: Step, sink: &mut Sink<'_>)
         let text = texts.get(row, batch.nulls.as_ref()).filter(|text| !text.is_empty());
         let value = match text {
             None => None,
-            Some(text) => Some(parse(kind, text).ok_or_else(|| FeedError::Value { row, found: format!("`{text}`") })?),
+            Some(text) => {
+                Some(parse(kind, text).ok_or_else(|| FeedError::Value { row, found: format!("`{text}`") })?)
+            }
         };
         parsed.push(value);
     }

@@ -76,7 +76,12 @@ impl StorePart {
     }
 
     /// The rows at some places of the sequence.
-    fn rows(&self, places: std::ops::Range<u32>, order: Option<RowOrder<'_>>, out: &mut Vec<u32>) -> Option<()> {
+    fn rows(
+        &self,
+        places: std::ops::Range<u32>,
+        order: Option<RowOrder<'_>>,
+        out: &mut Vec<u32>,
+    ) -> Option<()> {
         match (&self.sequence, order) {
             (RowSequence::Rows(rows), _) => {
                 out.extend_from_slice(rows.get(places.start as usize..places.end as usize)?);
@@ -99,7 +104,8 @@ fn feed_rows(
     match kind {
         ColumnKind::Text => feed_texts(values, rows, sink),
         ColumnKind::Float => {
-            let floats: Vec<Option<f64>> = rows.iter().map(|row| float(values, *row)).collect::<Option<_>>()?;
+            let floats: Vec<Option<f64>> =
+                rows.iter().map(|row| float(values, *row)).collect::<Option<_>>()?;
             Some(sink.builder.extend_floats(floats.into_iter()).map_err(Into::into))
         }
         _ => {

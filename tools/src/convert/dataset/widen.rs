@@ -53,7 +53,9 @@ impl Shape {
             TextForm::Interval
         } else if has("(Uuid)") {
             TextForm::Uuid
-        } else if has("BYTE_ARRAY") && !["(String)", "(Enum)", "(Json)", "UTF8", "ENUM", "JSON"].iter().any(|part| has(part)) {
+        } else if has("BYTE_ARRAY")
+            && !["(String)", "(Enum)", "(Json)", "UTF8", "ENUM", "JSON"].iter().any(|part| has(part))
+        {
             TextForm::Base64
         } else {
             TextForm::Plain
@@ -114,7 +116,9 @@ fn join_kinds(one: ColumnKind, other: ColumnKind) -> Option<ColumnKind> {
             Decimal { precision: whole.saturating_add(scale).min(DECIMAL_DIGITS_MAX), scale }
         }
         (Date, Timestamp { unit }) | (Timestamp { unit }, Date) => Timestamp { unit },
-        (Timestamp { unit }, Timestamp { unit: finer }) if finer.digits() > unit.digits() => Timestamp { unit: finer },
+        (Timestamp { unit }, Timestamp { unit: finer }) if finer.digits() > unit.digits() => {
+            Timestamp { unit: finer }
+        }
         (Timestamp { unit }, Timestamp { .. }) => Timestamp { unit },
         (one, other) if one == other => one,
         _ => return None,

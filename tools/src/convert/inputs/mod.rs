@@ -145,7 +145,8 @@ pub fn stem(path: &Path) -> PathBuf {
     let is_packed = path
         .extension()
         .is_some_and(|ending| ["gz", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
-    let plain = if is_packed && format_of(path).is_some() { path.with_extension("") } else { path.to_owned() };
+    let plain =
+        if is_packed && format_of(path).is_some() { path.with_extension("") } else { path.to_owned() };
     if path.is_dir() { plain } else { plain.with_extension("") }
 }
 
@@ -153,7 +154,8 @@ fn unknown_format(path: &Path, remedy: &str) -> Failure {
     Failure::Refused {
         file: path.display().to_string(),
         section: "name".into(),
-        expected: "an ending .parquet, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst".into(),
+        expected: "an ending .parquet, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst"
+            .into(),
         found: "another".into(),
         remedy: remedy.into(),
     }

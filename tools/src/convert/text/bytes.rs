@@ -116,7 +116,8 @@ impl ByteSource {
                 section: "decompressed size".into(),
                 expected: format!("at most {bound} bytes out of {taken}"),
                 found: "more".into(),
-                remedy: "the file expands like a decompression bomb; if it is genuine, decompress it first".into(),
+                remedy: "the file expands like a decompression bomb; if it is genuine, decompress it first"
+                    .into(),
             });
         }
         self.reader.fill_buf().map_err(|error| unreadable(&self.name, &error))
@@ -135,15 +136,13 @@ fn unreadable(name: &str, error: &io::Error) -> Failure {
         section: "bytes".into(),
         expected: "a file that can be read to its end".into(),
         found: error.to_string(),
-        remedy: "get it again from its source; a zstd window beyond the memory limit needs --memory-limit".into(),
+        remedy: "get it again from its source; a zstd window beyond the memory limit needs --memory-limit"
+            .into(),
     }
 }
 
 /// Decompresses what begins as gzip or zstd. The second value says whether it did.
-fn decoded(
-    mut raw: BufReader<Counted>,
-    memory_limit: u64,
-) -> io::Result<(Box<dyn BufRead>, bool)> {
+fn decoded(mut raw: BufReader<Counted>, memory_limit: u64) -> io::Result<(Box<dyn BufRead>, bool)> {
     let head = head_of(&mut raw, ZSTD_MAGIC.len())?;
     let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), head == ZSTD_MAGIC);
     let whole = Cursor::new(head).chain(raw);

@@ -151,7 +151,8 @@ pub fn of_number(text: &str) -> Option<Class> {
             _ => Some(Class::Integer { digits }),
         };
     }
-    if let Some(scale) = rest.strip_prefix('.').filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) {
+    if let Some(scale) = rest.strip_prefix('.').filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    {
         let (whole, scale) = (u32::try_from(whole).ok()?, u32::try_from(scale.len()).ok()?);
         return match (whole, scale) {
             (0, 0) => None,

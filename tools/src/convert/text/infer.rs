@@ -3,6 +3,8 @@
 //! The result does not depend on the order of the rows: values are counted by class, with the first of each class kept
 //! for the message.
 
+use std::cmp::Reverse;
+
 use mercato_format::{ColumnKind, TimeUnit};
 
 use crate::convert::schema::flatten::cut;
@@ -196,7 +198,9 @@ impl Inference {
         if self.count_of(&texts) > 0 {
             families.push(&texts);
         }
-        families.sort_by_key(|family| (self.count_of(family), !family.contains(&TEXT)));
+        let line_of = |family: &[usize]| family.iter().map(|class| self.line(*class)).min();
+        families
+            .sort_by_key(|family| (self.count_of(family), !family.contains(&TEXT), Reverse(line_of(family))));
         let odd = families.first().copied().unwrap_or(&texts);
         let usual = families.last().copied().unwrap_or(&texts);
         let of_odd = odd.iter().filter(|class| self.count(**class) > 0);
@@ -207,7 +211,8 @@ impl Inference {
             .and_then(|class| first(*class))
             .cloned()
             .unwrap_or_else(|| (Spot { file: "".into(), line: 0, field: None }, String::new()));
-        let before = first(like).map_or_else(String::new, |(spot, text)| format!(", as `{text}` on line {}", spot.line));
+        let before = first(like)
+            .map_or_else(String::new, |(spot, text)| format!(", as `{text}` on line {}", spot.line));
         Conflict {
             at,
             expected: format!("{}{before} and {} in all", Class::name(like), self.count_of(usual)),

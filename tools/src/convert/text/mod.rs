@@ -9,6 +9,7 @@ pub mod moments;
 pub mod parse;
 pub mod read_csv;
 pub mod read_ndjson;
+pub mod records;
 pub mod rows;
 
 use std::collections::{HashMap, HashSet};
@@ -181,7 +182,9 @@ impl TextReader {
         let hint = self.hints.get(&column.name).filter(|hint| hint.kind == kind);
         let form = match (hint, kind) {
             (Some(hint), _) => hint.form,
-            (None, ColumnKind::Text) if inference.is_all_null() && column.declared.is_none() => TextForm::Null,
+            (None, ColumnKind::Text) if inference.is_all_null() && column.declared.is_none() => {
+                TextForm::Null
+            }
             (None, ColumnKind::Text) if inference.has_lists() => TextForm::Json,
             _ => TextForm::Plain,
         };
@@ -205,7 +208,9 @@ fn hint_of(kind: ColumnKind) -> Option<ColumnType> {
         ColumnKind::Integer | ColumnKind::Date => None,
         ColumnKind::Timestamp { .. } => Some(ColumnType::Datetime),
         // The scale counts; the precision of the other file is no bound for these values.
-        ColumnKind::Decimal { scale, .. } => Some(ColumnType::Kind(ColumnKind::Decimal { precision: 38, scale })),
+        ColumnKind::Decimal { scale, .. } => {
+            Some(ColumnType::Kind(ColumnKind::Decimal { precision: 38, scale }))
+        }
         ColumnKind::Text | ColumnKind::Float | ColumnKind::Boolean => Some(ColumnType::Kind(kind)),
     }
 }

@@ -64,7 +64,8 @@ fn float(text: &str) -> Option<f64> {
         _ => {}
     }
     let class = classify::of_number(text)?;
-    matches!(class, Class::Integer { .. } | Class::Decimal { .. } | Class::Float).then(|| text.parse().ok())?
+    matches!(class, Class::Integer { .. } | Class::Decimal { .. } | Class::Float)
+        .then(|| text.parse().ok())?
 }
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use crate::convert::footer::column_names::with_groups_above;
 use crate::convert::schema::flatten::cut;
 use crate::convert::text::bytes::ByteSource;
 use crate::convert::text::classify;
-use crate::convert::text::csv::{CsvReader, Fault, Splitter};
+use crate::convert::text::csv::{Fault, Splitter};
 use crate::convert::text::infer::Spot;
+use crate::convert::text::records::CsvReader;
 use crate::convert::text::rows::{RowError, Rows};
 use crate::failure::Failure;
 
@@ -77,8 +78,12 @@ pub fn read(
             }
             if record.field_count() != names.len() {
                 let column = names.get(record.field_count()).map_or("", String::as_str);
-                let place =
-                    Place { file: &file, line: record.record_line(), field: record.field_count() + 1, column };
+                let place = Place {
+                    file: &file,
+                    line: record.record_line(),
+                    field: record.field_count() + 1,
+                    column,
+                };
                 return Err(place.refuse(
                     format!("{} fields, as in the header", names.len()),
                     record.field_count().to_string(),
@@ -104,7 +109,8 @@ fn push_record(
     for (at, ((bytes, quoted, line), column)) in record.fields().zip(columns).enumerate() {
         let name = names.get(at).map_or("", String::as_str);
         let place = || Place { file, line, field: at + 1, column: name };
-        let text = std::str::from_utf8(bytes).map_err(|error| place().refuse_bytes(bytes, error.valid_up_to()))?;
+        let text =
+            std::str::from_utf8(bytes).map_err(|error| place().refuse_bytes(bytes, error.valid_up_to()))?;
         let is_null = !quoted && (text.is_empty() || dialect.null_texts.iter().any(|null| null == text));
         let value = (!is_null).then(|| (classify::of_field(text), text));
         let spot = || Spot { file: Arc::clone(file), line, field: Some(at + 1) };

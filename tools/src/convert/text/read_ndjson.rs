@@ -51,7 +51,8 @@ pub fn read(
                 return Ok(());
             }
             let place = LinePlace { file: &file, line: number };
-            let text = std::str::from_utf8(&line).map_err(|error| place.refuse_bytes(&line, error.valid_up_to()))?;
+            let text =
+                std::str::from_utf8(&line).map_err(|error| place.refuse_bytes(&line, error.valid_up_to()))?;
             if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
                 continue;
             }
@@ -120,7 +121,12 @@ impl LinePlace<'_> {
     fn refuse_bytes(&self, line: &[u8], at: usize) -> Failure {
         let byte = line.get(at).copied().unwrap_or(0);
         let found = format!("the byte 0x{byte:02X} at byte {}", at + 1);
-        self.refuse("", "UTF-8".into(), found, "convert the file first, for example: iconv -f WINDOWS-1252 -t UTF-8")
+        self.refuse(
+            "",
+            "UTF-8".into(),
+            found,
+            "convert the file first, for example: iconv -f WINDOWS-1252 -t UTF-8",
+        )
     }
 
     fn refuse_syntax(&self, text: &str, error: &serde_json::Error) -> Failure {
@@ -213,7 +219,8 @@ impl Walk<'_> {
         match text.as_bytes().first() {
             Some(b'{') => {
                 self.note_group()?;
-                let members = serde_json::from_str(text).map_err(|error| self.place.refuse_syntax(text, &error))?;
+                let members =
+                    serde_json::from_str(text).map_err(|error| self.place.refuse_syntax(text, &error))?;
                 self.name.push('.');
                 self.object(members, depth + 1)
             }

@@ -247,8 +247,9 @@ impl Rows {
         if rows == 0 {
             return Ok(());
         }
-        let wanted: Vec<usize> =
-            (0..self.columns.len()).filter(|at| self.columns.get(*at).is_some_and(|c| !c.is_dropped)).collect();
+        let wanted: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.columns.get(*at).is_some_and(|c| !c.is_dropped))
+            .collect();
         if wanted.is_empty() {
             return Ok(());
         }
@@ -263,7 +264,8 @@ impl Rows {
         let fields = arrays.iter().map(|(name, _)| Field::new(name, DataType::Utf8, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let directory = self.settings.directory.clone();
-        let failed = |error: parquet::errors::ParquetError| spill_failure(&directory, std::io::Error::other(error));
+        let failed =
+            |error: parquet::errors::ParquetError| spill_failure(&directory, std::io::Error::other(error));
         if self.open.is_none() {
             self.open = Some(OpenFile::create(&directory, Arc::clone(&schema), wanted)?);
         }
@@ -285,7 +287,12 @@ impl Rows {
         open.writer.close().map_err(|error| spill_failure(directory, std::io::Error::other(error)))?;
         let names = open.columns.iter().filter_map(|column| self.columns.get(*column));
         let columns = names.map(|column| column.name.clone()).collect();
-        self.spilled.push(SpilledFile { file: open.file, columns, rows: open.rows, inputs: self.input_names() });
+        self.spilled.push(SpilledFile {
+            file: open.file,
+            columns,
+            rows: open.rows,
+            inputs: self.input_names(),
+        });
         Ok(())
     }
 

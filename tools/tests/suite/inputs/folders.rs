@@ -39,11 +39,7 @@ fn joins_columns_by_name_in_order_of_paths() {
     assert_eq!(columns, ["x integer?", "z text?", "y text?"]);
     assert_eq!(
         rows,
-        [
-            r#"{"x":1,"z":"a","y":null}"#,
-            r#"{"x":2,"z":null,"y":"b"}"#,
-            r#"{"x":3,"z":null,"y":null}"#,
-        ]
+        [r#"{"x":1,"z":"a","y":null}"#, r#"{"x":2,"z":null,"y":"b"}"#, r#"{"x":3,"z":null,"y":null}"#,]
     );
     let files = read(&conversion(folder.path(), &["d/b.parquet", "d/a.parquet"])).unwrap();
     assert_eq!(files.1, rows[..2], "the order of the arguments does not matter");
@@ -52,7 +48,9 @@ fn joins_columns_by_name_in_order_of_paths() {
 #[test]
 fn folders_become_columns() {
     let folder = tempfile::tempdir().unwrap();
-    for (year, month, value) in [("2023", "12", 1), ("2024", "01", 2), ("2024", "__HIVE_DEFAULT_PARTITION__", 3)] {
+    for (year, month, value) in
+        [("2023", "12", 1), ("2024", "01", 2), ("2024", "__HIVE_DEFAULT_PARTITION__", 3)]
+    {
         let name = format!("d/year={year}/month={month}/p.parquet");
         parquet(folder.path(), &name, vec![("v", integers(&[value]))]);
     }
@@ -71,7 +69,10 @@ fn folders_become_columns() {
     );
     put(folder.path(), "d/year=x/r.csv", "v\n6\n");
     let (columns, rows) = read(&conversion(folder.path(), &["d"])).unwrap();
-    assert_eq!((columns[1].as_str(), rows[5].as_str()), ("year text", r#"{"v":6,"year":"x","month":null,"kind":null}"#));
+    assert_eq!(
+        (columns[1].as_str(), rows[5].as_str()),
+        ("year text", r#"{"v":6,"year":"x","month":null,"kind":null}"#)
+    );
     parquet(folder.path(), "e/v=1/a.parquet", vec![("v", integers(&[1]))]);
     std::fs::remove_file(folder.path().join("out.mcol")).unwrap();
     check_refusal(&conversion(folder.path(), &["e"]), &["e/v=1/a.parquet", "`v`", "name of a folder"]);
@@ -127,7 +128,10 @@ fn refuses_types_that_do_not_join_with_both_files() {
     let folder = tempfile::tempdir().unwrap();
     parquet(folder.path(), "d/a.parquet", vec![("v", integers(&[1]))]);
     parquet(folder.path(), "d/b.parquet", vec![("v", texts(&["x"]))]);
-    check_refusal(&conversion(folder.path(), &["d"]), &["d/a.parquet", "d/b.parquet", "column `v`", "--drop v"]);
+    check_refusal(
+        &conversion(folder.path(), &["d"]),
+        &["d/a.parquet", "d/b.parquet", "column `v`", "--drop v"],
+    );
     let wide: ArrayRef = Arc::new(Int64Array::from(vec![(1 << 53) + 1]));
     parquet(folder.path(), "e/a.parquet", vec![("v", wide)]);
     parquet(folder.path(), "e/b.parquet", vec![("v", Arc::new(Float64Array::from(vec![0.5])))]);
@@ -147,7 +151,10 @@ fn texts_take_types_of_other_files() {
     put(folder.path(), "d/c.ndjson", "{\"code\":\"19\"}\n");
     let (columns, rows) = read(&conversion(folder.path(), &["d"])).unwrap();
     assert_eq!(columns, ["code text?", "price decimal?"]);
-    assert_eq!(rows[1..], [r#"{"code":"17","price":2.00}"#, r#"{"code":"18","price":2.50}"#, r#"{"code":"19","price":null}"#]);
+    assert_eq!(
+        rows[1..],
+        [r#"{"code":"17","price":2.00}"#, r#"{"code":"18","price":2.50}"#, r#"{"code":"19","price":null}"#]
+    );
     put(folder.path(), "d/d.csv", "price\n2.555\n");
     std::fs::remove_file(folder.path().join("out.mcol")).unwrap();
     check_refusal(&conversion(folder.path(), &["d"]), &["d/d.csv", "line 2", "decimal(38,2)", "2.555"]);

@@ -39,7 +39,10 @@ fn gigabyte_of_zeros_is_refused_within_limit() {
     assert!(!within_limit(folder.path(), "a.csv.gz") && !within_limit(folder.path(), "b.ndjson.gz"));
     assert_eq!(crate::cli::names(folder.path()), ["a.csv.gz", "b.ndjson.gz"]);
     check_refusal(&conversion(folder.path(), &["a.csv.gz"]), &["a.csv.gz", "line 1", "a record of at most"]);
-    check_refusal(&conversion(folder.path(), &["b.ndjson.gz"]), &["b.ndjson.gz", "line 1", "a line of at most"]);
+    check_refusal(
+        &conversion(folder.path(), &["b.ndjson.gz"]),
+        &["b.ndjson.gz", "line 1", "a line of at most"],
+    );
 }
 
 #[test]
@@ -98,8 +101,16 @@ fn endless_lines_and_quotes_are_refused() {
 #[test]
 fn deep_json_is_refused() {
     let open = "[".repeat(100_000);
-    refused("a.ndjson", format!("{{\"a\":{open}{}}}\n", "]".repeat(100_000)), &["line 1", "at most 64 objects and arrays"]);
-    refused("a.ndjson", format!("{}1{}\n", "{\"a\":".repeat(65), "}".repeat(65)), &["line 1", "at most 64 objects"]);
+    refused(
+        "a.ndjson",
+        format!("{{\"a\":{open}{}}}\n", "]".repeat(100_000)),
+        &["line 1", "at most 64 objects and arrays"],
+    );
+    refused(
+        "a.ndjson",
+        format!("{}1{}\n", "{\"a\":".repeat(65), "}".repeat(65)),
+        &["line 1", "at most 64 objects"],
+    );
     refused("a.ndjson", format!("{{\"a\":{open}\n"), &["line 1", "at byte"]);
     let fits = format!("{}1{}\n", "{\"a\":".repeat(64), "}".repeat(64));
     assert_eq!(converted("a.ndjson", fits).unwrap().1.len(), 1);
@@ -133,7 +144,10 @@ fn long_tables_and_wide_tables_fit_limit() {
 fn closed_pipe_of_endless_lines_ends() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
-    command.current_dir(folder.path()).args(["convert", "-", "--input-format", "ndjson", "-o", "x.mcol"]).args(LIMIT);
+    command
+        .current_dir(folder.path())
+        .args(["convert", "-", "--input-format", "ndjson", "-o", "x.mcol"])
+        .args(LIMIT);
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let block = vec![b'x'; MEBIBYTE as usize];

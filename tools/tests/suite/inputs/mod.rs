@@ -1,5 +1,6 @@
 //! Inputs of the converter beside a single Parquet file: text files, several files, folders, standard input.
 
+mod diff;
 mod folders;
 mod hostile;
 mod random;

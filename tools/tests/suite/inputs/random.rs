@@ -9,9 +9,13 @@ use super::converted;
 fn value(kind: u8) -> BoxedStrategy<Option<String>> {
     let text = match kind {
         0 => any::<i64>().prop_map(|n| n.to_string()).boxed(),
-        1 => (-1_000_000_i64..1_000_000).prop_map(|n| format!("{}.{:02}", n / 100, n.unsigned_abs() % 100)).boxed(),
+        1 => (-1_000_000_i64..1_000_000)
+            .prop_map(|n| format!("{}.{:02}", n / 100, n.unsigned_abs() % 100))
+            .boxed(),
         2 => any::<bool>().prop_map(|b| b.to_string()).boxed(),
-        3 => (1_u32..=28, 1_u32..=12, 0_u32..=9_999).prop_map(|(d, m, y)| format!("{y:04}-{m:02}-{d:02}")).boxed(),
+        3 => (1_u32..=28, 1_u32..=12, 0_u32..=9_999)
+            .prop_map(|(d, m, y)| format!("{y:04}-{m:02}-{d:02}"))
+            .boxed(),
         4 => "[0-9]{1,3}".prop_map(|digits| format!("0{digits}")).boxed(),
         _ => "[a-z,;\"\r\nè \\\\]{1,12}".prop_map(|text| format!("x{text}")).boxed(),
     };
@@ -30,10 +34,13 @@ fn tables() -> impl Strategy<Value = (Vec<u8>, Vec<Vec<Option<String>>>)> {
 fn expected(kind: u8, value: Option<&String>) -> String {
     match value {
         None => "null".into(),
-        Some(text) if kind <= 2 => text.strip_prefix("-0.").map_or_else(|| text.clone(), |rest| match rest {
-            "00" => "0.00".into(),
-            rest => format!("-0.{rest}"),
-        }),
+        Some(text) if kind <= 2 => text.strip_prefix("-0.").map_or_else(
+            || text.clone(),
+            |rest| match rest {
+                "00" => "0.00".into(),
+                rest => format!("-0.{rest}"),
+            },
+        ),
         Some(text) => serde_json::to_string(text).unwrap(),
     }
 }
@@ -48,8 +55,9 @@ fn check(rows: &[String], kinds: &[u8], table: &[Vec<Option<String>>]) {
     assert_eq!(rows.len(), table.len());
     for (line, row) in rows.iter().zip(table) {
         let fields = kinds.iter().zip(row).enumerate();
-        let wanted: Vec<String> =
-            fields.map(|(at, (kind, value))| format!("\"c{at}\":{}", expected(*kind, value.as_ref()))).collect();
+        let wanted: Vec<String> = fields
+            .map(|(at, (kind, value))| format!("\"c{at}\":{}", expected(*kind, value.as_ref())))
+            .collect();
         assert_eq!(parsed(line), parsed(&format!("{{{}}}", wanted.join(","))), "{line}");
     }
 }

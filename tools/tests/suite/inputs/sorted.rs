@@ -29,7 +29,10 @@ fn sorts_rows_by_one_and_by_several_columns() {
             let part = |name: &&str| match *name {
                 "n" => (false, format!("{:09}", n * 7_919 % count)),
                 "t" => (text(*n).is_none(), text(*n).unwrap_or_default()),
-                _ => (float(*n).is_nan(), if float(*n).is_nan() { String::new() } else { format!("{:09}", float(*n) as i64 + 100) }),
+                _ => (
+                    float(*n).is_nan(),
+                    if float(*n).is_nan() { String::new() } else { format!("{:09}", float(*n) as i64 + 100) },
+                ),
             };
             keys.iter().map(part).collect::<Vec<_>>()
         };
@@ -75,7 +78,8 @@ fn appended_version_has_old_rows_and_new_ones() {
     assert!(String::from_utf8(refused.stderr).unwrap().contains("without --append"));
     assert!(publish(folder.path(), "1.0.0", &["1.csv"]).status.success());
     assert!(publish(folder.path(), "1.1.0", &["2.csv", "--append", "--sort-by", "id"]).status.success());
-    let stored = |version: &str| contents(&folder.path().join(format!("data/datasets/a/versions/{version}.mcol")));
+    let stored =
+        |version: &str| contents(&folder.path().join(format!("data/datasets/a/versions/{version}.mcol")));
     let (columns, rows) = stored("1.1.0");
     assert_eq!(columns, ["id integer", "price decimal", "name text", "at timestamp?", "more boolean?"]);
     assert_eq!(

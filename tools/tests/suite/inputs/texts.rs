@@ -27,8 +27,16 @@ fn reads_every_type_of_csv() {
     assert_eq!(
         columns,
         [
-            "id integer?", "big integer?", "price decimal?", "ratio float?", "open boolean?", "day date?",
-            "at timestamp?", "code text?", "name text", "none text?",
+            "id integer?",
+            "big integer?",
+            "price decimal?",
+            "ratio float?",
+            "open boolean?",
+            "day date?",
+            "at timestamp?",
+            "code text?",
+            "name text",
+            "none text?",
         ]
     );
     assert_eq!(
@@ -53,8 +61,14 @@ fn reads_every_type_of_ndjson() {
     assert_eq!(
         columns,
         [
-            "id integer?", "price decimal", "name text", "at timestamp?", "a.b integer?", "a.c.d boolean?",
-            "l text?", "late date?",
+            "id integer?",
+            "price decimal",
+            "name text",
+            "at timestamp?",
+            "a.b integer?",
+            "a.c.d boolean?",
+            "l text?",
+            "late date?",
         ]
     );
     assert_eq!(
@@ -69,7 +83,12 @@ fn reads_every_type_of_ndjson() {
 #[test]
 fn line_ends_marks_and_blank_lines_do_not_matter() {
     let expected = [r#"{"a":1,"b":"x"}"#, r#"{"a":2,"b":"y"}"#];
-    for text in ["a,b\n1,x\n2,y\n", "a,b\r\n1,x\r\n2,y", "\u{feff}a,b\n\n1,x\n2,y\n\n", "\"a\",\"b\"\n\"1\",x\n2,\"y\"\n"] {
+    for text in [
+        "a,b\n1,x\n2,y\n",
+        "a,b\r\n1,x\r\n2,y",
+        "\u{feff}a,b\n\n1,x\n2,y\n\n",
+        "\"a\",\"b\"\n\"1\",x\n2,\"y\"\n",
+    ] {
         assert_eq!(rows("a.csv", text), expected, "{text:?}");
     }
     assert_eq!(rows("a.tsv", "a\tb\n1\tx\n2\ty\n"), expected);
@@ -92,7 +111,8 @@ fn compressed_files_give_same_rows() {
 #[test]
 fn export_reads_back_same() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "id,price,day,name,at\n1,1.50,2024-01-01,\"\",2024-01-01T00:00:00.000001Z\n2,2.25,,\"a\nb\",\n";
+    let text =
+        "id,price,day,name,at\n1,1.50,2024-01-01,\"\",2024-01-01T00:00:00.000001Z\n2,2.25,,\"a\nb\",\n";
     put(folder.path(), "a.csv", text);
     let first = read(&conversion(folder.path(), &["a.csv"])).unwrap();
     for format in ["csv", "ndjson"] {
@@ -109,7 +129,8 @@ fn export_reads_back_same() {
 fn types_are_declared_by_option_and_manifest() {
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "a.csv", "zip,n,at\n00100,n/a,2024-01-01\n20100,7,2024-01-02T10:00\n");
-    let arguments = ["convert", "a.csv", "--type", "zip=string", "--null-text", "n/a", "--type", "at=datetime(ms)"];
+    let arguments =
+        ["convert", "a.csv", "--type", "zip=string", "--null-text", "n/a", "--type", "at=datetime(ms)"];
     assert!(cli::run(folder.path(), &arguments).status.success());
     let (columns, rows) = contents(&folder.path().join("a.mcol"));
     assert_eq!(columns, ["zip text", "n integer?", "at timestamp"]);
@@ -147,7 +168,12 @@ fn reads_standard_input() {
     assert_eq!(contents(&folder.path().join("x.mcol")).1, [r#"{"n":1}"#, r#"{"n":2}"#]);
     cli::refused(folder.path(), &["convert", "-", "-o", "y.mcol"], 2, &["--input-format"]);
     cli::refused(folder.path(), &["convert", "-", "--input-format", "csv"], 2, &["--output"]);
-    cli::refused(folder.path(), &["convert", "-", "a.csv", "--input-format", "csv", "-o", "y.mcol"], 2, &["joined"]);
+    cli::refused(
+        folder.path(),
+        &["convert", "-", "a.csv", "--input-format", "csv", "-o", "y.mcol"],
+        2,
+        &["joined"],
+    );
 }
 
 #[test]
@@ -158,7 +184,11 @@ fn csv_refusals_name_file_line_and_column() {
     refused("a.csv", "a,b\n1,x\n2,\"y\n3,z\n", &["a.csv", "line 3", "closing quote"]);
     refused("a.csv", "a,b\n1,\"x\"y\n", &["a.csv", "line 2", "column 2 (`b`)", "closing quote", "`y`"]);
     refused("a.csv", "a,b\n1,x\ry\n", &["a.csv", "line 2", "carriage return"]);
-    refused("a.csv", "n\n1\n2\nn/a\n", &["a.csv", "line 4", "column 1 (`n`)", "an integer", "`n/a`", "--type n=string", "dataset.toml"]);
+    refused(
+        "a.csv",
+        "n\n1\n2\nn/a\n",
+        &["a.csv", "line 4", "column 1 (`n`)", "an integer", "`n/a`", "--type n=string", "dataset.toml"],
+    );
     refused("a.csv", "a,a\n1,2\n", &["a.csv", "line 1", "column 2", "second time"]);
     refused("a.csv", "a,\n1,2\n", &["a.csv", "line 1", "column 2", "name"]);
     refused("a.csv", "a;b\n1;2\n", &["a.csv", "--delimiter"]);
@@ -204,7 +234,9 @@ fn other_delimiters_are_read() {
 
 #[test]
 fn late_columns_keep_all_rows() {
-    let lines: String = (0..70_000).map(|n| if n == 69_999 { "{\"n\":1,\"late\":2}\n".to_owned() } else { format!("{{\"n\":{n}}}\n") }).collect();
+    let lines: String = (0..70_000)
+        .map(|n| if n == 69_999 { "{\"n\":1,\"late\":2}\n".to_owned() } else { format!("{{\"n\":{n}}}\n") })
+        .collect();
     let folder = tempfile::tempdir().unwrap();
     put(folder.path(), "a.ndjson", lines);
     let conversion = conversion(folder.path(), &["a.ndjson"]);
