@@ -8,6 +8,7 @@ Seeds of findings are named after the bug and are not changed.
 import base64
 import datetime
 import decimal
+import gzip
 import json
 import os
 import struct
@@ -25,6 +26,7 @@ def main() -> None:
     write("ledger_ops", ledger_histories())
     write("parquet_convert", parquet_files())
     write("page_header", page_headers())
+    write("text_convert", text_files())
 
 
 def write(target: str, seeds: dict[str, bytes]) -> None:
@@ -32,6 +34,24 @@ def write(target: str, seeds: dict[str, bytes]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in seeds.items():
         (folder / name).write_bytes(content)
+
+
+def text_files() -> dict[str, bytes]:
+    """The first byte is the format: 0 CSV, 1 NDJSON, 2 TSV; 128 more joins the file with its second half."""
+    return {
+        "csv-types": b'\x00id,price,at,day,open,code,name\n1,1.50,2024-01-01T00:00:00.5+01:00,2024-02-29,true,007,"a,""b"""\r\n,,,,,,\n-2,0.25,1970-01-01 00:00,1969-12-31,False,12,x\n',
+        "csv-quotes": b'\x00\xef\xbb\xbf"a",b\n"x\ny",""\n"""",z',
+        "csv-mixed": b'\x00n\n1\n2\nx\n',
+        "csv-ragged": b'\x00a,b\n1,2\n3\n',
+        "csv-bytes": b'\x00a\n\xe8\n',
+        "csv-joined": b'\x80n,v\n1,a\n2,b\n3,c\n4,d\n',
+        "tsv": b'\x02a\tb\n1\t"x\ty"\n',
+        "ndjson-types": b'\x01{"a":1,"b":{"c":true,"d":[1, {"e":"\\u00e8"}]},"t":"2024-01-01"}\n{"a":12345678901234567890,"late":null}\n',
+        "ndjson-numbers": b'\x01{"a":1.50}\n{"a":1e3}\n{"a":-0.0}\n',
+        "ndjson-mixed": b'\x01{"a":1}\n{"a":{"b":1}}\n',
+        "ndjson-deep": b'\1{"a":' + b"[" * 70 + b"]" * 70 + b"}\n",
+        "csv-gzip": b"\0" + gzip.compress(b"a,b\n1,2\n", mtime=0),
+    }
 
 
 def query_bodies() -> dict[str, bytes]:

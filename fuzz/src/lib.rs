@@ -21,6 +21,7 @@ pub mod store_file;
 #[path = "../../tests/engine/stored.rs"]
 mod stored;
 mod table;
+pub mod text_convert;
 mod thrift_tree;
 mod walk;
 #[path = "../../tests/books/world.rs"]

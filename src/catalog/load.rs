@@ -27,7 +27,8 @@ use crate::clock::Moment;
 pub const DOCUMENT_SIZE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Number of versions of one dataset that are opened, highest first.
 pub const OPEN_VERSION_COUNT_MAX: usize = 16;
-const MARK_SIZE_BYTES_MAX: u64 = 256;
+/// Size limit of a mark, such as the name of the current version.
+pub(super) const MARK_SIZE_BYTES_MAX: u64 = 256;
 
 /// The file marks of a dataset's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

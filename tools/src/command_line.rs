@@ -5,10 +5,10 @@ use clap::{Parser, Subcommand};
 use crate::books::{self, BooksCommand};
 #[cfg(target_os = "linux")]
 use crate::commands::loadgen;
-use crate::commands::{convert, datasets, demo, export, inspect, models, publish, search, verify};
+use crate::commands::{convert, datasets, demo, diff, export, inspect, models, publish, search, verify};
 use crate::failure::Failure;
 
-/// Puts datasets into mercato: converts Parquet, publishes versions, manages accounts, keys and credits.
+/// Puts datasets into mercato: converts Parquet and text files, publishes versions, manages accounts, keys and credits.
 #[derive(Debug, Parser)]
 #[command(name = "mercato-tools", version, propagate_version = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -39,6 +39,7 @@ pub enum Command {
     Inspect(inspect::InspectArguments),
     Verify(verify::VerifyArguments),
     Export(export::ExportArguments),
+    Diff(diff::DiffArguments),
     Publish(publish::PublishArguments),
     Unpublish(publish::UnpublishArguments),
     Rollback(publish::RollbackArguments),
@@ -64,6 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Inspect(command) => inspect::run(command, json),
         Command::Verify(command) => verify::run(command, json),
         Command::Export(command) => export::run(command),
+        Command::Diff(command) => diff::run(command, json),
         Command::Publish(command) => publish::run(command, json),
         Command::Unpublish(command) => publish::run_unpublish(command, json),
         Command::Rollback(command) => publish::run_rollback(command, json),

@@ -1,4 +1,4 @@
-//! The library of `mercato-tools`: converts Parquet into store files, publishes datasets, manages the books, and
+//! The library of `mercato-tools`: converts data into store files, publishes datasets, manages the books, and
 //! generates load. Works on files and on the libraries of the server.
 
 pub mod books;
@@ -7,6 +7,7 @@ pub mod commands;
 pub mod convert;
 pub mod demo;
 pub mod destination;
+pub mod diff;
 pub mod failure;
 pub mod interruption;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 //! Does not depend on store files.
 
 pub(super) mod changelog;
+pub(super) mod column_type;
 pub(super) mod provenance;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use toml::Spanned;
 use crate::catalog::error::CatalogError;
 use crate::catalog::files::data_directory::MANIFEST_FILE;
 use crate::catalog::files::text_file;
+use crate::catalog::manifest::column_type::ColumnType;
 use crate::catalog::manifest::provenance::{
     CITATION_LENGTH_CHARS_MAX, Provenance, TypedCoverage, TypedPublisher, check_address, check_contact,
     check_frequency, check_text as check_line,
@@ -77,6 +79,15 @@ pub struct ColumnNote {
     pub description: Option<String>,
     /// A typical value: text, number, boolean or date.
     pub example: Option<toml::Value>,
+    /// The type in text files; see [`ColumnType`].
+    pub r#type: Option<String>,
+}
+
+impl ColumnNote {
+    /// The declared type.
+    pub fn column_type(&self) -> Option<ColumnType> {
+        self.r#type.as_deref().and_then(|text| text.parse().ok())
+    }
 }
 
 /// A parsed and validated manifest.
@@ -252,9 +263,11 @@ fn check_columns(
         let too_long =
             note.description.as_ref().is_some_and(|text| text.chars().count() > DESCRIPTION_LENGTH_CHARS_MAX);
         let nested = matches!(note.example, Some(toml::Value::Array(_) | toml::Value::Table(_)));
-        match (too_long, nested) {
-            (true, _) => Err((span, format!("column `{name}`: description is too long"))),
-            (_, true) => Err((span, format!("column `{name}`: example must be a single value"))),
+        let wrong_type = note.r#type.as_deref().and_then(|text| text.parse::<ColumnType>().err());
+        match (too_long, nested, wrong_type) {
+            (true, ..) => Err((span, format!("column `{name}`: description is too long"))),
+            (_, true, _) => Err((span, format!("column `{name}`: example must be a single value"))),
+            (.., Some(message)) => Err((span, format!("column `{name}`: type: {message}"))),
             _ => Ok((name, note)),
         }
     };

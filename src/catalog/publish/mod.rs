@@ -21,7 +21,9 @@ use crate::catalog::files::data_directory::{
 };
 use crate::catalog::files::file_identity::FileIdentity;
 use crate::catalog::files::text_file;
-use crate::catalog::load::{DOCUMENT_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files};
+use crate::catalog::load::{
+    DOCUMENT_SIZE_BYTES_MAX, MARK_SIZE_BYTES_MAX, OPEN_VERSION_COUNT_MAX, store_files,
+};
 use crate::catalog::manifest::{MANIFEST_SIZE_BYTES_MAX, Manifest};
 use crate::catalog::publish::compatibility::{BreakingChange, CompatibilityCheck};
 use crate::catalog::publish::record::{Choices, Record};
@@ -166,6 +168,22 @@ pub fn publish_by<E>(
 /// The conversion choices of the last recorded version, if any.
 pub fn last_choices(data: &DataDirectory, slug: &Slug) -> Result<Option<(Version, Choices)>, CatalogError> {
     Ok(Record::read(&data.dataset(slug))?.and_then(|record| record.last_choices()))
+}
+
+/// The version of a dataset that is served, and its store file: after a rollback that version, else the highest. `None`
+/// without a version.
+pub fn current_store(data: &DataDirectory, slug: &Slug) -> Result<Option<(Version, PathBuf)>, CatalogError> {
+    let target = data.dataset(slug);
+    let files = store_files(&target.versions())?;
+    let path = target.file(CURRENT_FILE);
+    let Some(text) = text_file::read_optional(&path, MARK_SIZE_BYTES_MAX)? else {
+        return Ok(files.into_iter().next_back());
+    };
+    let marked = Version::parse(text.trim()).ok().and_then(|version| files.get_key_value(&version));
+    match marked {
+        Some((version, path)) => Ok(Some((version.clone(), path.clone()))),
+        None => Err(CatalogError::DanglingCurrent { path, found: text }),
+    }
 }
 
 /// Unpublishes a dataset. Its files stay, and a later publication restores it.

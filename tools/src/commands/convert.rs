@@ -1,15 +1,21 @@
-//! The command `convert IN.parquet`. Parses its options and runs the converter.
+//! The command `convert IN…`. Parses its options and runs the converter.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use mercato::catalog::ColumnType;
 use mercato_format::TimeUnit;
 
 use super::{print_json, print_text};
+use crate::convert::inputs::{InputFormat, STANDARD_INPUT, stem};
+use crate::convert::text::TextOptions;
 use crate::convert::{Conversion, Report, SortIndex, convert};
 use crate::failure::Failure;
 
-/// Convert a Parquet file into a store file.
+/// Convert Parquet, CSV, TSV or NDJSON into a store file.
+///
+/// Several files and folders become one table: files sorted by path, columns joined by name, missing ones null. Folders
+/// `key=value` become columns. Text files may be compressed (gzip, zstd); their types are found from all rows.
 ///
 /// Reads one column at a time, so that memory stays inside --memory-limit for files of any size. Fields of structs
 /// become columns with dotted names; lists and maps become JSON text; bytes become Base64 text. An unsupported type is
@@ -18,13 +24,16 @@ use crate::failure::Failure;
 #[command(after_help = "Examples:
   mercato-tools convert sales.parquet
   mercato-tools convert sales.parquet --output /srv/sales.mcol --force --sort-index day,amount
+  mercato-tools convert 2024.csv.gz 2025.csv.gz --output sales.mcol --type zip=string --null-text n/a
+  mercato-tools convert sales/ --output sales.mcol --sort-by day,store
+  zcat log.gz | mercato-tools convert - --input-format ndjson --output log.mcol
   mercato-tools convert events.parquet --drop payload --drop user.address
   mercato-tools convert events.parquet --memory-limit 512MiB --json | jq .rowsPerSecond")]
 pub struct ConvertArguments {
-    /// The Parquet file.
-    #[arg(value_name = "IN.parquet")]
-    pub input: PathBuf,
-    /// The store file. Default: the input's name with .mcol, beside it. A symbolic link is followed; a device or pipe is
+    /// Files and folders; `-` is standard input.
+    #[arg(value_name = "IN", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The store file. Default: the name of the only input with .mcol, beside it. A symbolic link is followed; a device or pipe is
     /// refused.
     #[arg(long, short, value_name = "OUT.mcol")]
     pub output: Option<PathBuf>,
@@ -51,6 +60,22 @@ pub struct ConversionOptions {
     /// version by default.
     #[arg(long, value_name = "COL")]
     pub drop: Vec<String>,
+    /// Sort the rows of the file by these columns, nulls last. Default: the order of the inputs.
+    #[arg(long, value_name = "COL,..", value_delimiter = ',')]
+    pub sort_by: Vec<String>,
+    /// Format of all inputs. Default: by the ending of each name, before .gz or .zst.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub input_format: Option<InputFormat>,
+    /// Type of a column of text files: `string`, `integer`, `number`, `decimal(P,S)`, `boolean`, `date`, `datetime`. May be
+    /// repeated. Default: the type that holds all values.
+    #[arg(long = "type", value_name = "COL=TYPE", value_parser = parse_type)]
+    pub types: Vec<(String, ColumnType)>,
+    /// Between two fields of CSV: one character, or `tab`. Default: a comma; a tab in TSV.
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    pub delimiter: Option<u8>,
+    /// An unquoted field of CSV that is null, as the empty one is. May be repeated.
+    #[arg(long, value_name = "TEXT")]
+    pub null_text: Vec<String>,
     /// Unit of INT96 timestamps. Default: the finest unit that holds all values of a column.
     #[arg(long, value_enum, value_name = "ns|us|ms")]
     pub timestamp_unit: Option<TimestampUnit>,
@@ -85,11 +110,19 @@ impl ConversionOptions {
     ///
     /// # Errors
     /// When the signal handlers cannot be installed.
-    pub fn conversion(&self, input: &Path, output: &Path) -> Result<Conversion, Failure> {
-        let defaults = Conversion::new(input, output);
+    pub fn conversion(&self, inputs: &[PathBuf], output: &Path) -> Result<Conversion, Failure> {
+        let defaults = Conversion::new(Path::new(""), output);
         let watched = defaults.interruption.on_signals();
         watched.map_err(Failure::io(output, "wait for signals while writing"))?;
         Ok(Conversion {
+            inputs: inputs.to_vec(),
+            input_format: self.input_format,
+            text: TextOptions {
+                delimiter: self.delimiter,
+                null_texts: self.null_text.clone(),
+                types: self.types.iter().cloned().collect(),
+            },
+            sort_by: self.sort_by.clone(),
             sort_index: self.sort_index.clone().unwrap_or(SortIndex::All),
             drop: self.drop.clone(),
             timestamp_unit: self.timestamp_unit.map(TimeUnit::from),
@@ -105,11 +138,28 @@ impl ConversionOptions {
 /// # Errors
 /// See [`convert`].
 pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
-    let output = arguments.output.clone().unwrap_or_else(|| arguments.input.with_extension("mcol"));
-    let conversion = arguments.options.conversion(&arguments.input, &output)?;
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => default_output(&arguments.inputs)?,
+    };
+    let conversion = arguments.options.conversion(&arguments.inputs, &output)?;
     let report = convert(&Conversion { replace: arguments.force, ..conversion })?;
     tell_warnings(&report);
     if json { print_json(&report) } else { print_text(&report.to_string()) }
+}
+
+/// The name of the only input with `.mcol`.
+fn default_output(inputs: &[PathBuf]) -> Result<PathBuf, Failure> {
+    match inputs {
+        [only] if only.as_os_str() != STANDARD_INPUT => {
+            let mut name = stem(only).into_os_string();
+            name.push(".mcol");
+            Ok(PathBuf::from(name))
+        }
+        _ => Err(Failure::Usage(
+            "--output OUT.mcol: expected with several inputs and with standard input".into(),
+        )),
+    }
 }
 
 /// Prints the warnings of a conversion on standard error.
@@ -126,6 +176,19 @@ fn parse_sort_index(text: &str) -> Result<SortIndex, String> {
         "none" => Ok(SortIndex::None),
         names if names.split(',').any(str::is_empty) => Err("an empty column name".into()),
         names => Ok(SortIndex::Only(names.split(',').map(str::to_owned).collect())),
+    }
+}
+
+fn parse_type(text: &str) -> Result<(String, ColumnType), String> {
+    let (name, kind) = text.rsplit_once('=').ok_or("expected COL=TYPE")?;
+    Ok((name.to_owned(), kind.parse()?))
+}
+
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        [one] if one.is_ascii() && !matches!(one, b'"' | b'\r' | b'\n') => Ok(*one),
+        _ => Err("expected one ASCII character that is no quote and no line break, or `tab`".into()),
     }
 }
 
@@ -160,6 +223,16 @@ mod tests {
         assert_eq!(parse_bytes("77"), Ok(77));
         for wrong in ["", "GiB", "1.5GiB", "2 GiB", "2gib", "99999999999GiB"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parses_types_and_delimiters() {
+        assert_eq!(parse_type("a=b=date").map(|(name, _)| name), Ok("a=b".to_owned()));
+        assert!(parse_type("a").is_err() && parse_type("a=text").is_err());
+        assert_eq!((parse_delimiter(";"), parse_delimiter("tab")), (Ok(b';'), Ok(b'\t')));
+        for wrong in ["", "\"", "ab", "\n", "è"] {
+            assert!(parse_delimiter(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod convert;
 pub mod datasets;
 pub mod demo;
+pub mod diff;
 pub mod export;
 pub mod inspect;
 #[cfg(target_os = "linux")]

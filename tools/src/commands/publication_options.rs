@@ -2,7 +2,6 @@
 //!
 //! Handles options and column names only.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 
@@ -12,7 +11,6 @@ use semver::Version;
 use serde::Serialize;
 
 use super::publish::PublishArguments;
-use crate::convert::footer::column_names::{ColumnNames, with_groups_above};
 use crate::convert::{Conversion, SortIndex};
 use crate::failure::Failure;
 
@@ -50,15 +48,13 @@ pub struct PublicationOptions {
     /// The options that the next publication inherits.
     pub choices: Choices,
     taken_from: Option<Version>,
-    /// Inherited names of indexed columns that are missing from the file, or dropped.
-    absent_index: Vec<String>,
-    /// Inherited names of dropped columns that are missing from the file.
-    absent_drop: Vec<String>,
+    inherited_index: bool,
+    inherited_drop: bool,
 }
 
 impl PublicationOptions {
     fn new(choices: Choices) -> PublicationOptions {
-        PublicationOptions { choices, taken_from: None, absent_index: Vec::new(), absent_drop: Vec::new() }
+        PublicationOptions { choices, taken_from: None, inherited_index: false, inherited_drop: false }
     }
 
     /// The options of a conversion, without inherited ones.
@@ -72,7 +68,7 @@ impl PublicationOptions {
     /// The options of the command line. Missing ones are inherited from the previous version.
     ///
     /// # Errors
-    /// When the manifest, the record of the publications or the Parquet footer cannot be read.
+    /// When the manifest or the record of the publications cannot be read.
     pub fn from_arguments(
         arguments: &PublishArguments,
         data: &DataDirectory,
@@ -89,42 +85,28 @@ impl PublicationOptions {
             };
             return Ok(PublicationOptions::new(choices));
         };
-        let outline = ColumnNames::read(&arguments.parquet)?;
-        let drop = typed_drop.clone().unwrap_or_else(|| last.drop.clone());
-        let dropped: HashSet<&str> = drop.iter().map(String::as_str).collect();
-        let is_dropped = |name: &&String| with_groups_above(name).any(|name| dropped.contains(name));
-        let absent_index = match (&typed_index, &last.sort_index) {
-            (None, IndexChoice::Only(columns)) => {
-                columns.iter().filter(|name| !outline.has(name) || is_dropped(name)).cloned().collect()
-            }
-            _ => Vec::new(),
+        let (inherited_index, inherited_drop) = (typed_index.is_none(), typed_drop.is_none());
+        let choices = Choices {
+            sort_index: typed_index.unwrap_or(last.sort_index),
+            drop: typed_drop.unwrap_or(last.drop),
         };
-        let is_absent = |name: &&String| typed_drop.is_none() && !outline.has(name);
-        let absent_drop = drop.iter().filter(is_absent).cloned().collect();
-        let sort_index = typed_index.unwrap_or_else(|| last.sort_index.clone());
-        let choices = Choices { sort_index, drop };
-        Ok(PublicationOptions { choices, taken_from: Some(version), absent_index, absent_drop })
+        Ok(PublicationOptions { choices, taken_from: Some(version), inherited_index, inherited_drop })
     }
 
-    /// The columns to drop that the file has.
-    #[must_use]
-    pub fn present_drop(&self) -> Vec<String> {
-        without(&self.choices.drop, &self.absent_drop)
-    }
-
-    /// The columns to index that the file has.
-    #[must_use]
-    pub fn present_index(&self) -> SortIndex {
-        match &self.choices.sort_index {
+    /// Sets the options of a conversion. Inherited names that no file has are passed over.
+    pub fn apply(&self, conversion: &mut Conversion) {
+        conversion.sort_index = match &self.choices.sort_index {
             IndexChoice::All => SortIndex::All,
             IndexChoice::None => SortIndex::None,
-            IndexChoice::Only(names) => SortIndex::Only(without(names, &self.absent_index)),
-        }
+            IndexChoice::Only(names) => SortIndex::Only(names.clone()),
+        };
+        conversion.drop = self.choices.drop.clone();
+        (conversion.inherited_index, conversion.inherited_drop) = (self.inherited_index, self.inherited_drop);
     }
 
-    /// The options for the report.
+    /// The options for the report, with the inherited names that no file has.
     #[must_use]
-    pub fn line(&self) -> OptionsLine {
+    pub fn line(&self, absent: &[String]) -> OptionsLine {
         OptionsLine {
             sort_index: match &self.choices.sort_index {
                 IndexChoice::All => "all".to_owned(),
@@ -133,14 +115,9 @@ impl PublicationOptions {
             },
             drop: self.choices.drop.clone(),
             taken_from: self.taken_from.as_ref().map(ToString::to_string),
-            absent: self.absent_index.iter().chain(&self.absent_drop).cloned().collect(),
+            absent: absent.to_vec(),
         }
     }
-}
-
-fn without(names: &[String], absent: &[String]) -> Vec<String> {
-    let absent: HashSet<&String> = absent.iter().collect();
-    names.iter().filter(|name| !absent.contains(name)).cloned().collect()
 }
 
 fn index_choice(index: &SortIndex) -> IndexChoice {

@@ -18,17 +18,21 @@ use crate::books;
 use crate::convert::{Conversion, Report, convert_if};
 use crate::failure::Failure;
 
-/// Convert a Parquet file and publish it as a version of a dataset.
+/// Convert Parquet, CSV, TSV or NDJSON and publish it as a version of a dataset.
 ///
 /// The folder holds dataset.toml and may hold methodology.md and changelog.md. A running server finds the new version
 /// without a restart. A published version never changes.
+///
+/// Several files and folders become one table, as `convert --help` says. --append puts their rows behind those of the
+/// version that is served now; every column is encoded and sorted anew, so the time grows with the whole.
 ///
 /// The next publication inherits --sort-index and --drop unless it sets them. A version that drops a column or changes
 /// its type needs a higher major number (below 1.0.0, a higher minor number) or --allow-breaking, and always an entry
 /// in changelog.md: the heading `## [VERSION] - DATE` and some text.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   mercato-tools publish ./sales --parquet sales.parquet --version 1.0.0 --data /srv/mercato
+  mercato-tools publish ./sales --input today.csv.gz --append --version 1.1.0 --data /srv/mercato
 
 dataset.toml:
   slug = \"sales\"
@@ -41,15 +45,19 @@ dataset.toml:
   [publisher]
   name = \"Shop\"
   [columns.amount]
-  description = \"Net amount in euro\"")]
+  description = \"Net amount in euro\"
+  type = \"decimal(12,2)\"  # of text files; without it, found from all rows")]
 #[command(disable_version_flag = true)]
 pub struct PublishArguments {
     /// The folder of the dataset, or its dataset.toml.
     #[arg(value_name = "DIR|MANIFEST")]
     pub folder: PathBuf,
-    /// The Parquet file.
-    #[arg(long, value_name = "IN.parquet")]
-    pub parquet: PathBuf,
+    /// Files and folders: Parquet, CSV, TSV or NDJSON; `-` is standard input.
+    #[arg(long = "parquet", visible_alias = "input", value_name = "IN", required = true, num_args = 1..)]
+    pub inputs: Vec<PathBuf>,
+    /// Put the rows behind those of the version that is served now.
+    #[arg(long)]
+    pub append: bool,
     /// The version, higher than all previous ones: MAJOR.MINOR.PATCH.
     #[arg(long, value_name = "SEMVER")]
     pub version: Version,
@@ -175,6 +183,8 @@ pub struct PublishRequest<'a> {
     pub keep: Option<usize>,
     /// Whether breaking changes are allowed.
     pub allows_breaking: bool,
+    /// Whether the rows go behind those of the version that is served.
+    pub appends: bool,
     /// Options that the next publication inherits; by default, those of the conversion.
     pub chosen: Option<PublicationOptions>,
 }
@@ -183,7 +193,15 @@ impl<'a> PublishRequest<'a> {
     /// A publication with default options.
     #[must_use]
     pub fn new(data: &'a DataDirectory, folder: &'a Path, version: &'a Version) -> PublishRequest<'a> {
-        PublishRequest { data, folder, version, keep: None, allows_breaking: false, chosen: None }
+        PublishRequest {
+            data,
+            folder,
+            version,
+            keep: None,
+            allows_breaking: false,
+            appends: false,
+            chosen: None,
+        }
     }
 }
 
@@ -195,14 +213,12 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     let folder = folder_of(&arguments.folder)?;
     let data = DataDirectory::new(&arguments.data);
     let chosen = PublicationOptions::from_arguments(arguments, &data, &folder)?;
-    let conversion = Conversion {
-        sort_index: chosen.present_index(),
-        drop: chosen.present_drop(),
-        ..arguments.options.conversion(&arguments.parquet, Path::new(""))?
-    };
+    let mut conversion = arguments.options.conversion(&arguments.inputs, Path::new(""))?;
+    chosen.apply(&mut conversion);
     let request = PublishRequest {
         keep: arguments.keep,
         allows_breaking: arguments.allow_breaking,
+        appends: arguments.append,
         chosen: Some(chosen),
         ..PublishRequest::new(&data, &folder, &arguments.version)
     };
@@ -230,12 +246,29 @@ pub fn run(arguments: &PublishArguments, json: bool) -> Result<(), Failure> {
     })
 }
 
-/// Publishes a version. The catalog sets the output path of `conversion`.
+/// The store file of the version that is served now.
+fn version_to_append_to(data: &DataDirectory, slug: &Slug, folder: &Path) -> Result<PathBuf, Failure> {
+    catalog_publish::current_store(data, slug)?.map(|(_, path)| path).ok_or_else(|| Failure::Refused {
+        file: folder.display().to_string(),
+        section: "--append".into(),
+        expected: format!("a version of {slug} in the data directory"),
+        found: "none".into(),
+        remedy: "publish the first version without --append".into(),
+    })
+}
+
+/// Publishes a version. The catalog sets the output path of `conversion`. Types that the manifest declares count unless
+/// the conversion has others.
 ///
 /// # Errors
-/// When the manifest, the version or the Parquet file is invalid; nothing has changed then.
-pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<Publication, Failure> {
+/// When the manifest, the version or an input is invalid; nothing has changed then.
+pub fn publish(request: &PublishRequest<'_>, mut conversion: Conversion) -> Result<Publication, Failure> {
     let manifest = Manifest::load(request.folder)?;
+    for (name, note) in &manifest.columns {
+        if let Some(declared) = note.column_type() {
+            conversion.text.types.entry(name.clone()).or_insert(declared);
+        }
+    }
     let own = PublicationOptions::from_conversion(&conversion);
     let chosen = request.chosen.as_ref().unwrap_or(&own);
     let version_request = VersionRequest {
@@ -246,7 +279,10 @@ pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<P
     };
     let mut report = None;
     let published = catalog_publish::publish_by(version_request, |path, promise| {
-        let conversion = Conversion { output: path.to_path_buf(), ..conversion };
+        // The lock of the dataset is held, so no other publication comes in between.
+        let base = || version_to_append_to(request.data, &manifest.slug, request.folder);
+        let append_to = if request.appends { Some(base()?) } else { None };
+        let conversion = Conversion { output: path.to_path_buf(), append_to, ..conversion };
         let accept = |columns: &[&ColumnSpec]| {
             promise.check(columns.iter().map(|column| (column.name.as_str(), column.kind)))?;
             Ok(())
@@ -277,7 +313,7 @@ pub fn publish(request: &PublishRequest<'_>, conversion: Conversion) -> Result<P
         bytes: published.bytes,
         removed: published.removed.iter().map(ToString::to_string).collect(),
         undescribed: described.filter(|name| !known.contains(name.as_str())).cloned().collect(),
-        choices: chosen.line(),
+        choices: chosen.line(&conversion.absent),
         breaking: published.breaking_changes.into_iter().map(breach).collect(),
         conversion,
     })

@@ -42,6 +42,8 @@ pub struct Plan {
     pub columns: Vec<OutputColumn>,
     /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
+    /// The names to drop that the file has.
+    pub matched_drops: HashSet<String>,
     plain: ArrowReaderMetadata,
     dictionary: ArrowReaderMetadata,
 }
@@ -60,50 +62,59 @@ impl Plan {
     }
 }
 
-/// Plans the conversion of a file without the columns and structs in `drop`. INT96 timestamps get `timestamp_unit`, or
+/// Plans the conversion of a file without the columns and structs in `dropped`, which it need not have. INT96 timestamps get `timestamp_unit`, or
 /// else the finest unit that fits each column. `check` may refuse the plan before any value is read.
 ///
 /// # Errors
 /// When the file is invalid or unsupported; the error names the footer, the row group or the column.
 pub fn plan(
     source: Source,
-    drop: &[String],
+    dropped: &HashSet<String>,
     timestamp_unit: Option<mercato_format::TimeUnit>,
     check: impl FnOnce(&Plan) -> Result<(), Failure>,
 ) -> Result<Plan, Failure> {
     let footer = footer::read(&source)?;
     let context = ErrorContext::of(&source);
-    let dropped: HashSet<String> = drop.iter().cloned().collect();
     let metadata = context.decode("Parquet footer", || decode(&footer, None))?;
     let row_count = counts::check(&metadata, source.byte_length(), &context)?;
     let original = metadata.file_metadata().schema_descr_ptr();
-    refuse_variants(&original, &dropped, &context)?;
+    refuse_variants(&original, dropped, &context)?;
     let source_schema = context.decode("Parquet schema", || {
         let mut text = Vec::new();
         parquet::schema::printer::print_schema(&mut text, original.root_schema());
         Ok(flatten::cut(String::from_utf8_lossy(&text).trim_end().to_owned(), SOURCE_SCHEMA_BYTES_MAX))
     })?;
     let empty = empty_groups(original.root_schema());
-    check_empty_groups(&empty, &dropped, &context)?;
-    let metadata = Arc::new(bare_metadata(metadata, &footer, &original, &dropped, &context)?);
+    check_empty_groups(&empty, dropped, &context)?;
+    let metadata = Arc::new(bare_metadata(metadata, &footer, &original, dropped, &context)?);
     let schema = metadata.file_metadata().schema_descr_ptr();
     let fields = arrow_fields(&metadata, &schema, &context)?;
     let flattened = |reading: &ArrowReaderMetadata| {
-        let mut flattened = flatten::flatten(reading.schema().fields(), &original, &dropped);
-        flattened.dropped.extend(empty.iter().cloned());
+        let mut flattened = flatten::flatten(reading.schema().fields(), &original, dropped);
+        flattened.dropped.extend(empty.iter().filter(|name| dropped.contains(*name)).cloned());
         flattened
     };
     // Choosing INT96 units reads all their values, so every other check runs first.
     let outline = read_with(&metadata, &fields, Reading::Plain, &HashMap::new(), &context)?;
-    let columns = check_columns(flattened(&outline), drop, &context)?;
-    let dictionary = outline.clone();
-    let plan =
-        Plan { source, row_count, source_schema, columns, warnings: Vec::new(), plain: outline, dictionary };
+    let flat = flattened(&outline);
+    let matched_drops = flat.dropped.clone();
+    let columns = check_columns(flat, &context)?;
+    let (warnings, dictionary) = (Vec::new(), outline.clone());
+    let plan = Plan {
+        source,
+        row_count,
+        source_schema,
+        columns,
+        warnings,
+        matched_drops,
+        plain: outline,
+        dictionary,
+    };
     check(&plan)?;
-    let int96 = int96::units(&plan.source, &metadata, &fields, &dropped, timestamp_unit, &context)?;
+    let int96 = int96::units(&plan.source, &metadata, &fields, dropped, timestamp_unit, &context)?;
     let with = |reading| read_with(&metadata, &fields, reading, &int96.by_leaf, &context);
     let (plain, dictionary) = (with(Reading::Plain)?, with(Reading::Dictionary)?);
-    let columns = check_columns(flattened(&plain), drop, &context)?;
+    let columns = check_columns(flattened(&plain), &context)?;
     Ok(Plan { columns, warnings: int96.warnings, plain, dictionary, ..plan })
 }
 
@@ -222,20 +233,8 @@ fn check_roots(schema: &SchemaDescriptor, context: &ErrorContext) -> Result<(), 
     Ok(())
 }
 
-fn check_columns(
-    flattened: Flattened,
-    drop: &[String],
-    context: &ErrorContext,
-) -> Result<Vec<OutputColumn>, Failure> {
-    let Flattened { columns, dropped, impossible } = flattened;
-    if let Some(unknown) = drop.iter().find(|name| !dropped.contains(*name)) {
-        let names: Vec<_> = columns.iter().take(20).map(|column| column.spec.name.as_str()).collect();
-        return Err(Failure::Usage(format!(
-            "--drop {unknown}: {} has no such column; it has {}",
-            context.file,
-            names.join(", ")
-        )));
-    }
+fn check_columns(flattened: Flattened, context: &ErrorContext) -> Result<Vec<OutputColumn>, Failure> {
+    let Flattened { columns, dropped: _, impossible } = flattened;
     if let Some((name, source_type)) = impossible.into_iter().next() {
         let remedy = format!("leave the column out with --drop {name}");
         return Err(context.refusal(

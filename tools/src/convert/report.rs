@@ -1,4 +1,4 @@
-//! The report of a conversion, as text and as JSON. Does not depend on Parquet.
+//! The report of a conversion, as text and as JSON. Does not depend on input formats.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use mercato_format::{ColumnReport, TableSummary};
 use serde::Serialize;
 
 use crate::convert::Conversion;
-use crate::convert::plan::Plan;
+use crate::convert::dataset::Dataset;
 
 /// A timed phase of a conversion.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// Footer, limits, free space.
+    /// Footers, rows of text inputs, limits, free space.
     Plan,
-    /// Reading and decoding Parquet, over all threads.
+    /// Reading, decoding and collecting columns, over all threads.
     Read,
     /// Encoding, sorting and indexing, over all threads.
     Build,
@@ -59,7 +59,7 @@ impl PhaseTimer {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// The Parquet file.
+    /// The input: its name, or that of the first file and the number of others.
     pub input: String,
     /// The store file.
     pub output: String,
@@ -67,7 +67,7 @@ pub struct Report {
     pub rows: u64,
     /// Rows a second, from start to rename.
     pub rows_per_second: u64,
-    /// Bytes of the Parquet file.
+    /// Bytes of all inputs; texts count decompressed.
     pub bytes_in: u64,
     /// Bytes of the store file.
     pub bytes_out: u64,
@@ -77,6 +77,9 @@ pub struct Report {
     pub fingerprint: String,
     /// Warnings for the operator, one sentence each.
     pub warnings: Vec<String>,
+    /// Inherited names of `--drop` and `--sort-index` that no file has.
+    #[serde(skip)]
+    pub absent: Vec<String>,
     /// The columns in order.
     pub columns: Vec<ColumnLine>,
 }
@@ -87,9 +90,9 @@ pub struct Report {
 pub struct Seconds {
     /// From start to rename.
     pub total: f64,
-    /// Footer, limits, free space.
+    /// Footers, rows of text inputs, limits, free space.
     pub plan: f64,
-    /// Reading and decoding Parquet, over all threads.
+    /// Reading, decoding and collecting columns, over all threads.
     pub read: f64,
     /// Encoding, sorting and indexing, over all threads.
     pub build: f64,
@@ -109,7 +112,7 @@ pub struct ColumnLine {
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `datetime`.
     pub r#type: &'static str,
-    /// Type in the Parquet file.
+    /// Type in the input.
     pub source_type: String,
     /// Chosen encoding.
     pub encoding: &'static str,
@@ -131,14 +134,14 @@ pub struct ColumnLine {
 
 impl Report {
     pub(super) fn new(
-        plan: &Plan,
+        dataset: &Dataset,
         conversion: &Conversion,
         summary: &TableSummary,
         columns: Vec<ColumnReport>,
         timer: &PhaseTimer,
     ) -> Report {
         let total = timer.elapsed().as_secs_f64();
-        let lines = plan.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
+        let lines = dataset.columns.iter().zip(columns).map(|(column, report)| ColumnLine {
             name: report.name,
             r#type: column.spec.kind.logical().name(),
             source_type: column.spec.source_type.clone(),
@@ -152,11 +155,11 @@ impl Report {
             index_bytes: report.index_bytes,
         });
         Report {
-            input: conversion.input.display().to_string(),
+            input: dataset.name.clone(),
             output: conversion.output.display().to_string(),
             rows: summary.row_count,
             rows_per_second: (summary.row_count as f64 / total.max(1e-9)) as u64,
-            bytes_in: plan.source.byte_length(),
+            bytes_in: dataset.bytes_in,
             bytes_out: summary.file_bytes,
             seconds: Seconds {
                 total,
@@ -168,7 +171,8 @@ impl Report {
                 commit: timer.seconds(Phase::Commit),
             },
             fingerprint: summary.fingerprint.to_string(),
-            warnings: plan.warnings.clone(),
+            warnings: dataset.warnings.clone(),
+            absent: dataset.absent.clone(),
             columns: lines.collect(),
         }
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use mercato_format::ColumnKind;
 
+use crate::convert::dataset::{Dataset, JoinedColumn};
 use crate::convert::limits::{BATCH_SHARE, COLUMN_BUDGET_BYTES_MIN, ENCODED_BYTES, MEMORY_LIMIT_BYTES_MIN};
 use crate::convert::pages::headers::{self, PageMemory};
 use crate::convert::plan::{ErrorContext, Plan};
@@ -19,12 +20,12 @@ const INDEX_ROW_BYTES: u64 = 4;
 
 /// Memory that builds a column without spilling, bytes.
 #[must_use]
-pub fn wanted_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
-    let rows = plan.row_count;
+pub fn wanted_bytes(dataset: &Dataset, column: &JoinedColumn) -> u64 {
+    let rows = dataset.row_count;
     match column.spec.kind {
         ColumnKind::Boolean => rows.saturating_mul(8),
         ColumnKind::Text => {
-            let texts = unfolded_bytes(plan, column).saturating_mul(5);
+            let texts = dataset.text_bytes(column).saturating_mul(5);
             texts.saturating_add(rows.saturating_mul(SORT_ROW_BYTES + 16))
         }
         _ => rows.saturating_mul(SORT_ROW_BYTES + 16),
@@ -94,19 +95,20 @@ fn refuse_pages(
 }
 
 /// Bytes of a column in the store file.
-fn output_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
-    let rows = plan.row_count;
+fn output_bytes(dataset: &Dataset, column: &JoinedColumn) -> u64 {
+    let rows = dataset.row_count;
     match column.spec.kind {
         ColumnKind::Boolean => rows.saturating_mul(1 + INDEX_ROW_BYTES),
         ColumnKind::Text => {
-            unfolded_bytes(plan, column).saturating_add(rows.saturating_mul(4 + INDEX_ROW_BYTES))
+            dataset.text_bytes(column).saturating_add(rows.saturating_mul(4 + INDEX_ROW_BYTES))
         }
         _ => rows.saturating_mul(8 + INDEX_ROW_BYTES),
     }
 }
 
 /// Bytes of a column's chunks after decompression, before decoding.
-fn unfolded_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
+#[must_use]
+pub fn unfolded_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
     let groups = plan.metadata().row_groups().iter();
     let chunks = groups.flat_map(|group| column.leaves().filter_map(|leaf| group.columns().get(leaf)));
     chunks.map(|chunk| chunk.uncompressed_size().unsigned_abs()).fold(0, u64::saturating_add)
@@ -116,9 +118,10 @@ fn unfolded_bytes(plan: &Plan, column: &OutputColumn) -> u64 {
 ///
 /// # Errors
 /// When the disk is too small, or its free space is unknown.
-pub fn check_disk(plan: &Plan, directory: &Path, memory_limit: u64) -> Result<(), Failure> {
-    let output = plan.columns.iter().map(|column| output_bytes(plan, column)).fold(0, u64::saturating_add);
-    let wanted = plan.columns.iter().map(|column| wanted_bytes(plan, column)).fold(0, u64::saturating_add);
+pub fn check_disk(dataset: &Dataset, directory: &Path, memory_limit: u64) -> Result<(), Failure> {
+    let columns = || dataset.columns.iter();
+    let output = columns().map(|column| output_bytes(dataset, column)).fold(0, u64::saturating_add);
+    let wanted = columns().map(|column| wanted_bytes(dataset, column)).fold(0, u64::saturating_add);
     let spilled = if wanted > memory_limit { output } else { 0 };
     let needed = output.saturating_add(spilled);
     let facts = rustix::fs::statvfs(directory)

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +49,16 @@ impl Source {
         })
     }
 
+    /// A file without a name, which messages call `name`.
+    ///
+    /// # Errors
+    /// When the operating system fails.
+    pub fn of_spilled(file: File, name: &str, interruption: &Interruption) -> io::Result<Source> {
+        let length = file.metadata()?.len();
+        let path = Arc::new(PathBuf::from(name));
+        Ok(Source { file: Arc::new(file), length, path, interruption: interruption.clone() })
+    }
+
     /// Size of the file, bytes.
     #[must_use]
     pub fn byte_length(&self) -> u64 {
@@ -65,16 +75,6 @@ impl Source {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.interruption.is_requested()
-    }
-
-    /// Whether `path` names the same file.
-    #[must_use]
-    pub fn is_at(&self, path: &Path) -> bool {
-        let identity = |attributes: std::fs::Metadata| (attributes.dev(), attributes.ino());
-        match (self.file.metadata(), std::fs::metadata(path)) {
-            (Ok(own), Ok(other)) => identity(own) == identity(other),
-            _ => false,
-        }
     }
 
     /// Reads `length` bytes at `start`, or fails.

@@ -6,6 +6,7 @@ mod books;
 mod cli;
 mod convert;
 mod documents;
+mod inputs;
 #[cfg(target_os = "linux")]
 mod loadgen;
 mod logins;

@@ -9,6 +9,8 @@ use mercato_format::{ColumnKind, ColumnSpec, TimeUnit};
 use parquet::basic::{ConvertedType, LogicalType, Type as PhysicalType};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
+use crate::convert::dataset::widen::{Shape, TextForm};
+
 /// The logical type of a leaf, where Arrow's type does not express it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeafTag {
@@ -35,6 +37,8 @@ pub struct OutputColumn {
     pub path: Vec<usize>,
     /// Whether the column is a list or a map, stored as JSON text.
     pub nested: bool,
+    /// The form of its texts.
+    pub form: TextForm,
 }
 
 impl OutputColumn {
@@ -42,6 +46,12 @@ impl OutputColumn {
     #[must_use]
     pub fn leaves(&self) -> std::ops::Range<usize> {
         self.first_leaf..self.first_leaf + self.tags.len()
+    }
+
+    /// The type of the column.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape { kind: self.spec.kind, form: self.form, source_type: self.spec.source_type.clone() }
     }
 
     /// The number of structs above the column, which the reader unwraps.
@@ -112,7 +122,9 @@ impl Flattener<'_> {
                 if dropped {
                     return;
                 }
-                let tags = (first_leaf..self.next_leaf).map(|leaf| tag(&self.schema.column(leaf))).collect();
+                let tags: Vec<LeafTag> =
+                    (first_leaf..self.next_leaf).map(|leaf| tag(&self.schema.column(leaf))).collect();
+                let form = text_form(data_type, &tags);
                 match kind(data_type) {
                     Some(kind) => self.flattened.columns.push(OutputColumn {
                         spec: ColumnSpec { name, kind, nullable, source_type },
@@ -120,6 +132,7 @@ impl Flattener<'_> {
                         tags,
                         path,
                         nested: matches!(data_type, DataType::List(_) | DataType::Map(..)),
+                        form,
                     }),
                     None => self.flattened.impossible.push((name, source_type)),
                 }
@@ -195,6 +208,19 @@ fn kind(data_type: &DataType) -> Option<ColumnKind> {
         | DataType::Map(..) => ColumnKind::Text,
         _ => return None,
     })
+}
+
+/// The form of the texts of a column.
+fn text_form(data_type: &DataType, tags: &[LeafTag]) -> TextForm {
+    match (data_type, tags.first()) {
+        (DataType::Null, _) => TextForm::Null,
+        (DataType::Binary | DataType::FixedSizeBinary(_), Some(LeafTag::Uuid)) => TextForm::Uuid,
+        (DataType::Binary | DataType::FixedSizeBinary(_), Some(LeafTag::Interval)) => TextForm::Interval,
+        (DataType::Binary | DataType::FixedSizeBinary(_), _) => TextForm::Base64,
+        (DataType::Time32(_) | DataType::Time64(_), _) => TextForm::Time,
+        (DataType::List(_) | DataType::Map(..), _) => TextForm::Json,
+        _ => TextForm::Plain,
+    }
 }
 
 /// Converts Arrow's time unit.

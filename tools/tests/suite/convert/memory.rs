@@ -21,9 +21,9 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::cli::{json, refused};
 
-const MEBIBYTE: u64 = 1 << 20;
+pub const MEBIBYTE: u64 = 1 << 20;
 /// Memory of the program itself: code, stacks, allocator overhead.
-const MARGIN: u64 = 24 * MEBIBYTE;
+pub const MARGIN: u64 = 24 * MEBIBYTE;
 
 /// Writes batches of one column `v`.
 fn write(path: &Path, properties: WriterProperties, batches: impl Iterator<Item = ArrayRef>) {
@@ -53,7 +53,7 @@ fn plain() -> WriterProperties {
 }
 
 /// Converts with the binary. Returns success, peak private memory, and peak memory with mapped files.
-fn peaks(folder: &Path, arguments: &[&str]) -> (bool, u64, u64) {
+pub fn peaks(folder: &Path, arguments: &[&str]) -> (bool, u64, u64) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mercato-tools"));
     command.current_dir(folder).arg("convert").args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();

@@ -5,7 +5,7 @@ mod corrupt;
 pub mod files;
 mod hostile;
 mod many_columns;
-mod memory;
+pub mod memory;
 mod nested_types;
 mod old_files;
 mod raw_parquet;

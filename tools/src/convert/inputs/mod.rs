@@ -1,0 +1,218 @@
+//! The files of a conversion: names and folders become a list of files with their formats, sorted by path. Knows no
+//! contents beyond the first bytes of a file without a known ending.
+
+mod folder;
+pub mod partitions;
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use crate::convert::limits::INPUT_FILES_MAX;
+use crate::failure::Failure;
+use partitions::Partition;
+
+/// The name that stands for standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// The format of an input file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// Tab-separated values with a header line.
+    Tsv,
+    /// One JSON object a line.
+    Ndjson,
+    /// A store file.
+    #[value(skip)]
+    Store,
+}
+
+impl InputFormat {
+    /// Whether the file is read as text, from its start to its end.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, InputFormat::Csv | InputFormat::Tsv | InputFormat::Ndjson)
+    }
+
+    /// The name in messages and source types.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            InputFormat::Parquet => "Parquet",
+            InputFormat::Csv => "CSV",
+            InputFormat::Tsv => "TSV",
+            InputFormat::Ndjson => "NDJSON",
+            InputFormat::Store => "store file",
+        }
+    }
+}
+
+/// A file to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputFile {
+    /// The path; `None` for standard input.
+    pub path: Option<PathBuf>,
+    /// The format.
+    pub format: InputFormat,
+    /// Columns and values out of the names of its folders.
+    pub partitions: Vec<Partition>,
+}
+
+impl InputFile {
+    /// The name in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.as_ref().map_or_else(|| "standard input".to_owned(), |path| path.display().to_string())
+    }
+}
+
+/// Lists the files of `inputs`, which are files, folders or `-`, sorted by path. `format` overrides their endings.
+///
+/// # Errors
+/// When a file has no known format, a folder holds something else than data, a link leads out of its folder, a file
+/// occurs twice, or a bound is exceeded.
+pub fn list(inputs: &[PathBuf], format: Option<InputFormat>) -> Result<Vec<InputFile>, Failure> {
+    let (mut files, mut visited) = (Vec::new(), folder::Visited::default());
+    for input in inputs {
+        if input.as_os_str() == STANDARD_INPUT {
+            files.push(standard_input(inputs.len(), format)?);
+        } else if fs::metadata(input).map_err(Failure::io(input, "open"))?.is_dir() {
+            folder::walk(input, format, &mut visited, &mut files)?;
+        } else {
+            files.push(single_file(input, format)?);
+        }
+        check_count(files.len(), input)?;
+    }
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    refuse_twice(&files)?;
+    Ok(files)
+}
+
+fn standard_input(inputs: usize, format: Option<InputFormat>) -> Result<InputFile, Failure> {
+    match format.filter(|format| format.is_text()) {
+        Some(format) if inputs == 1 => Ok(InputFile { path: None, format, partitions: Vec::new() }),
+        Some(_) => Err(Failure::Usage("-: standard input cannot be joined with files".into())),
+        None => Err(Failure::Usage("-: pass --input-format csv, tsv or ndjson for standard input".into())),
+    }
+}
+
+fn single_file(path: &Path, format: Option<InputFormat>) -> Result<InputFile, Failure> {
+    let found = match format.or_else(|| format_of(path)) {
+        Some(format) => Some(format),
+        None => format_of_head(path)?,
+    };
+    let format = found.ok_or_else(|| unknown_format(path, "pass --input-format, or rename the file"))?;
+    Ok(InputFile { path: Some(path.to_path_buf()), format, partitions: Vec::new() })
+}
+
+/// The format by the ending of a name, before `.gz`, `.zst` or `.zstd`.
+fn format_of(path: &Path) -> Option<InputFormat> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let packed = [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending));
+    let format = match packed.unwrap_or(&name).rsplit_once('.')?.1 {
+        "parquet" | "pq" => InputFormat::Parquet,
+        "csv" => InputFormat::Csv,
+        "tsv" | "tab" => InputFormat::Tsv,
+        "ndjson" | "jsonl" => InputFormat::Ndjson,
+        "mcol" => InputFormat::Store,
+        _ => return None,
+    };
+    (format.is_text() || packed.is_none()).then_some(format)
+}
+
+/// The format by the first bytes of a regular file.
+fn format_of_head(path: &Path) -> Result<Option<InputFormat>, Failure> {
+    if !fs::metadata(path).is_ok_and(|facts| facts.is_file()) {
+        return Ok(None);
+    }
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(Failure::io(path, "open"))?;
+    file.take(4).read_to_end(&mut head).map_err(Failure::io(path, "read"))?;
+    Ok((head == b"PAR1").then_some(InputFormat::Parquet))
+}
+
+/// The name of a file without the endings of its format and its compression.
+#[must_use]
+pub fn stem(path: &Path) -> PathBuf {
+    let is_packed = path
+        .extension()
+        .is_some_and(|ending| ["gz", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
+    let plain =
+        if is_packed && format_of(path).is_some() { path.with_extension("") } else { path.to_owned() };
+    if path.is_dir() { plain } else { plain.with_extension("") }
+}
+
+fn unknown_format(path: &Path, remedy: &str) -> Failure {
+    Failure::Refused {
+        file: path.display().to_string(),
+        section: "name".into(),
+        expected: "an ending .parquet, .csv, .tsv, .ndjson or .jsonl, the text ones also with .gz or .zst"
+            .into(),
+        found: "another".into(),
+        remedy: remedy.into(),
+    }
+}
+
+fn check_count(count: usize, input: &Path) -> Result<(), Failure> {
+    if count <= INPUT_FILES_MAX {
+        return Ok(());
+    }
+    Err(Failure::Refused {
+        file: input.display().to_string(),
+        section: "number of files".into(),
+        expected: format!("at most {INPUT_FILES_MAX}"),
+        found: "more".into(),
+        remedy: "join small files first".into(),
+    })
+}
+
+/// Refuses a file that occurs twice, because its rows would.
+fn refuse_twice(files: &[InputFile]) -> Result<(), Failure> {
+    let mut seen = HashSet::new();
+    for path in files.iter().filter_map(|file| file.path.as_ref()) {
+        let facts = fs::metadata(path).map_err(Failure::io(path, "read the attributes of"))?;
+        if !seen.insert((facts.dev(), facts.ino())) {
+            return Err(Failure::Refused {
+                file: path.display().to_string(),
+                section: "file".into(),
+                expected: "every file once".into(),
+                found: "a file that is named twice, or a link to one of the others".into(),
+                remedy: "name it once, or remove the link".into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_format_by_ending() {
+        let format = |name: &str| format_of(Path::new(name));
+        assert_eq!(format("a/b.parquet"), Some(InputFormat::Parquet));
+        assert_eq!(format("b.CSV"), Some(InputFormat::Csv));
+        assert_eq!(format("b.tsv.gz"), Some(InputFormat::Tsv));
+        assert_eq!(format("b.jsonl.zst"), Some(InputFormat::Ndjson));
+        for other in ["b", "b.json", "b.gz", "b.parquet.gz", "b.csv.bak", ".csv/"] {
+            assert_ne!(format(other), Some(InputFormat::Parquet), "{other}");
+        }
+        assert_eq!(format("b.parquet.gz"), None);
+    }
+
+    #[test]
+    fn output_takes_name_without_endings() {
+        assert_eq!(stem(Path::new("d/sales.csv.gz")), Path::new("d/sales"));
+        assert_eq!(stem(Path::new("d/sales.v2.parquet")), Path::new("d/sales.v2"));
+        assert_eq!(stem(Path::new("sales")), Path::new("sales"));
+    }
+}

@@ -1,0 +1,181 @@
+//! The bytes of a text input: a file or standard input, decompressed by its first bytes, without a byte order mark, and
+//! bounded in growth and in memory. Knows no record.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::convert::inputs::InputFile;
+use crate::convert::limits::{DECODED_RATIO_FREE_BYTES, DECODED_RATIO_MAX};
+use crate::failure::Failure;
+use crate::interruption::Interruption;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+/// The smallest and largest window of zstd, as powers of two. The largest is what `zstd` itself takes unasked.
+const WINDOW_LOG_MIN: u32 = 23;
+const WINDOW_LOG_MAX: u32 = 27;
+/// The window may take one part in this many of the memory limit.
+const WINDOW_SHARE: u64 = 4;
+
+/// A bounded stream of decompressed bytes.
+pub struct ByteSource {
+    name: String,
+    reader: Box<dyn BufRead>,
+    /// Bytes that were read from the file.
+    taken: Arc<AtomicU64>,
+    /// Bytes that were given out.
+    given: u64,
+    is_packed: bool,
+    interruption: Interruption,
+}
+
+impl ByteSource {
+    /// Opens a file or standard input.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or its first bytes say that it is UTF-16.
+    pub fn open(
+        file: &InputFile,
+        memory_limit: u64,
+        interruption: &Interruption,
+    ) -> Result<ByteSource, Failure> {
+        let raw: Box<dyn Read> = match &file.path {
+            Some(path) => Box::new(File::open(path).map_err(Failure::io(path, "open"))?),
+            None => Box::new(io::stdin()),
+        };
+        ByteSource::of(raw, file.name(), memory_limit, interruption)
+    }
+
+    /// The bytes of `raw`, which messages call `name`.
+    ///
+    /// # Errors
+    /// As [`ByteSource::open`].
+    pub fn of(
+        raw: Box<dyn Read>,
+        name: String,
+        memory_limit: u64,
+        interruption: &Interruption,
+    ) -> Result<ByteSource, Failure> {
+        let taken = Arc::new(AtomicU64::new(0));
+        let counted = Counted { inner: raw, taken: Arc::clone(&taken) };
+        let opened = decoded(BufReader::with_capacity(BUFFER_BYTES, counted), memory_limit);
+        let (mut reader, is_packed) = opened.map_err(|error| unreadable(&name, &error))?;
+        let head = head_of(&mut reader, UTF8_MARK.len()).map_err(|error| unreadable(&name, &error))?;
+        if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+            return Err(Failure::Refused {
+                file: name,
+                section: "first bytes".into(),
+                expected: "UTF-8".into(),
+                found: "UTF-16".into(),
+                remedy: "convert it first: iconv -f UTF-16 -t UTF-8".into(),
+            });
+        }
+        let kept = if head == UTF8_MARK { Vec::new() } else { head };
+        let reader: Box<dyn BufRead> = Box::new(Cursor::new(kept).chain(reader));
+        let interruption = interruption.clone();
+        Ok(ByteSource { name, reader, taken, given: 0, is_packed, interruption })
+    }
+
+    /// The name in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Bytes read from the file so far, before decompression.
+    #[must_use]
+    pub fn taken_bytes(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Bytes given out so far, after decompression.
+    #[must_use]
+    pub fn given_bytes(&self) -> u64 {
+        self.given
+    }
+
+    /// The next bytes; empty at the end.
+    ///
+    /// # Errors
+    /// When the read or the decompression fails, the text grows beyond its bound, or after an interruption.
+    pub fn fill(&mut self) -> Result<&[u8], Failure> {
+        if self.interruption.is_requested() {
+            return Err(Failure::Cancelled { file: self.name.clone() });
+        }
+        let taken = self.taken.load(Ordering::Relaxed);
+        let bound = DECODED_RATIO_FREE_BYTES.max(taken.saturating_mul(DECODED_RATIO_MAX));
+        if self.is_packed && self.given > bound {
+            return Err(Failure::Refused {
+                file: self.name.clone(),
+                section: "decompressed size".into(),
+                expected: format!("at most {bound} bytes out of {taken}"),
+                found: "more".into(),
+                remedy: "the file expands like a decompression bomb; if it is genuine, decompress it first"
+                    .into(),
+            });
+        }
+        self.reader.fill_buf().map_err(|error| unreadable(&self.name, &error))
+    }
+
+    /// Marks bytes of [`ByteSource::fill`] as used.
+    pub fn consume(&mut self, count: usize) {
+        self.reader.consume(count);
+        self.given = self.given.saturating_add(count as u64);
+    }
+}
+
+fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::Refused {
+        file: name.to_owned(),
+        section: "bytes".into(),
+        expected: "a file that can be read to its end".into(),
+        found: error.to_string(),
+        remedy: "get it again from its source; a zstd window beyond the memory limit needs --memory-limit"
+            .into(),
+    }
+}
+
+/// Decompresses what begins as gzip or zstd. The second value says whether it did.
+fn decoded(mut raw: BufReader<Counted>, memory_limit: u64) -> io::Result<(Box<dyn BufRead>, bool)> {
+    let head = head_of(&mut raw, ZSTD_MAGIC.len())?;
+    let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), head == ZSTD_MAGIC);
+    let whole = Cursor::new(head).chain(raw);
+    if is_gzip {
+        let unpacked = MultiGzDecoder::new(whole);
+        return Ok((Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)), true));
+    }
+    if is_zstd {
+        let mut unpacked = zstd::stream::read::Decoder::with_buffer(whole)?;
+        let window = (memory_limit / WINDOW_SHARE).max(1).ilog2();
+        unpacked.window_log_max(window.clamp(WINDOW_LOG_MIN, WINDOW_LOG_MAX))?;
+        return Ok((Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked)), true));
+    }
+    Ok((Box::new(whole), false))
+}
+
+/// The first `count` bytes, fewer at the end of the input.
+fn head_of(reader: &mut impl Read, count: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(count);
+    reader.take(count as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Counts the bytes that were read.
+struct Counted {
+    inner: Box<dyn Read>,
+    taken: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(room)?;
+        self.taken.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

@@ -1,0 +1,403 @@
+//! Collects the rows of text inputs as columns of texts, notes what each column could be, and spills batches into
+//! temporary Parquet files. Knows no CSV and no JSON.
+//!
+//! A batch goes into the present file unless it brings a new column; then a new file begins. So a column that appears
+//! late costs one more file and no second pass.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::builder::{ArrayBuilder, StringBuilder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use mercato::catalog::ColumnType;
+use mercato_format::limits::{COLUMNS_MAX, NAME_BYTES_MAX};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use crate::convert::footer::column_names::with_groups_above;
+use crate::convert::limits::VALUE_BYTES_MAX;
+use crate::convert::schema::flatten::cut;
+use crate::convert::text::classify::Class;
+use crate::convert::text::infer::{Inference, Spot};
+use crate::convert::text::parse::parse;
+use crate::failure::Failure;
+
+/// Rows of a batch.
+const BATCH_ROWS_MAX: usize = 65_536;
+/// A batch of texts, and the encoded pages that wait for their file, may take one part in this many of the memory.
+const BATCH_SHARE: u64 = 32;
+/// The largest batch under any memory limit, bytes.
+const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Bytes of a page of a spilled column.
+const PAGE_BYTES: usize = 256 * 1024;
+/// Bytes of a name in a message.
+const NAME_SHOWN_BYTES: usize = 64;
+
+/// A column of texts.
+pub struct TextColumn {
+    /// The name.
+    pub name: String,
+    /// The declared type.
+    pub declared: Option<ColumnType>,
+    /// What its values could be.
+    pub inference: Inference,
+    /// The format of the file in which it appeared first.
+    pub format: &'static str,
+    is_dropped: bool,
+    values: StringBuilder,
+}
+
+/// A spilled file: some of the rows, in order.
+pub struct SpilledFile {
+    /// The file, which has no name.
+    pub file: File,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Rows.
+    pub rows: u64,
+    /// The input files of its rows, for messages.
+    pub inputs: String,
+}
+
+/// The settings of text inputs that do not depend on a file.
+#[derive(Debug, Clone)]
+pub struct RowSettings {
+    /// Declared types by column.
+    pub types: HashMap<String, ColumnType>,
+    /// Columns and groups to leave out.
+    pub drop: HashSet<String>,
+    /// The folder for spilled files.
+    pub directory: PathBuf,
+    /// Memory limit, bytes.
+    pub memory_limit: u64,
+}
+
+/// The rows of text inputs.
+pub struct Rows {
+    settings: RowSettings,
+    columns: Vec<TextColumn>,
+    by_name: HashMap<String, usize>,
+    matched_drops: HashSet<String>,
+    /// Rows and bytes of the batch in memory.
+    batch_rows: usize,
+    batch_bytes: u64,
+    open: Option<OpenFile>,
+    inputs: Vec<String>,
+    spilled: Vec<SpilledFile>,
+}
+
+/// The file that batches go into.
+struct OpenFile {
+    writer: ArrowWriter<File>,
+    file: File,
+    columns: Vec<usize>,
+    rows: u64,
+}
+
+/// A value that was refused, without its place.
+pub enum RowError {
+    /// The column refuses the value.
+    Value {
+        /// The expected value.
+        expected: String,
+        /// The value found.
+        found: String,
+        /// The remedy.
+        remedy: String,
+    },
+    /// The spilled file could not be written.
+    Failure(Failure),
+}
+
+impl From<Failure> for RowError {
+    fn from(failure: Failure) -> RowError {
+        RowError::Failure(failure)
+    }
+}
+
+impl Rows {
+    /// No rows yet.
+    #[must_use]
+    pub fn new(settings: RowSettings) -> Rows {
+        Rows {
+            settings,
+            columns: Vec::new(),
+            by_name: HashMap::new(),
+            matched_drops: HashSet::new(),
+            batch_rows: 0,
+            batch_bytes: 0,
+            open: None,
+            inputs: Vec::new(),
+            spilled: Vec::new(),
+        }
+    }
+
+    /// Begins an input file.
+    pub fn begin_input(&mut self, name: &str) {
+        self.inputs.push(name.to_owned());
+    }
+
+    /// The number of the column of this name, which is made when there is none.
+    ///
+    /// # Errors
+    /// When there are too many columns, or the name is too long.
+    pub fn column(&mut self, name: &str, format: &'static str) -> Result<usize, RowError> {
+        if let Some(number) = self.by_name.get(name) {
+            return Ok(*number);
+        }
+        if self.columns.len() == COLUMNS_MAX {
+            return Err(RowError::Value {
+                expected: format!("at most {COLUMNS_MAX} columns"),
+                found: "more".into(),
+                remedy: "turn names into values: one column for the name, one for the value".into(),
+            });
+        }
+        if name.len() > NAME_BYTES_MAX {
+            return Err(RowError::Value {
+                expected: format!("a name of at most {NAME_BYTES_MAX} bytes"),
+                found: format!("{} bytes", name.len()),
+                remedy: "shorten it in the source".into(),
+            });
+        }
+        let matched: Vec<&str> =
+            with_groups_above(name).filter(|name| self.settings.drop.contains(*name)).collect();
+        self.matched_drops.extend(matched.iter().map(|name| (*name).to_owned()));
+        let number = self.columns.len();
+        self.columns.push(TextColumn {
+            name: name.to_owned(),
+            declared: self.settings.types.get(name).copied(),
+            inference: Inference::default(),
+            format,
+            is_dropped: !matched.is_empty(),
+            values: StringBuilder::with_capacity(0, 0),
+        });
+        self.by_name.insert(name.to_owned(), number);
+        Ok(number)
+    }
+
+    /// Adds the value of a column in the present row; `None` is null.
+    ///
+    /// # Errors
+    /// When the row has a value of this column already, or the value is too long or does not fit its declared type.
+    pub fn push(
+        &mut self,
+        column: usize,
+        value: Option<(Class, &str)>,
+        is_typed: bool,
+        at: impl Fn() -> Spot,
+    ) -> Result<(), RowError> {
+        let row = self.batch_rows;
+        let Some(column) = self.columns.get_mut(column).filter(|column| !column.is_dropped) else {
+            return Ok(());
+        };
+        if column.values.len() > row {
+            return Err(RowError::Value {
+                expected: "one value of a column in a row".into(),
+                found: "two".into(),
+                remedy: "rename one of them".into(),
+            });
+        }
+        column.pad(row);
+        let Some((class, text)) = value else {
+            column.inference.note_null();
+            column.values.append_null();
+            return Ok(());
+        };
+        if text.len() > VALUE_BYTES_MAX {
+            return Err(RowError::Value {
+                expected: format!("a value of at most {VALUE_BYTES_MAX} bytes"),
+                found: format!("{} bytes", text.len()),
+                remedy: "shorten it, or leave the column out with --drop".into(),
+            });
+        }
+        column.check_declared(class, text)?;
+        column.inference.note(class, text, is_typed, at);
+        column.values.append_value(text);
+        self.batch_bytes += text.len() as u64 + 8;
+        Ok(())
+    }
+
+    /// Ends a row. Columns without a value in it are null.
+    ///
+    /// # Errors
+    /// When a full batch cannot be spilled.
+    pub fn end_row(&mut self) -> Result<(), Failure> {
+        self.batch_rows += 1;
+        self.batch_bytes += 8;
+        // Columns that are seldom present are padded at the end of a batch, so they count with all rows there.
+        let padded = self.batch_rows.saturating_mul(self.columns.len()) as u64 * 5;
+        if self.batch_rows == BATCH_ROWS_MAX || self.batch_bytes + padded >= self.batch_bytes_max() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn batch_bytes_max(&self) -> u64 {
+        (self.settings.memory_limit / BATCH_SHARE).min(BATCH_BYTES_MAX)
+    }
+
+    /// Writes the batch into the present file, or into a new one if it brings new columns.
+    fn flush(&mut self) -> Result<(), Failure> {
+        let rows = std::mem::take(&mut self.batch_rows);
+        self.batch_bytes = 0;
+        if rows == 0 {
+            return Ok(());
+        }
+        let wanted: Vec<usize> = (0..self.columns.len())
+            .filter(|at| self.columns.get(*at).is_some_and(|c| !c.is_dropped))
+            .collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        if self.open.as_ref().is_some_and(|open| open.columns.len() != wanted.len()) {
+            self.close_file()?;
+        }
+        let mut arrays: Vec<(String, ArrayRef)> = Vec::with_capacity(wanted.len());
+        for column in self.columns.iter_mut().filter(|column| !column.is_dropped) {
+            column.pad(rows);
+            arrays.push((column.name.clone(), Arc::new(column.values.finish())));
+        }
+        let fields = arrays.iter().map(|(name, _)| Field::new(name, DataType::Utf8, true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let directory = self.settings.directory.clone();
+        let failed =
+            |error: parquet::errors::ParquetError| spill_failure(&directory, std::io::Error::other(error));
+        if self.open.is_none() {
+            self.open = Some(OpenFile::create(&directory, Arc::clone(&schema), wanted)?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.rows += rows as u64;
+        let arrays = arrays.into_iter().map(|(_, array)| array).collect();
+        let batch = RecordBatch::try_new(schema, arrays)
+            .map_err(|error| spill_failure(&directory, std::io::Error::other(error)))?;
+        open.writer.write(&batch).map_err(failed)?;
+        if open.writer.in_progress_size() as u64 >= self.settings.memory_limit / BATCH_SHARE {
+            open.writer.flush().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn close_file(&mut self) -> Result<(), Failure> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let directory = &self.settings.directory;
+        open.writer.close().map_err(|error| spill_failure(directory, std::io::Error::other(error)))?;
+        let names = open.columns.iter().filter_map(|column| self.columns.get(*column));
+        let columns = names.map(|column| column.name.clone()).collect();
+        self.spilled.push(SpilledFile {
+            file: open.file,
+            columns,
+            rows: open.rows,
+            inputs: self.input_names(),
+        });
+        Ok(())
+    }
+
+    fn input_names(&self) -> String {
+        match self.inputs.as_slice() {
+            [] => String::new(),
+            [only] => only.clone(),
+            [first, others @ ..] => format!("{first} and {} more", others.len()),
+        }
+    }
+
+    /// Ends the present file and returns all files since the last call. Rows that follow go into others.
+    ///
+    /// # Errors
+    /// When a batch cannot be spilled.
+    pub fn take_files(&mut self) -> Result<Vec<SpilledFile>, Failure> {
+        self.flush()?;
+        self.close_file()?;
+        self.inputs.clear();
+        Ok(std::mem::take(&mut self.spilled))
+    }
+
+    /// The columns, without those that are left out.
+    pub fn columns(&self) -> impl Iterator<Item = &TextColumn> {
+        self.columns.iter().filter(|column| !column.is_dropped)
+    }
+
+    /// The column of this name, unless it is left out.
+    #[must_use]
+    pub fn column_named(&self, name: &str) -> Option<&TextColumn> {
+        self.columns.get(*self.by_name.get(name)?).filter(|column| !column.is_dropped)
+    }
+
+    /// The name of a column, for messages.
+    #[must_use]
+    pub fn shown_name(&self, column: usize) -> String {
+        cut(self.columns.get(column).map(|column| column.name.clone()).unwrap_or_default(), NAME_SHOWN_BYTES)
+    }
+
+    /// The names to leave out that a column or a group had.
+    #[must_use]
+    pub fn matched_drops(&self) -> &HashSet<String> {
+        &self.matched_drops
+    }
+}
+
+impl TextColumn {
+    /// Adds nulls up to `row`.
+    fn pad(&mut self, row: usize) {
+        let missing = row.saturating_sub(self.values.len());
+        if missing > 0 {
+            self.inference.note_null();
+            self.values.append_nulls(missing);
+        }
+    }
+
+    fn check_declared(&self, class: Class, text: &str) -> Result<(), RowError> {
+        let Some(declared) = self.declared else { return Ok(()) };
+        let fits = match (declared, class) {
+            (ColumnType::Kind(mercato_format::ColumnKind::Text), _) | (_, Class::Empty) => true,
+            (_, Class::List) => false,
+            (ColumnType::Datetime, class) => matches!(class, Class::Date | Class::Timestamp { .. }),
+            (ColumnType::Kind(kind), _) => parse(kind, text).is_some(),
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(RowError::Value {
+            expected: format!("a value of the declared type {}", type_name(declared)),
+            found: format!("`{}`", cut(text.to_owned(), NAME_SHOWN_BYTES)),
+            remedy: "correct the value, or the declared type".into(),
+        })
+    }
+}
+
+/// The name of a declared type.
+#[must_use]
+pub fn type_name(declared: ColumnType) -> String {
+    use mercato_format::ColumnKind;
+    match declared {
+        ColumnType::Datetime => "datetime".into(),
+        ColumnType::Kind(ColumnKind::Decimal { precision, scale }) => format!("decimal({precision},{scale})"),
+        ColumnType::Kind(ColumnKind::Timestamp { unit }) => format!("datetime of {} digits", unit.digits()),
+        ColumnType::Kind(kind) => kind.logical().name().into(),
+    }
+}
+
+impl OpenFile {
+    fn create(directory: &Path, schema: Arc<Schema>, columns: Vec<usize>) -> Result<OpenFile, Failure> {
+        let failed = |error| spill_failure(directory, error);
+        let file = tempfile::tempfile_in(directory).map_err(failed)?;
+        let copy = file.try_clone().map_err(failed)?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::LZ4_RAW)
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+            .set_data_page_size_limit(PAGE_BYTES)
+            .set_write_batch_size(64)
+            .build();
+        let writer = ArrowWriter::try_new(copy, schema, Some(properties))
+            .map_err(|error| failed(std::io::Error::other(error)))?;
+        Ok(OpenFile { writer, file, columns, rows: 0 })
+    }
+}
+
+fn spill_failure(directory: &Path, source: std::io::Error) -> Failure {
+    Failure::io(directory, "spill rows of text to")(source)
+}
