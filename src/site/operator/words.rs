@@ -61,7 +61,7 @@ words! {
         books: "Books", "Registri";
         keys: "Keys", "Chiavi";
         entries: "Entries", "Movimenti";
-        reservations: "Running streams that hold credits", "Flussi in corso che riservano crediti";
+        reservations: "Running streams", "Flussi in corso";
         server: "Server", "Server";
         program: "Version", "Versione";
         started: "Started", "Avviato";
