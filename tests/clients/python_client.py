@@ -10,6 +10,7 @@ server in memory, and those beside real ones, with cut connections, exhausted li
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,16 @@ def check(binaries: Path, folder: Path) -> None:
     run(python, "-m", "mypy", "--cache-dir", str(folder / "mypy"), where=CLIENT)
     run(python, "-m", "ruff", "check", "--no-cache", ".", where=CLIENT)
     run(python, "generate.py", "--check", where=CLIENT)
+    check_types_of_snippets(python, folder)
     with_servers(binaries, folder, python)
+
+
+def check_types_of_snippets(python: Path, folder: Path) -> None:
+    """The snippets of the README, as a program of somebody who has installed the package and is strict about types."""
+    snippets = re.findall(r"^```python\n(.*?)^```", (CLIENT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (folder / "buyer").mkdir()
+    (folder / "buyer" / "program.py").write_text("\n".join(snippets))
+    run(python, "-m", "mypy", "--strict", "--cache-dir", str(folder / "mypy-buyer"), "program.py", where=folder / "buyer")
 
 
 def with_servers(binaries: Path, folder: Path, python: Path) -> None:

@@ -133,6 +133,7 @@ def test_table_equals_file_and_stream(live: Live, folder: Path) -> None:
     names = ["o_orderkey", "o_totalprice", "o_orderdate", "o_comment"]
     with live.client(exact_numbers=True) as client:
         orders = client.dataset("tpch-orders")
+        offered = {one["format"] for one in orders.header()["formats"]}
         table = orders.query(columns=names).to_arrow()
         orders.download("orders.csv")
         rows = list(orders.stream(columns=names))
@@ -144,6 +145,8 @@ def test_table_equals_file_and_stream(live: Live, folder: Path) -> None:
     assert texts == cells
     assert [row["o_totalprice"] for row in rows] == [row["o_totalprice"] for row in found]
     assert all(type(row["o_totalprice"]) is Decimal for row in rows)
+    if "arrow" in offered:
+        assert table.schema.metadata[b"dataset"] == b"tpch-orders"
     assert str(table.schema.field("o_totalprice").type).startswith("decimal128(")
     assert str(table.schema.field("o_orderdate").type) == "date32[day]"
 
