@@ -32,9 +32,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "mail", "operator", "payments",
-            "query",
-            "render", "search", "words",
+            "access", "branding", "catalog", "clock", "http", "ledger", "limits", "mail", "operator",
+            "payments", "query", "render", "search", "words",
         ],
     ),
     (

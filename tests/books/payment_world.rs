@@ -1,4 +1,4 @@
-//! Steps of payments that the books and a plain model take side by side, with spending between them. Knows not where
+//! Steps of payments that the books and a plain model take side by side, with spending between them. Does not depend on where
 //! histories come from.
 
 use mercato::ledger::{AccountId, Checkout, EntryKind, Ledger, PaidCheckout, ReversalEvent, Reversed};

@@ -1,5 +1,5 @@
 //! Steps that the books and the plain model take side by side: after every step the balances agree, at the end the
-//! entries and the idempotency keys do too. Knows not where histories come from: a property test and a fuzz target make
+//! entries and the idempotency keys do too. Does not depend on where histories come from: a property test and a fuzz target make
 //! them.
 
 use mercato::clock::Moment;

@@ -1,4 +1,4 @@
-//! A naive table as a store file. Knows not where its values come from: property tests and fuzz targets make them.
+//! A naive table as a store file. Does not depend on where its values come from: property tests and fuzz targets make them.
 
 use mercato_format::writer::{Column, ColumnValues, temporary_table};
 use mercato_format::{ColumnKind, FloatWidth, Table, TimeUnit};

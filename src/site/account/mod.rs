@@ -35,10 +35,10 @@ pub(in crate::site) mod words;
 use crate::http::incoming::Method;
 use crate::http::routing::router::{Guard, Route};
 use api_keys::{key, keys};
+use buying::{offer, purchase, receipt};
 pub(super) use form::Form;
 pub(super) use signing::customer::Customer;
 pub(super) use signing::same_origin::check as check_origin;
-use buying::{offer, purchase, receipt};
 use signing::{ask, confirm, customer, forgot, password, reset, same_origin, session, sign_in, sign_up};
 
 /// Paths of the account area.

@@ -205,7 +205,8 @@ pub fn order(
     command: &OperatorCommand,
 ) -> Result<Result<CommandOutput, String>, ApiError> {
     let (now, request_id) = (request.now(), request.request_id().to_owned());
-    let context = Context { ledger: &app.ledger, now, request_id, random: random_bytes()? };
+    let payments = Some(app.payments.as_ref());
+    let context = Context { ledger: &app.ledger, payments, now, request_id, random: random_bytes()? };
     match command.execute(&context) {
         Ok(output) => Ok(Ok(output)),
         Err(error) => {

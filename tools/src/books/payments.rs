@@ -1,6 +1,6 @@
 //! The commands `payments list` and `reconcile`: what customers bought from the payment provider.
 //!
-//! Knows the command line only. Only a running server speaks to a provider.
+//! The command line only. Only a running server speaks to a provider.
 
 use clap::Subcommand;
 use mercato::operator::OperatorCommand;

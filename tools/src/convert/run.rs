@@ -1,5 +1,5 @@
-//! Writes one store file of a dataset: builds its columns on several threads, appends them in order, and commits the file.
-//! Knows no input.
+//! Writes one store file of a dataset: builds its columns on several threads, appends them in order, and commits the
+//! file. Does not depend on inputs.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Sorts the rows of a conversion by columns. The rows are first written as they come, into a store file with sort
 //! indexes on these columns alone, built and spilled inside the memory limit. Its indexes give the order in which the
-//! final file reads it. Knows no input.
+//! final file reads it. Does not depend on inputs.
 //!
 //! One column needs no memory: its index is the order. More columns take sixteen bytes a row: a stable sort by each column,
 //! the last one first.

@@ -1,4 +1,5 @@
-//! The rows of a file in the order of its key columns, with their keys. Knows no second file, but for their types.
+//! The rows of a file in the order of its key columns, with their keys. Does not depend on a second file, but for its
+//! types.
 
 use std::borrow::Cow;
 use std::path::Path;

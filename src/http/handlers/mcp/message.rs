@@ -1,6 +1,6 @@
 //! JSON-RPC messages out of a body, each as far as it can be read. Ids stay as they were written.
 //!
-//! Knows the form of messages and no method.
+//! Reads the form of messages. Does not depend on methods.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

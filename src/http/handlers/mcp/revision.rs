@@ -1,6 +1,6 @@
 //! Revisions of the protocol, and which one a request is of: decided once, from its header and its `_meta`.
 //!
-//! Knows the rules of headers and no method's result.
+//! Holds the rules of headers. Does not depend on methods.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,6 +1,6 @@
 //! Answers of JSON-RPC: results, errors with their codes, and the responses that carry them.
 //!
-//! Knows codes and no method.
+//! Holds codes. Does not depend on methods.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Gathers the parts of a conversion: plans Parquet files, reads and spills texts, opens a store file to append to, and
-//! joins their columns. Knows no builder.
+//! joins their columns. Does not depend on builders.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

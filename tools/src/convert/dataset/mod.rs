@@ -1,4 +1,5 @@
-//! The rows of a conversion: all files together as one table, its columns joined by name. Knows no format of a file.
+//! The rows of a conversion: all files together as one table, its columns joined by name. Does not depend on formats of
+//! a file.
 
 pub mod gather;
 pub mod part;

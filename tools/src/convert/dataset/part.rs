@@ -1,5 +1,5 @@
 //! One part of the rows of a conversion: a Parquet file, spilled texts, or a store file. Feeds the values of a column
-//! into its builder, widened on the way. Knows no other part.
+//! into its builder, widened on the way. Does not depend on other parts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};

@@ -1,4 +1,4 @@
-//! A store file as a part of the rows: its columns, in file order or in another order. Knows no other format.
+//! A store file as a part of the rows: its columns, in file order or in another order. Does not depend on other formats.
 
 use std::borrow::Cow;
 

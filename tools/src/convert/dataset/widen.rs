@@ -1,5 +1,5 @@
 //! The types that columns of several files have together: the table of tools/README.md, "Several files". Widening never
-//! loses a digit; a value that the wider type does not hold is refused when it is read. Knows no file.
+//! loses a digit; a value that the wider type does not hold is refused when it is read. Does not depend on files.
 
 use mercato_format::{ColumnKind, FloatWidth, TimeUnit};
 

@@ -1,5 +1,5 @@
 //! Walks a folder of data files. Hidden files and the texts of a dataset are passed over; anything else that is no data
-//! is refused, as are links out of the folder. Knows no contents.
+//! is refused, as are links out of the folder. Does not depend on contents.
 
 use std::fs::{self, DirEntry};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! The files of a conversion: names and folders become a list of files with their formats, sorted by path. Knows no
-//! contents beyond the first bytes of a file without a known ending.
+//! The files of a conversion: names and folders become a list of files with their formats, sorted by path. Does not
+//! depend on contents beyond the first bytes of a file without a known endings.
 
 mod folder;
 pub mod partitions;

@@ -1,4 +1,5 @@
-//! Columns out of the names of folders: `year=2024/month=7` gives every file below it two columns. Knows no file.
+//! Columns out of the names of folders: `year=2024/month=7` gives every file below it two columns. Does not depend on
+//! files.
 
 use crate::failure::Failure;
 

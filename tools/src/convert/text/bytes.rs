@@ -1,5 +1,5 @@
 //! The bytes of a text input: a file or standard input, decompressed by its first bytes, without a byte order mark, and
-//! bounded in growth and in memory. Knows no record.
+//! bounded in growth and in memory. Does not depend on records.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};

@@ -1,4 +1,4 @@
-//! The class of a text value: what it could be as a typed value, by its characters alone. Knows no column.
+//! The class of a text value: what it could be as a typed value, by its characters alone. Does not depend on columns.
 
 use crate::convert::text::moments::{self, Moment};
 

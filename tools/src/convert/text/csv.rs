@@ -1,5 +1,5 @@
 //! Splits CSV and TSV into records by RFC 4180: quotes, doubled quotes, line breaks inside quotes, CRLF or LF. A record
-//! is bounded in bytes and in fields. Knows no type.
+//! is bounded in bytes and in fields. Does not depend on types.
 //!
 //! A library would be shorter, but the known ones lose what is needed here: whether an empty field was quoted (that is
 //! the empty string, without quotes it is null), quotes that never close, and a bound for a line without end.

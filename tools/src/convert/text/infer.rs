@@ -1,4 +1,5 @@
-//! Finds the kind of a column from all of its texts, or says which value stands against it. Knows no file format.
+//! Finds the kind of a column from all of its texts, or says which value stands against it. Does not depend on file
+//! formats.
 //!
 //! The result does not depend on the order of the rows: values are counted by class, with the first of each class kept
 //! for the message.

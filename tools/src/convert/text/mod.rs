@@ -1,5 +1,5 @@
 //! Text inputs: CSV, TSV and NDJSON. All rows are read once and spilled as columns of texts; the types are known
-//! afterwards, from all rows. Knows no other format.
+//! afterwards, from all rows. Does not depend on other formats.
 
 pub mod bytes;
 pub mod classify;

@@ -1,5 +1,5 @@
 //! Reads dates and timestamps: `2024-02-29`, `2024-02-29T12:30:00.5+01:00`, also with a space for the `T`, without
-//! seconds, and without a zone, which then is UTC. Knows no column.
+//! seconds, and without a zone, which then is UTC. Does not depend on columns.
 
 use mercato_format::TimeUnit;
 

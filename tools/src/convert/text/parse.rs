@@ -1,4 +1,4 @@
-//! Parses a text as a value of a column kind, exactly: no digit is lost. Knows no column.
+//! Parses a text as a value of a column kind, exactly: no digit is lost. Does not depend on columns.
 
 use mercato_format::ColumnKind;
 

@@ -1,5 +1,5 @@
 //! Reads a CSV or TSV file into rows: the header names the columns, every record has as many fields. Refusals name file,
-//! line and column. Knows no column kind.
+//! line and column. Does not depend on column kinds.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Reads the records of a CSV or TSV file, one after the other, from its bytes. Knows no column.
+//! Reads the records of a CSV or TSV file, one after the other, from its bytes. Does not depend on columns.
 
 use crate::convert::text::bytes::ByteSource;
 use crate::convert::text::csv::{Fault, Splitter};

@@ -1,5 +1,5 @@
 //! Collects the rows of text inputs as columns of texts, notes what each column could be, and spills batches into
-//! temporary Parquet files. Knows no CSV and no JSON.
+//! temporary Parquet files. Does not depend on CSV or JSON.
 //!
 //! A batch goes into the present file unless it brings a new column; then a new file begins. So a column that appears
 //! late costs one more file and no second pass.

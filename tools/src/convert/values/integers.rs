@@ -1,5 +1,5 @@
-//! The integers of an array: numbers, scaled decimals, days and time units, for columns that widen them. Knows no
-//! column builder.
+//! The integers of an array: numbers, scaled decimals, days and time units, for columns that widen them. Does not depend
+//! on column builders.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -1,6 +1,6 @@
 //! The arguments of a call: strict like the API's parameters, with all faults at once.
 //!
-//! Knows shapes and no tool.
+//! Checks shapes. Does not depend on tools.
 
 use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};

@@ -1,7 +1,7 @@
 //! The tools: what they take and give (`tools.json`), and what they do. A fault inside a tool is a result that tells the
 //! model how to correct itself.
 //!
-//! Knows the API's functions and no message of the protocol.
+//! Calls the functions of the API. Does not depend on messages of the protocol.
 
 mod arguments;
 mod describe;

@@ -69,7 +69,13 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
     let plan =
         query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    app.ledger.can_afford_anything(&account, Some(&key), Spending::Query, claimed.claim.as_ref(), buyer.at)?;
+    app.ledger.can_afford_anything(
+        &account,
+        Some(&key),
+        Spending::Query,
+        claimed.claim.as_ref(),
+        buyer.at,
+    )?;
     let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
     let found = page.rows.len();
     if !claimed.is_paid {

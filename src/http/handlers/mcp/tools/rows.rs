@@ -1,6 +1,6 @@
 //! Rows as JSON inside a bound of bytes: as many as fit, and at least one.
 //!
-//! Knows no price and no argument.
+//! Does not depend on prices or arguments.
 
 use crate::catalog::{FormatError, Table};
 use crate::http::handlers::query::page_answer::non_finite_warning;
