@@ -20,11 +20,10 @@ pub use error::ConfigError;
 pub use mail::{MailSettings, Secret};
 pub use net::{LimitFlags, NetSettings};
 
-use file::read_file;
-
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
+use file::read_file;
 
 /// Most workers.
 const WORKERS_MAX: usize = 4096;
@@ -215,10 +214,10 @@ impl Settings {
             None => TypedFlags::default(),
         };
         let typed = typed.or(file);
-        let mail = MailSettings::resolve(&typed)?;
         let workers =
             typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
         Ok(Self {
+            mail: MailSettings::resolve(&typed)?,
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
             listen: typed.listen.unwrap_or(defaults::LISTEN),
             admin: admin_place(typed.admin.as_deref())?,
@@ -247,7 +246,6 @@ impl Settings {
                 }
             },
             public_url: typed.public_url,
-            mail,
             takes_sign_ups: mail::takes_sign_ups(typed.sign_up)?,
             drain: Duration::from_secs(within(
                 "drain-seconds",
