@@ -22,11 +22,10 @@ pub use mail::{MailSettings, Secret};
 pub use net::{LimitFlags, NetSettings};
 pub use payments::PaymentSettings;
 
-use file::read_file;
-
 use crate::limits::access::{REQUESTS_PER_DAY, REQUESTS_PER_MINUTE};
 use crate::limits::catalog::SCRUB_BYTES_PER_SECOND;
 use crate::limits::http::LOW_BALANCE_CREDITS;
+use file::read_file;
 
 /// Most workers.
 const WORKERS_MAX: usize = 4096;
@@ -236,12 +235,12 @@ impl Settings {
             None => TypedFlags::default(),
         };
         let typed = typed.or(file);
-        let mail = MailSettings::resolve(&typed)?;
         let workers =
             typed.workers.unwrap_or(cores.saturating_mul(WORKERS_PER_CORE).max(WORKERS_DEFAULT_MIN));
         let listen = typed.listen.unwrap_or(defaults::LISTEN);
         let payments = PaymentSettings::resolve(&typed, listen)?;
         Ok(Self {
+            mail: MailSettings::resolve(&typed)?,
             data: typed.data.ok_or(ConfigError::Missing { flag: "data" })?,
             listen,
             payments,
@@ -271,7 +270,6 @@ impl Settings {
                 }
             },
             public_url: typed.public_url,
-            mail,
             takes_sign_ups: mail::takes_sign_ups(typed.sign_up)?,
             drain: Duration::from_secs(within(
                 "drain-seconds",
