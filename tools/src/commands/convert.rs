@@ -151,13 +151,13 @@ pub fn run(arguments: &ConvertArguments, json: bool) -> Result<(), Failure> {
 /// The name of the only input with `.mcol`.
 fn default_output(inputs: &[PathBuf]) -> Result<PathBuf, Failure> {
     match inputs {
-        [only] if only.as_os_str() != STANDARD_INPUT => {
+        [only] if only.as_os_str() != STANDARD_INPUT && only.file_name().is_some() => {
             let mut name = stem(only).into_os_string();
             name.push(".mcol");
             Ok(PathBuf::from(name))
         }
         _ => Err(Failure::Usage(
-            "--output OUT.mcol: expected with several inputs and with standard input".into(),
+            "--output OUT.mcol: expected with several inputs, with standard input, and with a folder without a name".into(),
         )),
     }
 }

@@ -136,7 +136,7 @@ fn usage_errors_exit_2() {
     let folder = tempfile::tempdir().unwrap();
     files::small(folder.path());
     refused(folder.path(), &[], 2, &["Usage"]);
-    refused(folder.path(), &["convert"], 2, &["IN.parquet"]);
+    refused(folder.path(), &["convert"], 2, &["<IN>"]);
     refused(folder.path(), &["convrt", "small.parquet"], 2, &["convert"]);
     refused(folder.path(), &["convert", "small.parquet", "--memory-limit", "lots"], 2, &["--memory-limit"]);
     refused(
@@ -158,7 +158,9 @@ fn failures_exit_1_with_one_line() {
     fs::write(folder.path().join("text.parquet"), "not Parquet at all, but long enough").unwrap();
     refused(folder.path(), &["convert", "absent.parquet"], 1, &["absent.parquet", "open"]);
     refused(folder.path(), &["convert", "text.parquet"], 1, &["text.parquet", "footer", "expected", "found"]);
-    refused(folder.path(), &["convert", "."], 1, &["regular file"]);
+    refused(folder.path(), &["convert", "."], 2, &["--output"]);
+    refused(folder.path(), &["convert", ".", "-o", "x.mcol"], 1, &["text.parquet", "footer"]);
+    refused(folder.path(), &["convert", "/dev/null", "-o", "x.mcol"], 1, &["/dev/null", "--input-format"]);
     refused(folder.path(), &["verify", "text.parquet"], 1, &["text.parquet"]);
     assert_eq!(names(folder.path()), ["text.parquet"]);
 }

@@ -142,6 +142,8 @@ fn format_of_head(path: &Path) -> Result<Option<InputFormat>, Failure> {
 /// The name of a file without the endings of its format and its compression.
 #[must_use]
 pub fn stem(path: &Path) -> PathBuf {
+    // Without a slash at the end.
+    let path = path.components().as_path();
     let is_packed = path
         .extension()
         .is_some_and(|ending| ["gz", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
@@ -214,5 +216,6 @@ mod tests {
         assert_eq!(stem(Path::new("d/sales.csv.gz")), Path::new("d/sales"));
         assert_eq!(stem(Path::new("d/sales.v2.parquet")), Path::new("d/sales.v2"));
         assert_eq!(stem(Path::new("sales")), Path::new("sales"));
+        assert_eq!(stem(Path::new("/tmp/")).as_os_str(), "/tmp");
     }
 }

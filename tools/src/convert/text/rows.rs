@@ -34,6 +34,9 @@ const BATCH_SHARE: u64 = 32;
 const BATCH_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// Bytes of a page of a spilled column.
 const PAGE_BYTES: usize = 256 * 1024;
+/// Memory of a column while its texts are collected and spilled, beside the texts themselves. Columns may take half of
+/// the memory.
+const COLUMN_BYTES: u64 = 16 * 1024;
 /// Bytes of a name in a message.
 const NAME_SHOWN_BYTES: usize = 64;
 
@@ -149,11 +152,16 @@ impl Rows {
         if let Some(number) = self.by_name.get(name) {
             return Ok(*number);
         }
-        if self.columns.len() == COLUMNS_MAX {
+        let fitting = usize::try_from(self.settings.memory_limit / 2 / COLUMN_BYTES).unwrap_or(COLUMNS_MAX);
+        let columns_max = fitting.min(COLUMNS_MAX);
+        if self.columns.len() == columns_max {
             return Err(RowError::Value {
-                expected: format!("at most {COLUMNS_MAX} columns"),
+                expected: format!("at most {columns_max} columns under this --memory-limit"),
                 found: "more".into(),
-                remedy: "turn names into values: one column for the name, one for the value".into(),
+                remedy: format!(
+                    "turn names into values (one column for the name, one for the value), or raise --memory-limit; \
+                     no file has more than {COLUMNS_MAX} columns"
+                ),
             });
         }
         if name.len() > NAME_BYTES_MAX {

@@ -217,9 +217,9 @@ fn dropped_column_may_mix_types() {
     let mut conversion = conversion(folder.path(), &["a.csv"]);
     conversion.drop = vec!["b".into()];
     assert_eq!(read(&conversion).unwrap().1, [r#"{"a":1}"#, r#"{"a":2}"#]);
-    conversion.drop = vec!["c".into()];
+    conversion.drop = vec!["b".into(), "c".into()];
     std::fs::remove_file(&conversion.output).unwrap();
-    check_refusal(&conversion, &["--drop c", "it has a, b"]);
+    check_refusal(&conversion, &["--drop c", "it has a"]);
 }
 
 #[test]
