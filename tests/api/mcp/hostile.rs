@@ -144,7 +144,7 @@ fn tells_model_of_wrong_arguments() {
         ("search_datasets", json!({ "limit": 51 }), "from 1 to 50"),
         ("search_datasets", json!({ "tags": "geo" }), "a list of strings"),
         ("describe_dataset", json!({}), "slug: the argument is required"),
-        ("describe_dataset", json!({ "slug": "citys" }), "did you mean `cities`?"),
+        ("describe_dataset", json!({ "slug": "citie" }), "did you mean `cities`?"),
         ("describe_dataset", json!({ "slug": "../etc" }), "search_datasets"),
         ("describe_dataset", json!({ "slug": "cities", "version": "9.9.9" }), "1.0.0"),
         ("sample_rows", json!({ "slug": "cities", "columns": ["nme"] }), "`name`"),
