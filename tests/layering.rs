@@ -80,6 +80,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("mio::", &["src/net/"]),
     ("sled", &["src/ledger/checkpoint/"]),
     ("argon2::", &["src/access/passwords.rs"]),
+    ("arrow_ipc", &["src/render/arrow/"]),
     ("unsafe", &["storage-format/src/file/mapped_file.rs"]),
 ];
 

@@ -9,6 +9,7 @@
 
 mod accept;
 mod admin;
+mod arrow;
 mod catalog;
 mod compression;
 mod conditional;

@@ -25,7 +25,7 @@ use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{ChargeRequest, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::query;
-use crate::render::Format;
+use crate::render::Output;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
@@ -75,7 +75,7 @@ fn answer(
     app: &App,
     request: &mut Incoming,
     asked: Asked,
-    named: Option<Format>,
+    named: Option<Output>,
     content: &[u8],
 ) -> Result<Response, ApiError> {
     let dataset = find_for_key(app, request)?;
@@ -106,7 +106,7 @@ fn answer(
     };
     let pending = PendingCharge::submit(&app.ledger, &charge)?;
     let (response, notes) =
-        page_answer::write(format, &version.table, plan.columns(), &page).map_err(broken)?;
+        page_answer::write(format, dataset.slug(), &version, plan.columns(), &page).map_err(broken)?;
     let (receipt, durable) = pending.complete()?;
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
@@ -116,7 +116,7 @@ fn answer(
 }
 
 /// The response to `HEAD`. It is free, so it reveals nothing of the rows, not even their length.
-fn described(format: Format, version: &DatasetVersion) -> Response {
+fn described(format: Output, version: &DatasetVersion) -> Response {
     let response = Response::empty(200).with_header("Content-Type", page_answer::content_type(format));
     labelled(response, version)
 }
