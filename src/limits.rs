@@ -297,6 +297,16 @@ pub mod render {
     pub const UNIT_BYTES: u64 = 512 * 1024;
     /// A unit is handed over in pieces of about this size where its rows are longer than expected; one row may be longer.
     pub const UNIT_BYTES_MAX: usize = 1024 * 1024;
+    /// Rows of an Arrow record batch at most.
+    pub const ARROW_BATCH_ROWS_MAX: usize = 65_536;
+    /// Bytes of an Arrow record batch at most, if it has more than one row.
+    pub const ARROW_BATCH_BYTES: usize = UNIT_BYTES_MAX;
+    /// Entries of a dictionary in an Arrow stream at most. A column with more is sent as plain texts.
+    pub const ARROW_DICTIONARY_ENTRIES_MAX: u32 = 65_536;
+    /// Bytes of a dictionary in an Arrow stream at most.
+    pub const ARROW_DICTIONARY_BYTES_MAX: usize = 1024 * 1024;
+    /// Bytes of all dictionaries of an Arrow stream at most; columns behind them are sent as plain texts.
+    pub const ARROW_DICTIONARIES_BYTES_MAX: usize = 4 * 1024 * 1024;
 }
 
 /// Bounds of the operator's commands (`operator/`).

@@ -103,7 +103,8 @@ fn print(plan: &Plan<'_>, rows: &[u32]) -> Result<(), FormatError> {
     for format in [Format::Json, Format::Csv, Format::Sse, Format::Ndjson] {
         render_rows(format, plan.table(), plan.columns(), rows, &mut Vec::new())?;
     }
-    Ok(())
+    let labels = mercato::render::Labels { dataset: "t", version: "1.0.0" };
+    mercato::render::render_arrow(plan.table(), plan.columns(), rows, labels, &mut Vec::new())
 }
 
 /// Checks that sorting by each column returns every row once, and that the rows render as JSON.

@@ -8,7 +8,7 @@ use mercato_format::{FormatError, Table};
 
 use crate::limits::render::{UNIT_BYTES, UNIT_BYTES_MAX};
 use crate::render::parallel_encoder::{Progress, Unit};
-use crate::render::{Combinations, Format, RenderedLengths, RowWriter};
+use crate::render::{ArrowEncoder, Combinations, Format, Output, RenderedLengths, RowWriter};
 
 /// Bytes of the first unit of a download; each unit may be twice as long as the one before, up to `UNIT_BYTES`.
 const FIRST_UNIT_BYTES: u64 = 32 * 1024;
@@ -19,16 +19,28 @@ const STEP_ROWS_MAX: usize = 512;
 /// The encoded table: its format and the offset of every chunk of rows.
 pub struct Document<'t> {
     table: &'t Table,
-    format: Format,
+    printer: Printer<'t>,
     lengths: RenderedLengths<'t>,
-    combinations: Arc<Combinations>,
+}
+
+/// What encodes the rows of a document.
+#[derive(Debug, Clone)]
+enum Printer<'t> {
+    Text(Format, Arc<Combinations>),
+    Arrow(Arc<ArrowEncoder<'t>>),
 }
 
 impl<'t> Document<'t> {
     /// A table in a format; `lengths` belong to the same table and format.
     #[must_use]
     pub fn new(table: &'t Table, format: Format, lengths: RenderedLengths<'t>) -> Document<'t> {
-        Document { table, format, lengths, combinations: Arc::default() }
+        Document { table, printer: Printer::Text(format, Arc::default()), lengths }
+    }
+
+    /// A table as an Arrow stream; `lengths` are those of the encoder.
+    #[must_use]
+    pub fn arrow(encoder: ArrowEncoder<'t>, lengths: RenderedLengths<'t>) -> Document<'t> {
+        Document { table: encoder.table(), printer: Printer::Arrow(Arc::new(encoder)), lengths }
     }
 
     /// The table.
@@ -37,10 +49,13 @@ impl<'t> Document<'t> {
         self.table
     }
 
-    /// The format.
+    /// What it is.
     #[must_use]
-    pub fn format(&self) -> Format {
-        self.format
+    pub fn output(&self) -> Output {
+        match &self.printer {
+            Printer::Text(format, _) => Output::Text(*format),
+            Printer::Arrow(_) => Output::Arrow,
+        }
     }
 
     /// The length in bytes.
@@ -105,11 +120,11 @@ impl<'t> Iterator for Units<'_, 't> {
         let last = document.lengths.rows_of_chunk(next.saturating_sub(1));
         Some(DocumentUnit {
             table: document.table,
-            format: document.format,
+            printer: document.printer.clone(),
             rows: document.lengths.rows_of_chunk(first).start..last.end,
+            chunk_rows: document.lengths.chunk_rows(),
             begins: first == 0,
             ends: next == count,
-            combinations: Arc::clone(&document.combinations),
             bytes: start..document.boundary(next),
         })
     }
@@ -119,11 +134,12 @@ impl<'t> Iterator for Units<'_, 't> {
 #[derive(Debug)]
 pub struct DocumentUnit<'t> {
     table: &'t Table,
-    format: Format,
+    printer: Printer<'t>,
     rows: Range<u32>,
+    /// Rows of a chunk; an Arrow batch does not go beyond it.
+    chunk_rows: u32,
     begins: bool,
     ends: bool,
-    combinations: Arc<Combinations>,
     bytes: Range<u64>,
 }
 
@@ -155,9 +171,23 @@ impl DocumentUnit<'_> {
 
 impl Unit for DocumentUnit<'_> {
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+        match &self.printer {
+            Printer::Text(format, combinations) => self.print(*format, combinations, done, out),
+            Printer::Arrow(encoder) => self.encode_arrow(encoder, done, out),
+        }
+    }
+}
+
+impl DocumentUnit<'_> {
+    fn print(
+        &self,
+        format: Format,
+        combinations: &Combinations,
+        done: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, FormatError> {
         let columns: Vec<usize> = (0..self.table.columns().len()).collect();
-        let mut writer =
-            RowWriter::for_unit(self.format, self.table, &columns, self.rows.len(), &self.combinations)?;
+        let mut writer = RowWriter::for_unit(format, self.table, &columns, self.rows.len(), combinations)?;
         if self.begins && done == 0 {
             writer.begin(out);
         }
@@ -174,6 +204,29 @@ impl Unit for DocumentUnit<'_> {
             writer.end(out);
         }
         Ok(Progress { rows: done.saturating_add(encoded), complete })
+    }
+
+    /// One batch, which ends at the latest with the chunk of its first row.
+    fn encode_arrow(
+        &self,
+        encoder: &ArrowEncoder<'_>,
+        done: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, FormatError> {
+        if self.begins && done == 0 {
+            encoder.begin(out)?;
+        }
+        let start = self.rows.start.saturating_add(u32::try_from(done).unwrap_or(u32::MAX));
+        let into_chunk = start.checked_rem(self.chunk_rows).unwrap_or(0);
+        let chunk_end = start.saturating_add(self.chunk_rows.saturating_sub(into_chunk));
+        let rows: Vec<u32> = (start..chunk_end.min(self.rows.end)).collect();
+        let encoded = if rows.is_empty() { 0 } else { encoder.batch(&rows, out)? };
+        let rows = done.saturating_add(encoded);
+        let complete = rows >= self.rows.len();
+        if complete && self.ends {
+            ArrowEncoder::end(out);
+        }
+        Ok(Progress { rows, complete })
     }
 }
 

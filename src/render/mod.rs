@@ -1,6 +1,8 @@
 //! Encodes rows as JSON, CSV, NDJSON and server-sent events behind one row writer. A batch of rows is gathered column
-//! by column and written row by row. Does not depend on status codes or sockets.
+//! by column and written row by row. `arrow/` encodes them as Arrow, without text. Does not depend on status codes or
+//! sockets.
 
+mod arrow;
 mod cell_copy;
 mod cells;
 mod csv;
@@ -18,6 +20,7 @@ mod years;
 
 use mercato_format::{FormatError, Table};
 
+pub use arrow::{ARROW_VERSION, ArrowEncoder, Labels, arrow_lengths, render_arrow};
 pub use document::{Document, DocumentUnit, Units, encode_some};
 pub use joined::Combinations;
 pub use lengths::{RENDER_CHUNK_ROWS, append_lengths, count_lengths, renderer_version, stored_lengths};
@@ -39,6 +42,15 @@ pub enum Format {
     Ndjson,
     /// One JSON object per `data:` event.
     Sse,
+}
+
+/// What rows become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Text in a format.
+    Text(Format),
+    /// An Arrow IPC stream.
+    Arrow,
 }
 
 /// Appends rows as a complete document.

@@ -38,7 +38,7 @@ fn serves_complete_cacheable_openapi_document() {
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["components"]["securitySchemes"]["ApiKey"]["name"], "X-Api-Key");
     let query = &document["paths"]["/api/v1/datasets/{slug}/query"]["post"];
-    assert_eq!(query["responses"]["200"]["content"].as_object().unwrap().len(), 3);
+    assert_eq!(query["responses"]["200"]["content"].as_object().unwrap().len(), 4);
     for status in ["400", "401", "402", "404", "406", "411", "413", "415", "422", "429", "431", "500", "503"]
     {
         assert!(query["responses"].get(status).is_some(), "{status}");
@@ -118,7 +118,8 @@ fn describes_dataset_in_croissant() {
     assert_eq!(data["version"], "1.0.0");
     let files = data["distribution"].as_array().unwrap();
     let formats: Vec<_> = files.iter().map(|file| file["encodingFormat"].as_str().unwrap()).collect();
-    assert_eq!(formats, ["text/csv", "application/json", "application/x-ndjson"]);
+    let arrow = "application/vnd.apache.arrow.stream";
+    assert_eq!(formats, ["text/csv", "application/json", "application/x-ndjson", arrow]);
     assert_eq!(files[0]["contentUrl"], "http://mercato.test/api/v1/datasets/cities/download?format=csv");
     let fields = data["recordSet"][0]["field"].as_array().unwrap();
     let types: Vec<_> = fields

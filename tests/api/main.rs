@@ -8,6 +8,7 @@
 )]
 
 mod admin;
+mod arrow;
 mod catalog;
 mod discovery;
 mod download;

@@ -2,7 +2,7 @@
 //! among them reaches the engine.
 
 use mercato::query::{NoSelections, QueryRequest, RowStream, count_matches, execute, plan};
-use mercato::render::{Format, render_rows};
+use mercato::render::{Format, Labels, render_arrow, render_rows};
 use mercato_format::Table;
 use mercato_format::writer::{Column, ColumnValues, write_table};
 use mercato_format::{ColumnKind, TimeUnit};
@@ -75,7 +75,10 @@ fn run(table: &Table) -> usize {
             let _ = mercato::query::plan(&next, table, "t@1").map(|plan| execute(&plan, &NoSelections));
         }
     }
-    answered
+    let (columns, rows): (Vec<usize>, Vec<u32>) =
+        ((0..table.columns().len()).collect(), (0..table.row_count()).collect());
+    let as_arrow = render_arrow(table, &columns, &rows, Labels::default(), &mut Vec::new());
+    if as_arrow.is_ok() { answered } else { 0 }
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a test stops at the first surprise"
 )]
 
+mod arrow;
 mod damage;
 mod floats;
 mod naive;

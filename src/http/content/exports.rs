@@ -10,18 +10,25 @@ use sha2::{Digest, Sha256};
 
 use crate::catalog::{FormatError, Table};
 use crate::limits::http::DIGEST_BYTES_MAX;
-use crate::render::{Document, Format, RenderedLengths, Unit, count_lengths, stored_lengths};
+use crate::render::{
+    ArrowEncoder, Document, Labels, Output, RenderedLengths, Unit, arrow_lengths, count_lengths,
+    stored_lengths,
+};
 
 /// Most rows of a table whose export length is computed on request when the store file does not keep it.
 const COUNTED_AT_ONCE_ROWS_MAX: u32 = 100_000;
+/// The same for Arrow, whose length is found by encoding.
+const ARROW_COUNTED_AT_ONCE_ROWS_MAX: u32 = 4_096;
 /// Files whose lengths and hashes are cached.
 const EXPORTS_REMEMBERED_MAX: usize = 256;
 
-/// Lengths and hashes by content of the table and format.
+/// Lengths and hashes by content of the table and format, and for Arrow, which names them, also by dataset and version.
 #[derive(Default)]
 pub struct Exports {
-    remembered: Mutex<HashMap<(String, Format), Shared>>,
+    remembered: Mutex<HashMap<Key, Shared>>,
 }
+
+type Key = (String, Output, String);
 
 type Shared = Arc<Mutex<Remembered>>;
 
@@ -32,34 +39,46 @@ struct Remembered {
 }
 
 impl Exports {
-    /// The table as a text in that format. Its lengths are counted where the file does not keep them.
-    pub fn open<'t>(&self, table: &'t Table, format: Format) -> Result<Document<'t>, FormatError> {
-        let lengths = match stored_lengths(table, format) {
-            Some(stored) => stored,
-            None => self.counted(table, format)?,
-        };
-        Ok(Document::new(table, format, lengths))
+    /// The table as a file in that format. Its lengths are counted where the store file does not keep them.
+    pub fn open<'t>(
+        &self,
+        table: &'t Table,
+        output: Output,
+        labels: Labels<'_>,
+    ) -> Result<Document<'t>, FormatError> {
+        let stored = |format| stored_lengths(table, format);
+        Ok(match output {
+            Output::Text(format) => {
+                let counted = || self.counted(table, output, labels);
+                Document::new(table, format, stored(format).map_or_else(counted, Ok)?)
+            }
+            Output::Arrow => Document::arrow(arrow(table, labels)?, self.counted(table, output, labels)?),
+        })
     }
 
     /// Bytes of the download, if they are known or soon counted.
-    pub fn bytes(&self, table: &Table, format: Format) -> Option<u64> {
-        if let Some(stored) = stored_lengths(table, format) {
-            return Some(stored.total_bytes());
+    pub fn bytes(&self, table: &Table, output: Output, labels: Labels<'_>) -> Option<u64> {
+        let counted_rows_max = match output {
+            Output::Text(format) => match stored_lengths(table, format) {
+                Some(stored) => return Some(stored.total_bytes()),
+                None => COUNTED_AT_ONCE_ROWS_MAX,
+            },
+            Output::Arrow => ARROW_COUNTED_AT_ONCE_ROWS_MAX,
+        };
+        if table.row_count() <= counted_rows_max {
+            return Some(self.counted(table, output, labels).ok()?.total_bytes());
         }
-        if table.row_count() <= COUNTED_AT_ONCE_ROWS_MAX {
-            return Some(self.counted(table, format).ok()?.total_bytes());
-        }
-        let remembered = lock(&self.remembered).get(&key(table, format)).cloned()?;
+        let remembered = lock(&self.remembered).get(&key(table, output, labels)).cloned()?;
         let remembered = lock(&remembered);
         remembered.lengths.as_ref().map(RenderedLengths::total_bytes)
     }
 
     /// `Repr-Digest` of a small download.
-    pub fn digest(&self, document: &Document<'_>) -> Result<Option<String>, FormatError> {
+    pub fn digest(&self, document: &Document<'_>, labels: Labels<'_>) -> Result<Option<String>, FormatError> {
         if document.bytes() > DIGEST_BYTES_MAX {
             return Ok(None);
         }
-        let remembered = self.remembered(document.table(), document.format());
+        let remembered = self.remembered(key(document.table(), document.output(), labels));
         let mut remembered = lock(&remembered);
         if remembered.digest.is_none() {
             remembered.digest = Some(digest(document)?);
@@ -67,21 +86,28 @@ impl Exports {
         Ok(remembered.digest.clone())
     }
 
-    fn counted(&self, table: &Table, format: Format) -> Result<RenderedLengths<'static>, FormatError> {
-        let remembered = self.remembered(table, format);
+    fn counted(
+        &self,
+        table: &Table,
+        output: Output,
+        labels: Labels<'_>,
+    ) -> Result<RenderedLengths<'static>, FormatError> {
+        let remembered = self.remembered(key(table, output, labels));
         // A request that comes while another one counts them waits for that count.
         let mut remembered = lock(&remembered);
         if let Some(lengths) = &remembered.lengths {
             return Ok(lengths.clone());
         }
-        let lengths = count_lengths(table, format)?;
+        let lengths = match output {
+            Output::Text(format) => count_lengths(table, format)?,
+            Output::Arrow => arrow_lengths(&arrow(table, labels)?)?,
+        };
         remembered.lengths = Some(lengths.clone());
         Ok(lengths)
     }
 
-    fn remembered(&self, table: &Table, format: Format) -> Arc<Mutex<Remembered>> {
+    fn remembered(&self, key: Key) -> Shared {
         let mut all = lock(&self.remembered);
-        let key = key(table, format);
         if all.len() >= EXPORTS_REMEMBERED_MAX && !all.contains_key(&key) {
             all.clear();
         }
@@ -89,8 +115,18 @@ impl Exports {
     }
 }
 
-fn key(table: &Table, format: Format) -> (String, Format) {
-    (table.fingerprint().to_string(), format)
+fn key(table: &Table, output: Output, labels: Labels<'_>) -> Key {
+    let named = match output {
+        Output::Text(_) => String::new(),
+        Output::Arrow => format!("{} {}", labels.dataset, labels.version),
+    };
+    (table.fingerprint().to_string(), output, named)
+}
+
+/// All columns of the table.
+fn arrow<'t>(table: &'t Table, labels: Labels<'_>) -> Result<ArrowEncoder<'t>, FormatError> {
+    let columns: Vec<usize> = (0..table.columns().len()).collect();
+    ArrowEncoder::new(table, &columns, labels, u64::MAX)
 }
 
 fn digest(document: &Document<'_>) -> Result<String, FormatError> {

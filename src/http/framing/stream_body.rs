@@ -130,6 +130,24 @@ impl<'w> ChunkSink<'w> {
         Ok(())
     }
 
+    /// Sends a batch of rows that a client can read only as a whole. Calls `sent` after each piece with the number of
+    /// delivered rows.
+    pub fn send_batch(&mut self, bytes: &[u8], rows: u64, mut sent: impl FnMut(u64)) -> io::Result<()> {
+        let mut pieces = bytes.chunks(SENT_PIECE_BYTES).peekable();
+        while let Some(piece) = pieces.next() {
+            let rows = if pieces.peek().is_none() { rows } else { 0 };
+            self.with_encoded(piece, |sink, encoded| {
+                let end = sink.place_of(encoded).saturating_add(length_of(encoded.len()));
+                if rows > 0 {
+                    sink.delivery.note(end, rows);
+                }
+                sink.write(encoded)
+            })?;
+            sent(self.delivered());
+        }
+        Ok(())
+    }
+
     /// Rows that were handed over, delivered or not.
     pub fn rows(&self) -> u64 {
         self.delivery.rows()

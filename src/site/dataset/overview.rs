@@ -3,7 +3,7 @@
 use crate::catalog::{Dataset, DatasetVersion};
 use crate::http::errors::ApiError;
 use crate::http::response::Response;
-use crate::render::Format;
+use crate::render::{Format, Labels, Output};
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::url::Url;
@@ -17,8 +17,12 @@ use super::{DatasetWords, Opened};
 /// Bytes of the description for machines that a page carries. One of a very wide table stays at the API.
 const JSON_LD_BYTES_MAX: usize = 48 * 1024;
 
-const FORMATS: [(&str, Format); 3] =
-    [("CSV", Format::Csv), ("JSON", Format::Json), ("NDJSON", Format::Ndjson)];
+const FORMATS: [(&str, Output); 4] = [
+    ("CSV", Output::Text(Format::Csv)),
+    ("JSON", Output::Text(Format::Json)),
+    ("NDJSON", Output::Text(Format::Ndjson)),
+    ("Arrow", Output::Arrow),
+];
 
 #[derive(Template)]
 #[template(path = "dataset/overview.html")]
@@ -114,12 +118,15 @@ fn paragraphs(description: &str) -> Vec<String> {
 
 fn formats(opened: &Opened<'_>) -> Vec<FormatLine> {
     let current = &opened.dataset.current;
-    let size = |format: Format| {
+    let number = current.version.to_string();
+    let labels = Labels { dataset: opened.dataset.slug(), version: &number };
+    let size = |output: Output| {
         // Lengths may have to be counted, which reads values.
-        let bytes = current.is_verified().then(|| opened.app.exports.bytes(&current.table, format)).flatten();
+        let counted = || opened.app.exports.bytes(&current.table, output, labels);
+        let bytes = current.is_verified().then(counted).flatten();
         bytes.map(|bytes| opened.visit.numbers.bytes(bytes))
     };
-    FORMATS.map(|(name, format)| FormatLine { name, size: size(format) }).into()
+    FORMATS.map(|(name, output)| FormatLine { name, size: size(output) }).into()
 }
 
 fn versions(opened: &Opened<'_>) -> Vec<VersionLine> {

@@ -1,10 +1,10 @@
-//! The command `export FILE.mcol`: writes every row as CSV, NDJSON or JSON, with the server's renderer.
+//! The command `export FILE.mcol`: writes every row as CSV, NDJSON, JSON or Arrow, with the server's renderer.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use mercato::render::{Combinations, Format, RowWriter};
+use mercato::render::{ArrowEncoder, Combinations, Format, Labels, RowWriter};
 use mercato_format::Table;
 
 use crate::destination::Destination;
@@ -13,6 +13,8 @@ use crate::progress;
 
 /// Rows of one batch.
 const BATCH_ROWS: u32 = 8_192;
+/// Rows from which an Arrow batch takes as many as fit.
+const ARROW_ROWS: u32 = 65_536;
 
 /// Write every row of a store file. The output equals a download from a server.
 #[derive(Debug, Args)]
@@ -43,6 +45,8 @@ pub enum ExportFormat {
     Ndjson,
     /// One JSON array.
     Json,
+    /// One Arrow IPC stream.
+    Arrow,
 }
 
 /// Runs the command.
@@ -75,6 +79,7 @@ fn export(
         ExportFormat::Csv => Format::Csv,
         ExportFormat::Ndjson => Format::Ndjson,
         ExportFormat::Json => Format::Json,
+        ExportFormat::Arrow => return export_arrow(arguments, table, out, place),
     };
     let damaged = || Failure::store(&arguments.file);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
@@ -97,6 +102,35 @@ fn export(
     }
     writer.end(&mut text);
     out.write_all(&text).map_err(Failure::io(place, "write"))?;
+    bar.finish_and_clear();
+    out.flush().map_err(Failure::io(place, "write"))
+}
+
+/// As a download, but without the names of dataset and version, which a store file does not have.
+fn export_arrow(
+    arguments: &ExportArguments,
+    table: &Table,
+    out: &mut impl Write,
+    place: &Path,
+) -> Result<(), Failure> {
+    let damaged = || Failure::store(&arguments.file);
+    let columns: Vec<usize> = (0..table.columns().len()).collect();
+    let encoder = ArrowEncoder::new(table, &columns, Labels::default(), u64::MAX).map_err(damaged())?;
+    let bar = progress::bar("export", u64::from(table.row_count()), "rows");
+    let mut bytes = Vec::new();
+    encoder.begin(&mut bytes).map_err(damaged())?;
+    let (mut first, mut rows) = (0, Vec::new());
+    while first < table.row_count() {
+        rows.clear();
+        rows.extend(first..table.row_count().min(first.saturating_add(ARROW_ROWS)));
+        let done = encoder.batch(&rows, &mut bytes).map_err(damaged())?;
+        out.write_all(&bytes).map_err(Failure::io(place, "write"))?;
+        bytes.clear();
+        bar.inc(done as u64);
+        first = first.saturating_add(u32::try_from(done).unwrap_or(ARROW_ROWS));
+    }
+    ArrowEncoder::end(&mut bytes);
+    out.write_all(&bytes).map_err(Failure::io(place, "write"))?;
     bar.finish_and_clear();
     out.flush().map_err(Failure::io(place, "write"))
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::catalog::{Dataset, Language};
 use crate::http::app::App;
 use crate::http::handlers::query::price::Price;
-use crate::render::Format;
+use crate::render::{Format, Labels, Output};
 
 /// One dataset in a list.
 #[derive(Serialize)]
@@ -66,7 +66,7 @@ pub(super) struct Header<'a> {
     stream_url: String,
     download_url: String,
     column_count: usize,
-    formats: [FormatOffer; 3],
+    formats: [FormatOffer; 4],
     credits_for_download: u32,
     price_for_download: Price,
     versions: Vec<VersionLine>,
@@ -142,18 +142,29 @@ impl<'a> Header<'a> {
             stream_url: url("query/stream"),
             download_url: url("download"),
             column_count: dataset.current.table.columns().len(),
-            formats: [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)].map(
-                |(name, format)| FormatOffer {
-                    format: name,
-                    bytes: app
-                        .exports
-                        .bytes(&dataset.current.table, format)
-                        .filter(|_| dataset.current.is_verified()),
-                },
-            ),
+            formats: offers(dataset, app),
             credits_for_download: credits,
             price_for_download: Price::of(credits.into()),
             versions: versions.collect(),
         }
     }
+}
+
+/// The formats of the download, with their sizes.
+fn offers(dataset: &Dataset, app: &App) -> [FormatOffer; 4] {
+    let current = &dataset.current;
+    let number = current.version.to_string();
+    let labels = Labels { dataset: dataset.slug(), version: &number };
+    let text = Output::Text;
+    let formats = [
+        ("csv", text(Format::Csv)),
+        ("json", text(Format::Json)),
+        ("ndjson", text(Format::Ndjson)),
+        ("arrow", Output::Arrow),
+    ];
+    formats.map(|(format, output)| FormatOffer {
+        format,
+        // Lengths may have to be counted, which reads values.
+        bytes: current.is_verified().then(|| app.exports.bytes(&current.table, output, labels)).flatten(),
+    })
 }

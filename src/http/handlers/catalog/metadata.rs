@@ -49,7 +49,7 @@ fn get_sample(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let version = dataset_version::of_parameter(&dataset, named)?;
     verified(dataset.slug(), version)?;
     let format = format(request, format_named)?;
-    let (response, rows, notes) = sample::answer(format, version)
+    let (response, rows, notes) = sample::answer(format, dataset.slug(), version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     request.log.rows = Some(u64::from(rows));
     let response = response

@@ -4,33 +4,34 @@ use serde_json::json;
 
 use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::framing::buffer::ResponseBuffer;
-use crate::http::handlers::query::page_answer::content_type;
+use crate::http::handlers::query::page_answer::{content_type, write_rows};
 use crate::http::response::Response;
 use crate::limits::http::SAMPLE_ROW_COUNT_MAX;
-use crate::render::{Format, RenderNotes, render_rows};
+use crate::render::{Format, Output, RenderNotes, render_rows};
 
 const ROOM_BYTES: usize = 32 * 1024;
 
 /// The encoded sample, its number of rows, and notes of the renderer.
 pub(super) fn answer(
-    format: Format,
+    output: Output,
+    slug: &str,
     version: &DatasetVersion,
 ) -> Result<(Response, u32, RenderNotes), FormatError> {
     let table = &version.table;
     let rows = spaced_rows(table.row_count(), SAMPLE_ROW_COUNT_MAX);
     let columns: Vec<usize> = (0..table.columns().len()).collect();
     let returned = u32::try_from(rows.len()).unwrap_or(SAMPLE_ROW_COUNT_MAX);
-    if format != Format::Json {
+    if output != Output::Text(Format::Json) {
         let mut buffer = ResponseBuffer::with_capacity(ROOM_BYTES);
-        let notes = render_rows(format, table, &columns, &rows, buffer.sink())?;
-        let response = Response::raw(content_type(format), buffer)
+        let notes = write_rows(output, slug, version, &columns, &rows, buffer.sink())?;
+        let response = Response::raw(content_type(output), buffer)
             .with_header("X-Rows-Returned", returned.to_string())
             .with_header("X-Total-Rows", table.row_count().to_string());
         return Ok((response, returned, notes));
     }
     let mut buffer = Response::begin_envelope(ROOM_BYTES);
     buffer.sink().extend_from_slice(br#"{"results":"#);
-    let notes = render_rows(format, table, &columns, &rows, buffer.sink())?;
+    let notes = render_rows(Format::Json, table, &columns, &rows, buffer.sink())?;
     let names: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
     let tail = format!(
         r#","rowsReturned":{returned},"columns":{},"totalRows":{},"version":{}}}"#,

@@ -26,8 +26,12 @@ const FREQUENCIES: &str = "http://publications.europa.eu/resource/authority/freq
 const REVALIDATE: &str = "public, no-cache";
 
 /// Formats of the download, with their media types.
-const FORMATS: [(&str, &str); 3] =
-    [("csv", "text/csv"), ("json", "application/json"), ("ndjson", "application/x-ndjson")];
+const FORMATS: [(&str, &str); 4] = [
+    ("csv", "text/csv"),
+    ("json", "application/json"),
+    ("ndjson", "application/x-ndjson"),
+    ("arrow", "application/vnd.apache.arrow.stream"),
+];
 
 fn describe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find(app, request)?;

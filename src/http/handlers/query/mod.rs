@@ -22,7 +22,7 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Receipt;
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::render::Format;
+use crate::render::Output;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] = &[
@@ -72,7 +72,7 @@ fn answer(
     app: &App,
     request: &mut Incoming,
     asked: Asked,
-    named: Option<Format>,
+    named: Option<Output>,
     content: &[u8],
 ) -> Result<Response, ApiError> {
     let dataset = find_for_key(app, request)?;
@@ -87,8 +87,8 @@ fn answer(
     if request.method() == Method::Head {
         return Ok(described(format, &claimed.version).with_credits(0, account.credits()));
     }
-    let Sold { printed: (response, notes), rows, receipt, durable } =
-        offer.sell(|table, columns, page| page_answer::write(format, table, columns, page))?;
+    let Sold { printed: (response, notes), rows, receipt, durable } = offer
+        .sell(|version, columns, page| page_answer::write(format, dataset.slug(), version, columns, page))?;
     request.log.rows = Some(rows);
     request.log.credits = Some(receipt.charged);
     let response = labelled(with_receipt(response, &receipt), &claimed.version);
@@ -97,7 +97,7 @@ fn answer(
 }
 
 /// The response to `HEAD`. It is free, so it reveals nothing of the rows, not even their length.
-fn described(format: Format, version: &DatasetVersion) -> Response {
+fn described(format: Output, version: &DatasetVersion) -> Response {
     let response = Response::empty(200).with_header("Content-Type", page_answer::content_type(format));
     labelled(response, version)
 }

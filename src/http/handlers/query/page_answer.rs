@@ -1,37 +1,56 @@
-//! The response of a page: a JSON envelope around rows in one buffer, or CSV and NDJSON with headers.
+//! The response of a page: a JSON envelope around rows in one buffer, or CSV, NDJSON and Arrow with headers.
 
-use crate::catalog::{FormatError, Table};
+use crate::catalog::{DatasetVersion, FormatError, Table};
 use crate::http::framing::buffer::ResponseBuffer;
 use crate::http::response::Response;
 use crate::query::Page;
-use crate::render::{Format, RenderNotes, render_rows};
+use crate::render::{Format, Labels, Output, RenderNotes, render_arrow, render_rows};
 use crate::words::counted;
 
 /// Estimated bytes of a cell without its column name, to reserve memory before rendering.
 const CELL_SIZE_BYTES_GUESS: usize = 20;
 /// Most bytes reserved for a page before rendering.
 const PAGE_RESERVE_BYTES_MAX: usize = 1024 * 1024;
+/// The media type of an Arrow IPC stream.
+pub(in crate::http) const ARROW_MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
 /// Renders the page. The rows go straight into the buffer that is sent.
 pub fn write(
-    format: Format,
-    table: &Table,
+    output: Output,
+    slug: &str,
+    version: &DatasetVersion,
     columns: &[usize],
     page: &Page,
 ) -> Result<(Response, RenderNotes), FormatError> {
+    let table = &version.table;
     let reserve = page.rows.len().saturating_mul(row_size(table, columns)).min(PAGE_RESERVE_BYTES_MAX);
-    match format {
-        Format::Json => {
-            let mut buffer = Response::begin_envelope(reserve);
-            buffer.sink().extend_from_slice(br#"{"results":"#);
-            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
-            write_page_tail(page, buffer.sink());
-            Ok((Response::enveloped(buffer), notes))
-        }
-        other => {
-            let mut buffer = ResponseBuffer::with_capacity(reserve);
-            let notes = render_rows(format, table, columns, &page.rows, buffer.sink())?;
-            Ok((with_page_headers(Response::raw(content_type(other), buffer), page), notes))
+    if output == Output::Text(Format::Json) {
+        let mut buffer = Response::begin_envelope(reserve);
+        buffer.sink().extend_from_slice(br#"{"results":"#);
+        let notes = render_rows(Format::Json, table, columns, &page.rows, buffer.sink())?;
+        write_page_tail(page, buffer.sink());
+        return Ok((Response::enveloped(buffer), notes));
+    }
+    let mut buffer = ResponseBuffer::with_capacity(reserve);
+    let notes = write_rows(output, slug, version, columns, &page.rows, buffer.sink())?;
+    Ok((with_page_headers(Response::raw(content_type(output), buffer), page), notes))
+}
+
+/// Appends rows without an envelope.
+pub(in crate::http) fn write_rows(
+    output: Output,
+    slug: &str,
+    version: &DatasetVersion,
+    columns: &[usize],
+    rows: &[u32],
+    out: &mut Vec<u8>,
+) -> Result<RenderNotes, FormatError> {
+    match output {
+        Output::Text(format) => render_rows(format, &version.table, columns, rows, out),
+        Output::Arrow => {
+            let number = version.version.to_string();
+            render_arrow(&version.table, columns, rows, Labels { dataset: slug, version: &number }, out)?;
+            Ok(RenderNotes::default())
         }
     }
 }
@@ -44,12 +63,13 @@ fn row_size(table: &Table, columns: &[usize]) -> usize {
 }
 
 /// The media type of rows in a format.
-pub(in crate::http) const fn content_type(format: Format) -> &'static str {
-    match format {
-        Format::Json => "application/json; charset=utf-8",
-        Format::Csv => "text/csv; charset=utf-8; header=present",
-        Format::Ndjson => "application/x-ndjson",
-        Format::Sse => "text/event-stream",
+pub(in crate::http) const fn content_type(output: Output) -> &'static str {
+    match output {
+        Output::Text(Format::Json) => "application/json; charset=utf-8",
+        Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
+        Output::Text(Format::Ndjson) => "application/x-ndjson",
+        Output::Text(Format::Sse) => "text/event-stream",
+        Output::Arrow => ARROW_MEDIA_TYPE,
     }
 }
 

@@ -5,29 +5,35 @@ use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::negotiation::choose;
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::page_answer::ARROW_MEDIA_TYPE;
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::incoming::Incoming;
 use crate::ledger::{ClaimError, ClaimKind, IdempotencyClaim};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::query::{self, QueryError, QueryRequest, Reason, ValidationError};
-use crate::render::Format;
+use crate::render::{Format, Output};
 use crate::words::{any_of, placed, quoted};
 
 /// Media types of a page; the first name of each is its `Content-Type`.
-const OFFERS: [&[&str]; 3] = [
+const OFFERS: [&[&str]; 4] = [
     &["application/json"],
     &["text/csv", "application/csv"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+    &[ARROW_MEDIA_TYPE],
 ];
 
-/// Words of the parameter `format`.
-pub(in crate::http) const FORMATS: [(&str, Format); 3] =
-    [("json", Format::Json), ("csv", Format::Csv), ("ndjson", Format::Ndjson)];
+/// Words of the parameter `format`, in the order of the media types.
+pub(in crate::http) const FORMATS: [(&str, Output); 4] = [
+    ("json", Output::Text(Format::Json)),
+    ("csv", Output::Text(Format::Csv)),
+    ("ndjson", Output::Text(Format::Ndjson)),
+    ("arrow", Output::Arrow),
+];
 
 /// Parameters of an address.
 type Pairs = Vec<(String, String)>;
 /// The format of the parameter `format`, if given.
-type Named = Result<Option<Format>, ValidationError>;
+type Named = Result<Option<Output>, ValidationError>;
 
 /// The format that the parameter `format` names, and the other parameters.
 pub(in crate::http) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs) {
@@ -51,16 +57,12 @@ pub(in crate::http) fn named_format(pairs: &[(String, String)]) -> (Named, Pairs
 }
 
 /// The named format, or else the preferred one of `Accept`.
-pub(in crate::http) fn format(request: &Incoming, named: Option<Format>) -> Result<Format, ApiError> {
-    if let Some(format) = named {
-        return Ok(format);
+pub(in crate::http) fn format(request: &Incoming, named: Option<Output>) -> Result<Output, ApiError> {
+    if let Some(output) = named {
+        return Ok(output);
     }
-    match choose(&request.accept(), &OFFERS) {
-        Some(0) => Ok(Format::Json),
-        Some(1) => Ok(Format::Csv),
-        Some(_) => Ok(Format::Ndjson),
-        None => Err(none_acceptable(&OFFERS)),
-    }
+    let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
+    Ok(FORMATS.get(offer).map_or(Output::Text(Format::Json), |(_, output)| *output))
 }
 
 /// No media type that the client takes is among those offered.

@@ -3,7 +3,7 @@
 //! The same for the API and for pages. Depends on who pays, not on how they were recognised or what the rows are printed as.
 
 use crate::access::Caller;
-use crate::catalog::{Dataset, DatasetVersion, FormatError, Table};
+use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
@@ -100,7 +100,7 @@ impl<'o> Offer<'o> {
     /// Finds the rows, charges them and prints them. The charge becomes durable while they are printed, or afterwards.
     pub(in crate::http) fn sell<T>(
         &self,
-        print: impl FnOnce(&Table, &[usize], &Page) -> Result<T, FormatError>,
+        print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
     ) -> Result<Sold<T>, ApiError> {
         let version = &self.claimed.version;
         let broken = |error: FormatError| damaged(self.app, self.slug, version, &error.to_string());
@@ -108,7 +108,7 @@ impl<'o> Offer<'o> {
         let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
         let charge = self.buyer.charge(rows, self.slug, self.claimed);
         let pending = PendingCharge::submit(&self.app.ledger, &charge)?;
-        let printed = print(&version.table, self.plan.columns(), &page).map_err(broken)?;
+        let printed = print(version, self.plan.columns(), &page).map_err(broken)?;
         let (receipt, durable) = pending.complete()?;
         Ok(Sold { printed, rows, receipt, durable })
     }
@@ -130,7 +130,7 @@ pub fn sell_page<T>(
     buyer: Buyer<'_>,
     dataset: &Dataset,
     body: &[u8],
-    print: impl FnOnce(&Table, &[usize], &Page) -> Result<T, FormatError>,
+    print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
 ) -> Result<(Sold<T>, DatasetVersion), ApiError> {
     let asked = Asked::json(body, QUERY_LIMIT_MAX).or_all_faults(dataset)?;
     let version = dataset_version::of_query(dataset, &asked, buyer.at)?;

@@ -10,6 +10,7 @@ use crate::http::framing::range::{self, Asked};
 use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
+use crate::http::handlers::query::page_answer::ARROW_MEDIA_TYPE;
 use crate::http::handlers::query::query_input::{Claimed, Wanted, claim, none_acceptable};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
@@ -19,19 +20,24 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{ChargeError, ChargeRequest, DownloadRequest, IdempotencyClaim, Pending};
-use crate::render::{Document, Format, renderer_version};
+use crate::render::{ARROW_VERSION, Document, Format, Labels, Output, renderer_version};
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
     &[Route::new(Method::Get, "/api/v1/datasets/{slug}/download", Guard::Key, download)];
 
-const OFFERS: [&[&str]; 3] = [
+const OFFERS: [&[&str]; 4] = [
     &["text/csv", "application/csv"],
     &["application/json"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
+    &[ARROW_MEDIA_TYPE],
 ];
-const FORMATS: [(&str, Format); 3] =
-    [("csv", Format::Csv), ("json", Format::Json), ("ndjson", Format::Ndjson)];
+const FORMATS: [(&str, Output); 4] = [
+    ("csv", Output::Text(Format::Csv)),
+    ("json", Output::Text(Format::Json)),
+    ("ndjson", Output::Text(Format::Ndjson)),
+    ("arrow", Output::Arrow),
+];
 
 fn download(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let answered = downloaded(app, request);
@@ -57,19 +63,21 @@ fn downloaded(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let version = &version;
     verified(dataset.slug(), version)?;
     let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
-    let document = app.exports.open(&version.table, format).map_err(broken)?;
-    let digest = app.exports.digest(&document).map_err(broken)?;
+    let number = version.version.to_string();
+    let labels = Labels { dataset: dataset.slug(), version: &number };
+    let document = app.exports.open(&version.table, format, labels).map_err(broken)?;
+    let digest = app.exports.digest(&document, labels).map_err(broken)?;
     let file = File { app, slug: dataset.slug(), version, format, document, digest, claim };
     file.answer(request)
 }
 
-fn name_of(format: Format) -> &'static str {
+fn name_of(format: Output) -> &'static str {
     FORMATS.iter().find(|(_, named)| *named == format).map_or("csv", |(name, _)| name)
 }
 
-fn accepted(request: &Incoming) -> Result<Format, ApiError> {
+fn accepted(request: &Incoming) -> Result<Output, ApiError> {
     let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
-    Ok(FORMATS.get(offer).map_or(Format::Csv, |(_, format)| *format))
+    Ok(FORMATS.get(offer).map_or(Output::Text(Format::Csv), |(_, format)| *format))
 }
 
 /// The file that is asked for.
@@ -77,7 +85,7 @@ struct File<'a> {
     app: &'a App,
     slug: &'a str,
     version: &'a DatasetVersion,
-    format: Format,
+    format: Output,
     document: Document<'a>,
     digest: Option<String>,
     claim: Option<IdempotencyClaim>,
@@ -205,7 +213,11 @@ impl File<'_> {
     fn validators(&self) -> Validators {
         let version = self.version;
         let (content, format) = (version.table.fingerprint(), self.format_name());
-        let printer = renderer_version(&version.table);
+        let printer = match self.format {
+            Output::Text(_) => renderer_version(&version.table).to_string(),
+            // An Arrow stream names its dataset and version.
+            Output::Arrow => format!("{ARROW_VERSION}-{}-{}", self.slug, version.version),
+        };
         Validators {
             entity_tag: format!("\"{content}-{format}-{printer}\""),
             last_modified: version.published_at,
@@ -218,9 +230,10 @@ impl File<'_> {
 
     const fn content_type(&self) -> &'static str {
         match self.format {
-            Format::Json => "application/json",
-            Format::Ndjson | Format::Sse => "application/x-ndjson",
-            Format::Csv => "text/csv; charset=utf-8; header=present",
+            Output::Text(Format::Json) => "application/json",
+            Output::Text(Format::Ndjson | Format::Sse) => "application/x-ndjson",
+            Output::Text(Format::Csv) => "text/csv; charset=utf-8; header=present",
+            Output::Arrow => ARROW_MEDIA_TYPE,
         }
     }
 }

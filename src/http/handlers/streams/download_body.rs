@@ -9,7 +9,7 @@ use crate::catalog::DatasetVersion;
 use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::handlers::streams::long_work::{Break, LongWork};
 use crate::ledger::{Pending, Receipt, Reservation};
-use crate::render::{Document, DocumentUnit, Format, Next, Pipeline, Progress, Units};
+use crate::render::{Document, DocumentUnit, Labels, Next, Output, Pipeline, Progress, Units};
 
 /// The end of a file that leaves only after it was settled.
 const LAST_PIECE_BYTES: usize = 16 * 1024;
@@ -27,7 +27,7 @@ pub(super) struct DownloadBody {
     pub(super) app: LongWork,
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
-    pub(super) format: Format,
+    pub(super) format: Output,
     /// Bytes that are wanted.
     pub(super) part: Range<u64>,
     pub(super) paid: Paid,
@@ -41,7 +41,9 @@ impl StreamBody for DownloadBody {
             Paid::AsItGoes(reservation) => (Some(reservation), None),
             Paid::InAdvance(receipt) => (None, Some(receipt)),
         };
-        let document = match app.exports.open(&version.table, format) {
+        let number = version.version.to_string();
+        let labels = Labels { dataset: &slug, version: &number };
+        let document = match app.exports.open(&version.table, format, labels) {
             Ok(document) => document,
             Err(error) => {
                 let broken = Break::from(error);
@@ -152,7 +154,9 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
         let is_end = unit.ends() && progress.complete && end == self.document.bytes();
         let kept_back = if is_end { wanted.len().min(LAST_PIECE_BYTES) } else { 0 };
         let (now, last) = wanted.split_at_checked(wanted.len() - kept_back).unwrap_or((wanted, &[]));
-        self.send_rows(now)?;
+        // The end of the last batch is kept back, so its rows are paid only with the whole file.
+        let whole_rows = if is_end { self.sink.rows() } else { rows };
+        self.send_rows(now, whole_rows)?;
         if is_end {
             self.sink.await_delivery()?;
             self.end.rows = rows;
@@ -164,14 +168,22 @@ impl<'t> Pipeline for Sending<'_, 't, '_, '_> {
 }
 
 impl Sending<'_, '_, '_, '_> {
-    fn send_rows(&mut self, text: &[u8]) -> Result<(), Break> {
+    /// Sends bytes of rows; with the last of them, the client has the first `whole` rows of an Arrow stream.
+    fn send_rows(&mut self, bytes: &[u8], whole: u64) -> Result<(), Break> {
         let (end, reservation, app) = (&mut self.end, &self.reservation, self.app);
-        self.sink.send_rows(self.document.format(), text, |delivered| {
+        let delivered = |delivered| {
             end.rows = delivered;
             if let Some(reservation) = reservation {
                 reservation.delivered(delivered, app.clock.now());
             }
-        })?;
+        };
+        match self.document.output() {
+            Output::Text(format) => self.sink.send_rows(format, bytes, delivered)?,
+            Output::Arrow => {
+                let rows = whole.saturating_sub(self.sink.rows());
+                self.sink.send_batch(bytes, rows, delivered)?;
+            }
+        }
         Ok(())
     }
 

@@ -12,14 +12,14 @@ use crate::http::framing::stream_body::{ChunkSink, StreamBody, StreamEnd};
 use crate::http::framing::wire::standalone_envelope;
 use crate::http::handlers::catalog::dataset_answer::out_of_service_now;
 use crate::http::handlers::streams::long_work::{Break, LongWork, place};
-use crate::http::handlers::streams::row_unit::RowUnit;
+use crate::http::handlers::streams::row_unit::{Printer, RowUnit};
 use crate::http::handlers::streams::stream_end::End;
 use crate::http::response::Response;
 use crate::ledger::{Pending, Reservation};
 use crate::limits::http::{STREAM_PING_INTERVAL, STREAM_ROWS_MAX};
-use crate::limits::render::UNIT_BYTES;
+use crate::limits::render::{ARROW_BATCH_ROWS_MAX, UNIT_BYTES};
 use crate::query::{self, Plan, QueryError, QueryRequest, RowStream};
-use crate::render::{Combinations, Format, Next, Pipeline, Progress, RowWriter};
+use crate::render::{ArrowEncoder, Format, Labels, Next, Output, Pipeline, Progress, RowWriter};
 use crossbeam_channel::{RecvTimeoutError, bounded};
 
 /// Rows of the first unit of a stream. Each unit has twice the rows of the one before, up to `UNIT_BYTES`.
@@ -31,7 +31,7 @@ pub(super) struct RowEvents {
     pub(super) slug: String,
     pub(super) version: DatasetVersion,
     pub(super) asked: QueryRequest,
-    pub(super) format: Format,
+    pub(super) output: Output,
     /// Whether the body ends with a summary, for clients that see neither comments nor trailers.
     pub(super) summary: bool,
     /// Rows at the beginning of the response that the client has already.
@@ -59,12 +59,9 @@ impl RowEvents {
                 Break::Damaged("a request that was planned cannot be planned again".to_owned())
             }
         })?;
-        let mut line = Line { sink, speaks: self.format == Format::Sse, silence: Silence::new() };
-        if self.format == Format::Csv {
-            let mut names = Vec::new();
-            RowWriter::new(self.format, table, plan.columns())?.begin(&mut names);
-            line.send_rows(self.format, &names, |_| ())?;
-        }
+        let speaks = self.output == Output::Text(Format::Sse);
+        let mut line = Line { sink, speaks, silence: Silence::new() };
+        let printer = self.begin_rows(&plan, &mut line)?;
         let stream = begin(&plan, &mut line)?;
         let mut sending = Sending {
             plan: &plan,
@@ -77,7 +74,7 @@ impl RowEvents {
             to_pass: self.passed_over,
             queued: 0,
             size: STREAM_FIRST_ROWS,
-            combinations: Arc::default(),
+            printer,
             bytes: 0,
             last: None,
         };
@@ -86,6 +83,28 @@ impl RowEvents {
         let next_cursor = sending.next_cursor()?;
         sink.await_delivery()?;
         Ok((passed, next_cursor))
+    }
+
+    /// Sends what stands before the rows, and gives what encodes them.
+    fn begin_rows<'t>(&self, plan: &Plan<'t>, line: &mut Line<'_, '_>) -> Result<Printer<'t>, Break> {
+        let mut head = Vec::new();
+        match self.output {
+            Output::Text(format) => {
+                if format == Format::Csv {
+                    RowWriter::new(format, plan.table(), plan.columns())?.begin(&mut head);
+                    line.send_rows(format, &head, |_| ())?;
+                }
+                Ok(Printer::Text(format, Arc::default()))
+            }
+            Output::Arrow => {
+                let number = self.version.version.to_string();
+                let labels = Labels { dataset: &self.slug, version: &number };
+                let encoder = ArrowEncoder::new(plan.table(), plan.columns(), labels, plan.limit())?;
+                encoder.begin(&mut head)?;
+                line.send(&head)?;
+                Ok(Printer::Arrow(Arc::new(encoder)))
+            }
+        }
     }
 
     /// Settles all rows and reports the end.
@@ -104,7 +123,7 @@ impl RowEvents {
         };
         let credits = receipt.charged;
         let end = End { rows_returned: rows, next_cursor, credits_charged: credits };
-        let sent = end.say(self.format, self.summary, sink);
+        let sent = end.say(self.output, self.summary, sink);
         StreamEnd { rows, credits, complete: sent.is_ok() }
     }
 
@@ -116,7 +135,7 @@ impl RowEvents {
             if matches!(broken, Break::Damaged(_)) {
                 self.app.catalog.quarantine(&self.version, &self.slug, reason, self.app.clock.now());
             }
-            if self.format == Format::Sse {
+            if self.output == Output::Text(Format::Sse) {
                 let refusal =
                     Response::error(&out_of_service_now(&self.app.catalog, &self.slug, &self.version));
                 let envelope = standalone_envelope(refusal, &self.request_id, self.app.clock.now());
@@ -169,6 +188,12 @@ impl Line<'_, '_> {
         Ok(())
     }
 
+    fn send_batch(&mut self, bytes: &[u8], rows: u64, sent: impl FnMut(u64)) -> io::Result<()> {
+        self.sink.send_batch(bytes, rows, sent)?;
+        self.silence = Silence::new();
+        Ok(())
+    }
+
     /// Sends a ping after a long silence.
     fn ping_if_silent(&mut self) -> Result<(), Break> {
         if self.silence.is_too_long(Instant::now()) { self.ping() } else { Ok(()) }
@@ -210,7 +235,7 @@ struct Sending<'s, 'p, 't, 'l, 'w> {
     queued: u64,
     /// Rows of the next unit.
     size: usize,
-    combinations: Arc<Combinations>,
+    printer: Printer<'t>,
     /// Bytes sent so far.
     bytes: u64,
     last: Option<u32>,
@@ -241,18 +266,25 @@ impl<'p, 't> Pipeline for Sending<'_, 'p, 't, '_, '_> {
         let before = self.queued;
         self.queued = before.saturating_add(u64::try_from(ready).unwrap_or(u64::MAX));
         self.size = self.size.saturating_mul(4).min(self.rows_of_a_unit());
-        let format = self.stream_of.format;
-        let combinations = Arc::clone(&self.combinations);
-        Ok(Next::Unit(RowUnit { plan: self.plan, format, rows, combinations, before, is_last: self.ended }))
+        let printer = self.printer.clone();
+        Ok(Next::Unit(RowUnit { plan: self.plan, printer, rows, before, is_last: self.ended }))
     }
 
-    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], _: Progress) -> Result<(), Break> {
+    fn take(&mut self, unit: &RowUnit<'p, 't>, bytes: &[u8], progress: Progress) -> Result<(), Break> {
         let RowEvents { reservation, version, app, passed_over, .. } = self.stream_of;
-        self.line.send_rows(unit.format, bytes, |delivered| {
+        let delivered = |delivered| {
             let now = app.clock.now();
             version.note_cursor(now);
             reservation.delivered(place(*passed_over, delivered), now);
-        })?;
+        };
+        match unit.printer {
+            Printer::Text(format, _) => self.line.send_rows(format, bytes, delivered)?,
+            Printer::Arrow(_) => {
+                let encoded = unit.before.saturating_add(u64::try_from(progress.rows).unwrap_or(u64::MAX));
+                let rows = encoded.saturating_sub(self.line.sink.rows());
+                self.line.send_batch(bytes, rows, delivered)?;
+            }
+        }
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         Ok(())
     }
@@ -273,7 +305,11 @@ impl<'p, 't> Sending<'_, 'p, 't, '_, '_> {
     /// As many rows as `UNIT_BYTES` hold, going by those that were sent.
     fn rows_of_a_unit(&self) -> usize {
         let each = self.bytes.checked_div(self.line.sink.rows()).unwrap_or(0).max(1);
-        usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, STREAM_ROWS_MAX)
+        let most = match self.printer {
+            Printer::Text(..) => STREAM_ROWS_MAX,
+            Printer::Arrow(_) => ARROW_BATCH_ROWS_MAX,
+        };
+        usize::try_from(UNIT_BYTES / each).unwrap_or(usize::MAX).clamp(1, most)
     }
 
     /// The cursor behind the last row, where a further one exists.

@@ -6,29 +6,54 @@ use crate::catalog::FormatError;
 use crate::limits::http::STREAM_ID_INTERVAL_ROWS;
 use crate::limits::render::UNIT_BYTES_MAX;
 use crate::query::Plan;
-use crate::render::{Combinations, Format, Progress, RowWriter, Unit, encode_some};
+use crate::render::{ArrowEncoder, Combinations, Format, Progress, RowWriter, Unit, encode_some};
 
 /// Rows in the order of the stream.
 pub(super) struct RowUnit<'p, 't> {
     pub(super) plan: &'p Plan<'t>,
-    pub(super) format: Format,
+    pub(super) printer: Printer<'t>,
     pub(super) rows: Vec<u32>,
-    pub(super) combinations: Arc<Combinations>,
     /// Rows of the stream before these.
     pub(super) before: u64,
     /// Whether the stream ends with these.
     pub(super) is_last: bool,
 }
 
+/// What encodes the rows of a stream.
+#[derive(Clone)]
+pub(super) enum Printer<'t> {
+    /// Text in a format.
+    Text(Format, Arc<Combinations>),
+    /// Record batches behind a schema.
+    Arrow(Arc<ArrowEncoder<'t>>),
+}
+
 impl Unit for RowUnit<'_, '_> {
     fn encode(&self, done: usize, out: &mut Vec<u8>) -> Result<Progress, FormatError> {
+        let rest = self.rows.get(done..).unwrap_or_default();
+        match &self.printer {
+            Printer::Text(format, combinations) => self.print(*format, combinations, rest, out),
+            Printer::Arrow(encoder) => {
+                let rows = done.saturating_add(encoder.batch(rest, out)?);
+                Ok(Progress { rows, complete: rows >= self.rows.len() })
+            }
+        }
+    }
+}
+
+impl RowUnit<'_, '_> {
+    fn print(
+        &self,
+        format: Format,
+        combinations: &Combinations,
+        mut rest: &[u32],
+        out: &mut Vec<u8>,
+    ) -> Result<Progress, FormatError> {
         let (table, columns) = (self.plan.table(), self.plan.columns());
-        let mut writer =
-            RowWriter::for_unit(self.format, table, columns, self.rows.len(), &self.combinations)?;
-        let mut rest = self.rows.get(done..).unwrap_or_default();
+        let mut writer = RowWriter::for_unit(format, table, columns, self.rows.len(), combinations)?;
         while !rest.is_empty() {
             let number = self.before.saturating_add((self.rows.len().saturating_sub(rest.len())) as u64);
-            let plain = match self.format {
+            let plain = match format {
                 Format::Sse => rows_before_id(number, rest.len(), self.is_last).min(rest.len()),
                 _ => rest.len(),
             };
@@ -46,9 +71,7 @@ impl Unit for RowUnit<'_, '_> {
         }
         Ok(Progress { rows: self.rows.len().saturating_sub(rest.len()), complete: rest.is_empty() })
     }
-}
 
-impl RowUnit<'_, '_> {
     /// The first of the rows, with its id.
     fn print_marked(
         &self,

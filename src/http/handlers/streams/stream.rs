@@ -1,15 +1,15 @@
-//! Streams of up to a million rows as Server-Sent Events, NDJSON or CSV.
+//! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV or Arrow.
 
 use crate::catalog::{Dataset, FormatError};
 use crate::http::app::App;
-use crate::http::errors::{ApiError, ErrorKind};
+use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::coding::{self, Coding};
 use crate::http::framing::conditional::refuse_tags;
 use crate::http::framing::negotiation::choose;
 use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
-use crate::http::handlers::query::page_answer::content_type;
+use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, content_type};
 use crate::http::handlers::query::query_input::{
     Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse,
 };
@@ -23,7 +23,8 @@ use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{Reservation, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
 use crate::query::{self, QueryRequest};
-use crate::render::Format;
+use crate::render::{Format, Output};
+use crate::words::placed;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -32,12 +33,14 @@ pub(in crate::http) const ROUTES: &[Route] =
 /// Where a fault of the cursor stands, if it is in the body.
 const CURSOR: &str = "/cursor";
 
-const OFFERS: [&[&str]; 3] = [
+const OFFERS: [&[&str]; 4] = [
     &["text/event-stream"],
     &["application/x-ndjson", "application/ndjson", "application/jsonl"],
     &["text/csv", "application/csv"],
+    &[ARROW_MEDIA_TYPE],
 ];
-const FORMATS: [Format; 3] = [Format::Sse, Format::Ndjson, Format::Csv];
+const FORMATS: [Output; 4] =
+    [Output::Text(Format::Sse), Output::Text(Format::Ndjson), Output::Text(Format::Csv), Output::Arrow];
 
 /// Refuses invalid requests before the first byte, and reserves the highest price of the stream.
 fn stream(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
@@ -52,7 +55,7 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     parameters.finish()?;
     let body = request.read_json_body()?;
     let dataset = find_for_key(app, request)?;
-    let format = stream_format(request)?;
+    let output = stream_format(request, summary)?;
     refuse_tags(request)?;
     let mut asked = Asked::json(&body, STREAM_LIMIT_MAX).or_all_faults(&dataset)?;
     let last_event = request.header("Last-Event-ID");
@@ -79,14 +82,14 @@ fn begin(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         slug: dataset.slug().to_owned(),
         version,
         asked,
-        format,
+        output,
         summary,
         passed_over,
         reservation,
         request_id: request.request_id().to_owned(),
     };
-    let coding = coding_of(request, format);
-    let response = with_replay(Response::stream(content_type(format), Box::new(events)), is_replayed)
+    let coding = coding_of(request, output);
+    let response = with_replay(Response::stream(content_type(output), Box::new(events)), is_replayed)
         .with_coding(coding)
         .with_header("Trailer", TRAILERS)
         .with_header("X-Credits-Reserved", reserved.to_string())
@@ -148,18 +151,19 @@ pub fn stream_rows(
     let version = dataset_version::of_query(dataset, &asked, buyer.at)?;
     let claimed = claim(app, buyer, dataset, version, Wanted::Stream, body)?;
     let SetAside { reservation, .. } = SetAside::of(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let output = Output::Text(format);
     let events = RowEvents {
         app: app.long_work(),
         slug: dataset.slug().to_owned(),
         version: claimed.version,
         asked,
-        format,
+        output,
         summary: false,
         passed_over: 0,
         reservation,
         request_id: buyer.request_id.to_owned(),
     };
-    let response = Response::stream(content_type(format), Box::new(events));
+    let response = Response::stream(content_type(output), Box::new(events));
     Ok(response.with_header("X-Accel-Buffering", "no"))
 }
 
@@ -194,13 +198,26 @@ pub(super) fn with_replay(response: Response, is_replayed: bool) -> Response {
 }
 
 /// Events are encoded only for a client that refuses the plain form, because proxies often hold encoded events back.
-fn coding_of(request: &Incoming, format: Format) -> Option<Coding> {
+fn coding_of(request: &Incoming, output: Output) -> Option<Coding> {
     let wanted = coding::wanted(&request.accept_encoding());
-    let fits = format != Format::Sse || wanted.refuses_plain;
+    let fits = output != Output::Text(Format::Sse) || wanted.refuses_plain;
     wanted.coding.filter(|_| fits)
 }
 
-fn stream_format(request: &Incoming) -> Result<Format, ApiError> {
+fn stream_format(request: &Incoming, summary: bool) -> Result<Output, ApiError> {
     let offer = choose(&request.accept(), &OFFERS).ok_or_else(|| none_acceptable(&OFFERS))?;
-    Ok(FORMATS.get(offer).copied().unwrap_or(Format::Sse))
+    match FORMATS.get(offer).copied().unwrap_or(Output::Text(Format::Sse)) {
+        Output::Arrow if summary => Err(no_summary()),
+        output => Ok(output),
+    }
+}
+
+/// An Arrow stream has no place for a summary.
+fn no_summary() -> ApiError {
+    ApiError::bad_request(vec![ValidationErrorBody::parameter(
+        "SUMMARY_NOT_OFFERED",
+        "summary",
+        placed("summary", "an Arrow stream has no place for it"),
+        "read the trailers X-Rows-Returned, X-Next-Cursor and X-Credits-Charged, or leave `summary` out",
+    )])
 }

@@ -8,7 +8,7 @@ use std::io;
 use serde::Serialize;
 
 use crate::http::framing::stream_body::ChunkSink;
-use crate::render::Format;
+use crate::render::{ArrowEncoder, Format, Output};
 
 /// The announced trailers.
 pub(super) const TRAILERS: &str = "X-Rows-Returned, X-Next-Cursor, X-Credits-Charged";
@@ -24,14 +24,22 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
-    /// Sends it. With `summary` it stands in the body too, as the last event, line or record.
-    pub(super) fn say(&self, format: Format, summary: bool, sink: &mut ChunkSink<'_>) -> io::Result<()> {
+    /// Sends it. With `summary` it stands in the body too, as the last event, line or record. Arrow has its end mark, which
+    /// comes only now, so that a stream that broke off never looks whole.
+    pub(super) fn say(&self, output: Output, summary: bool, sink: &mut ChunkSink<'_>) -> io::Result<()> {
         sink.trailer("X-Rows-Returned", self.rows_returned.to_string());
         if let Some(cursor) = self.next_cursor {
             sink.trailer("X-Next-Cursor", cursor.to_owned());
         }
         sink.trailer("X-Credits-Charged", self.credits_charged.to_string());
-        sink.send(self.text(format, summary).as_bytes())
+        match output {
+            Output::Text(format) => sink.send(self.text(format, summary).as_bytes()),
+            Output::Arrow => {
+                let mut mark = Vec::new();
+                ArrowEncoder::end(&mut mark);
+                sink.send(&mark)
+            }
+        }
     }
 
     fn text(&self, format: Format, summary: bool) -> String {

@@ -6,7 +6,7 @@
 use askama::Template;
 use sha2::{Digest, Sha256};
 
-use crate::catalog::{FormatError, Table};
+use crate::catalog::{DatasetVersion, FormatError};
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::validation_error;
 use crate::http::response::Response;
@@ -15,7 +15,7 @@ use crate::ledger::{Receipt, Spending};
 use crate::limits::http::{QUERY_LIMIT_MAX, STREAM_LIMIT_MAX};
 use crate::limits::site::{VIEW_CELL_CHARS_MAX, VIEW_COLUMNS_MAX, VIEW_ROWS_PER_PAGE};
 use crate::query::Page;
-use crate::render::Format;
+use crate::render::{Format, Output};
 use crate::site::account::{Customer, Form};
 use crate::site::cache::Cache;
 use crate::site::dataset::head::{Head, Tab, counted};
@@ -95,7 +95,8 @@ pub(in crate::site::dataset) fn page(
     Ok(Outcome { response, rows: Some(rows), credits: Some(credits) })
 }
 
-fn print(table: &Table, columns: &[usize], page: &Page) -> Result<Printed, FormatError> {
+fn print(version: &DatasetVersion, columns: &[usize], page: &Page) -> Result<Printed, FormatError> {
+    let table = &version.table;
     let shown: Vec<usize> = columns.iter().take(VIEW_COLUMNS_MAX).copied().collect();
     let values = values(table, &shown, &page.rows)?;
     let metas = shown.iter().filter_map(|column| table.columns().get(*column));
@@ -218,7 +219,10 @@ pub(in crate::site::dataset) fn file(
 }
 
 fn whole(opened: &Opened<'_>, buyer: Buyer<'_>, body: &str, format: Format) -> Result<Outcome, ApiError> {
-    let print = |table: &Table, columns: &[usize], page: &Page| print_page(format, table, columns, page);
+    let slug = opened.dataset.slug();
+    let print = |version: &DatasetVersion, columns: &[usize], page: &Page| {
+        print_page(Output::Text(format), slug, version, columns, page)
+    };
     let (sold, _) = sell_page(opened.app, buyer, &opened.dataset, body.as_bytes(), print)?;
     let Sold { printed: (response, _), rows, receipt, durable } = sold;
     let response = response.with_credits(receipt.charged, receipt.remaining).when(durable);
