@@ -433,7 +433,7 @@ export interface Header {
   /** What can be downloaded. */
   formats: Array<{
     /** Value of `format`. */
-    format: "csv" | "json" | "ndjson";
+    format: "csv" | "json" | "ndjson" | "arrow";
     /** Size of the download; null while it is not known. */
     bytes: number | null;
   }>;
@@ -827,7 +827,7 @@ export interface Usage {
     day: string;
     /** Slug. */
     dataset: string;
-    /** The id of the key; with `by=key` only. */
+    /** The id of the key; with `by=key` only, and absent for what was read on the site. */
     key?: string;
     /** Answers. */
     requests: number;
@@ -926,7 +926,7 @@ export interface OperationTypes {
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
       /** How rows are printed; beats `Accept`. */
-      format?: "json" | "csv" | "ndjson";
+      format?: "json" | "csv" | "ndjson" | "arrow";
     };
     body: undefined;
     data: Sample;
@@ -1015,7 +1015,7 @@ export interface OperationTypes {
       /** Has the rows that match counted in any case. */
       count?: "exact";
       /** How rows are printed; beats `Accept`. */
-      format?: "json" | "csv" | "ndjson";
+      format?: "json" | "csv" | "ndjson" | "arrow";
     };
     body: undefined;
     data: Page;
@@ -1063,7 +1063,7 @@ export interface OperationTypes {
     };
     query: {
       /** What the file looks like; CSV unless said otherwise. */
-      format?: "csv" | "json" | "ndjson";
+      format?: "csv" | "json" | "ndjson" | "arrow";
       /** A version that the header of the dataset lists; the current one unless said otherwise. */
       version?: string;
     };
@@ -1125,6 +1125,13 @@ export interface OperationTypes {
   };
   /** Ask what robots may read */
   getRobots: {
+    path: {};
+    query: {};
+    body: undefined;
+    data: unknown;
+  };
+  /** Read what this place offers language models */
+  getLlmsTxt: {
     path: {};
     query: {};
     body: undefined;
@@ -1194,6 +1201,7 @@ export const operations = {
   getOpenApi: { method: "GET", path: "/api/v1/openapi.json", takesIdempotencyKey: false },
   getSitemap: { method: "GET", path: "/sitemap.xml", takesIdempotencyKey: false },
   getRobots: { method: "GET", path: "/robots.txt", takesIdempotencyKey: false },
+  getLlmsTxt: { method: "GET", path: "/llms.txt", takesIdempotencyKey: false },
   getConsole: { method: "GET", path: "/docs", takesIdempotencyKey: false },
   getConsoleFolder: { method: "GET", path: "/docs/", takesIdempotencyKey: false },
   getConsoleFile: { method: "GET", path: "/docs/{file}", takesIdempotencyKey: false },
