@@ -32,8 +32,10 @@ impl Programs {
     }
 
     fn add(&mut self, words: &str, command: &clap::Command) {
-        let flags =
-            command.get_arguments().filter_map(|flag| Some((flag.get_long()?.to_owned(), told(flag))));
+        let flags = command.get_arguments().flat_map(|flag| {
+            let names = flag.get_long().into_iter().chain(flag.get_visible_aliases().unwrap_or_default());
+            names.map(|name| (name.to_owned(), told(flag))).collect::<Vec<_>>()
+        });
         self.0.insert(words.to_owned(), flags.collect());
         for below in command.get_subcommands() {
             self.add(&format!("{words} {}", below.get_name()), below);

@@ -22,7 +22,7 @@ use crate::convert::resources;
 use crate::convert::schema::flatten::cut;
 use crate::convert::source::Source;
 use crate::convert::text::rows::SpilledFile;
-use crate::convert::text::{TextReader, TextShape};
+use crate::convert::text::{TextReader, TextShape, TextShapes};
 use crate::failure::Failure;
 use crate::progress;
 
@@ -149,7 +149,7 @@ impl Gathering<'_> {
         files: Vec<InputFile>,
         planned: Vec<Option<Planned>>,
         directory: &Path,
-    ) -> Result<(Vec<Part>, Vec<(String, TextShape)>), Failure> {
+    ) -> Result<(Vec<Part>, TextShapes), Failure> {
         let has_texts = planned.iter().any(Option::is_none);
         let hints = if has_texts { hints(&planned) } else { HashMap::new() };
         let mut reader = TextReader::new(

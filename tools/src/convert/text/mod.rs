@@ -56,6 +56,9 @@ pub struct TextShape {
     pub file: String,
 }
 
+/// The columns of text inputs by name, in the order of their first appearance.
+pub type TextShapes = Vec<(String, TextShape)>;
+
 /// Reads text inputs, one after the other.
 pub struct TextReader {
     options: TextOptions,
@@ -158,7 +161,7 @@ impl TextReader {
     ///
     /// # Errors
     /// When a column mixes types; the error names file, line and column of a value.
-    pub fn shapes(&self) -> Result<Vec<(String, TextShape)>, Failure> {
+    pub fn shapes(&self) -> Result<TextShapes, Failure> {
         let mut shapes = Vec::new();
         for column in self.rows.columns() {
             if let Some(group) = self.groups.get(&column.name) {

@@ -66,7 +66,7 @@ fn million_columns_are_refused_within_limit() {
     let names: String = (0..1_000_000).map(|n| format!("c{n},")).collect();
     put(folder.path(), "a.csv", format!("{names}x\n"));
     put(folder.path(), "b.csv", format!("a,b\n{}\n", ",".repeat(1_000_000)));
-    let members: Vec<String> = (0..1_000_000).map(|n| format!("\"c{n}\":1")).collect();
+    let members: Vec<String> = (0..200_000).map(|n| format!("\"c{n}\":1")).collect();
     put(folder.path(), "c.ndjson", format!("{{{}}}\n", members.join(",")));
     let lines: String = (0..40_000).map(|n| format!("{{\"c{n}\":1}}\n")).collect();
     put(folder.path(), "d.ndjson", lines);
