@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::account_changes::{Secret, secret};
+use super::account::changes::{Secret, secret};
 use super::desk::{self, ACTION, Desk, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused, confirmed, names, number, optional_number};

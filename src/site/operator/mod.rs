@@ -11,7 +11,6 @@
 //! Reads the stores below and knows no sockets. No page of the public listener leads here.
 
 mod account;
-mod account_changes;
 mod accounts;
 mod dataset;
 mod datasets;
@@ -46,7 +45,7 @@ const ROUTES: &[Route] = &[
     Route::new(Method::Get, "/operator/accounts", Guard::Uncounted, accounts::show),
     Route::new(Method::Post, "/operator/accounts", Guard::Uncounted, accounts::create),
     Route::new(Method::Get, "/operator/accounts/{account}", Guard::Uncounted, account::show),
-    Route::new(Method::Post, "/operator/accounts/{account}", Guard::Uncounted, account_changes::change),
+    Route::new(Method::Post, "/operator/accounts/{account}", Guard::Uncounted, account::changes::change),
     Route::new(Method::Get, "/operator/keys/{key}", Guard::Uncounted, key::show),
     Route::new(Method::Post, "/operator/keys/{key}", Guard::Uncounted, key::change),
     Route::new(Method::Get, "/operator/payments", Guard::Uncounted, payments::show),

@@ -1,17 +1,12 @@
 //! The web pages: their content, their caching, and their safety.
 
 mod account;
-mod account_keys;
-mod account_login;
-mod account_mail;
-mod account_security;
 pub mod browser;
 mod caching;
 pub mod crawl;
 mod dataset;
 mod document;
 mod explore;
-mod explore_run;
 mod languages;
 mod operator;
 mod pages;

@@ -1,5 +1,7 @@
 //! `/operator/accounts/{account}`: one account with its keys, login, newest entries and usage, and the forms that change it.
 
+pub(super) mod changes;
+
 use std::collections::BTreeMap;
 
 use askama::Template;

@@ -1,11 +1,13 @@
 //! A view by form: its row count, its price, and the commands that query it.
 
+mod run;
+
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
 use serde_json::{Value, json};
 
-use super::{Document, UNLIMITED, ask, open};
 use crate::harness::{Ask, MANIFEST, Site, city_columns};
+use crate::site::{Document, UNLIMITED, ask, open};
 
 const ROWS: i64 = 250;
 
@@ -204,7 +206,7 @@ fn refers_costly_view_to_estimate_with_key() {
     let site = Site::empty(&UNLIMITED);
     let names = (0..TEXTS).map(|row| Some(format!("name {row}"))).collect();
     let columns = [Column::new("name", ColumnKind::Text, ColumnValues::Texts(names))];
-    site.publish("many", &super::manifest("many", "Many", ""), "1.0.0", &columns);
+    site.publish("many", &crate::site::manifest("many", "Many", ""), "1.0.0", &columns);
     let begins = open(&site, "/datasets/many/explore?filter=name&test=eq&value=name%205");
     assert_eq!(rows_said(&begins), 1, "an index knows it");
     let page = open(&site, "/datasets/many/explore?filter=name&test=contains&value=99999");

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
-use super::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};
-use super::{UNLIMITED, read};
 use crate::harness::{Answer, Site, exchange, now, wait_until};
+use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};
+use crate::site::{UNLIMITED, read};
 use crate::smtp::{Mood, SmtpServer};
 
 fn site_with(server: &SmtpServer, more: &[&str]) -> Site {
@@ -402,5 +402,5 @@ fn leads_to_operator_where_sign_up_is_closed() {
 }
 
 fn read_any(answer: &Answer) -> String {
-    super::Document::parse(&answer.text()).one("main").line()
+    crate::site::Document::parse(&answer.text()).one("main").line()
 }

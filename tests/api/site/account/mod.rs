@@ -1,9 +1,14 @@
 //! The account area in the journeys of its owner.
 
-use super::browser::{Browser, EMAIL, PASSWORD, check_refused};
-use super::crawl::{PAGE_BYTES_MAX, check_usable};
-use super::{UNLIMITED, open, read};
+mod keys;
+mod login;
+mod mail;
+mod security;
+
 use crate::harness::{Ask, MANIFEST, Site, city_columns, now};
+use crate::site::browser::{Browser, EMAIL, PASSWORD, check_refused};
+use crate::site::crawl::{PAGE_BYTES_MAX, check_usable};
+use crate::site::{UNLIMITED, open, read};
 
 /// Every page of the area that a session opens.
 pub const PAGES: [&str; 5] =
@@ -134,7 +139,7 @@ fn serves_public_pages_alike_with_and_without_session() {
     let site = Site::with_cities();
     let browser = Browser::signed_in(&site, EMAIL);
     for target in ["/", "/datasets", "/datasets/cities", "/pricing"] {
-        let (with, without) = (browser.get(target), site.send(&super::ask(target)));
+        let (with, without) = (browser.get(target), site.send(&crate::site::ask(target)));
         assert_eq!(with.body, without.body, "{target}");
         assert_eq!(with.header("ETag"), without.header("ETag"), "{target}");
         assert_eq!(with.header("Cache-Control"), Some("no-cache"), "{target}");
@@ -157,7 +162,7 @@ fn pages_through_entries_of_owner_only() {
     ledger.buy(accounts[0].id(), 2_500, None, "INV-1", "", now()).unwrap();
     let key = browser.new_key(&[]);
     assert_eq!(site.query("cities", &key, "{}").status, 200);
-    let changes = |page: &super::Document| page.rows("main tbody tr");
+    let changes = |page: &crate::site::Document| page.rows("main tbody tr");
     let first = browser.open("/account/credits");
     let shown = changes(&first);
     assert_eq!(shown.len(), 50);

@@ -3,11 +3,11 @@
 use mercato_format::ColumnKind;
 use mercato_format::writer::{Column, ColumnValues};
 
-use super::browser::{Browser, EMAIL, bare_form};
-use super::document::Document;
-use super::security::check_harmless;
-use super::{UNLIMITED, crawl};
 use crate::harness::{Answer, MANIFEST, Site, city_columns, now};
+use crate::site::browser::{Browser, EMAIL, bare_form};
+use crate::site::document::Document;
+use crate::site::security::check_harmless;
+use crate::site::{UNLIMITED, crawl};
 use crate::smtp::{Mood, SmtpServer};
 
 const VIEW: &str = "/datasets/cities/explore?filter=id&test=lte&value=120&sort=id&direction=desc";
@@ -42,7 +42,7 @@ fn form(page: &Document, name: &str) -> (String, Vec<(String, String)>) {
         .all()
         .iter()
         .filter(|field| field.attribute("type") == Some("hidden") && page.is_inside(field, forms[0]));
-    let pair = |field: &super::document::Element| {
+    let pair = |field: &crate::site::document::Element| {
         let value = |name| field.attribute(name).unwrap_or_default().to_owned();
         (value("name"), value("value"))
     };
@@ -83,7 +83,7 @@ fn leads_stranger_to_sign_in_and_back_to_view() {
     assert_eq!(stranger.get(VIEW).header("Cache-Control"), Some("no-cache"));
     let refused = stranger.post(&VIEW.replace("explore?", "explore/query?"), &[("version", "1.0.0")]);
     assert_eq!((refused.status, refused.header("Location")), (303, Some(link.as_str())));
-    stranger.sign_in(EMAIL, super::browser::PASSWORD);
+    stranger.sign_in(EMAIL, crate::site::browser::PASSWORD);
     assert_eq!(stranger.get(&link).header("Location"), Some(VIEW));
     assert_eq!(stranger.get(VIEW).header("Cache-Control"), Some("no-store"));
     let again = stranger.get(&VIEW.replace("explore?", "explore/download?"));
@@ -333,7 +333,7 @@ fn escapes_names_and_values_of_columns() {
     check_harmless("rows", &answer);
     assert!(answer.rows("main table.data tbody tr")[0].contains("<script>alert(1)</script>"));
     assert_eq!(answer.select("main table.data th")[0].line(), ATTACK);
-    let attack = super::browser::encoded(&[("value", ATTACK), ("sort", ATTACK), ("columns", ATTACK)]);
+    let attack = crate::site::browser::encoded(&[("value", ATTACK), ("sort", ATTACK), ("columns", ATTACK)]);
     for part in ["query", "download"] {
         let fields = [("version", ATTACK)];
         let refused = browser.post(&format!("{target}/{part}?{attack}"), &fields);

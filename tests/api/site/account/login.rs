@@ -2,9 +2,9 @@
 
 use mercato::ledger::{TOKEN_RANDOM_BYTES, TokenPurpose};
 
-use super::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};
-use super::{UNLIMITED, read};
 use crate::harness::{Answer, Site, now};
+use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, check_refused};
+use crate::site::{UNLIMITED, read};
 
 fn computed(site: &Site) -> u64 {
     site.running().app().sign_ins.passwords().computed()

@@ -1,12 +1,12 @@
 //! Attacks on the account area: forms and redirects of other sites, markup in texts, planted sessions, and answers kept in
 //! a cache.
 
-use super::account::PAGES;
-use super::browser::{Browser, EMAIL, PASSWORD, bare_form, encoded};
-use super::document::Document;
-use super::security::check_harmless;
-use super::{BROWSER, UNLIMITED, ask};
+use super::PAGES;
 use crate::harness::{Answer, Ask, Site, now};
+use crate::site::browser::{Browser, EMAIL, PASSWORD, bare_form, encoded};
+use crate::site::document::Document;
+use crate::site::security::check_harmless;
+use crate::site::{BROWSER, UNLIMITED, ask};
 
 /// Every form, with fields that would do something.
 const FORMS: [(&str, &[(&str, &str)]); 14] = [

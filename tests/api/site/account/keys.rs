@@ -1,8 +1,8 @@
 //! Keys in the account area: created, limited, renamed, rotated and revoked by their owner.
 
-use super::browser::{Browser, EMAIL, check_refused};
-use super::read;
 use crate::harness::{MANIFEST, Site, city_columns, now};
+use crate::site::browser::{Browser, EMAIL, check_refused};
+use crate::site::read;
 
 #[test]
 fn enforces_limits_typed_into_form() {

@@ -2,12 +2,7 @@
 
 use askama::Template;
 
-use super::account::{BUY, CLOSE, GRANT, KEY, RESET, SESSIONS, of_path, page};
-use super::desk::{self, ACTION, Desk, Head, Page};
-use super::done::Done;
-use super::forms::{Refused, confirmed, number, optional_number};
-use super::key::typed_limits;
-use super::words::OperatorWords;
+use super::{BUY, CLOSE, GRANT, KEY, RESET, SESSIONS, of_path, page};
 use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
@@ -17,6 +12,11 @@ use crate::site::account::form::Form;
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
+use crate::site::operator::desk::{self, ACTION, Desk, Head, Page};
+use crate::site::operator::done::Done;
+use crate::site::operator::forms::{Refused, confirmed, number, optional_number};
+use crate::site::operator::key::typed_limits;
+use crate::site::operator::words::OperatorWords;
 use crate::site::url::Url;
 
 const FIELDS: [&str; 9] =
