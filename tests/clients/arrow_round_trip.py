@@ -170,12 +170,12 @@ def check_readers(body: bytes, table: pa.Table) -> None:
     frame = table.to_pandas()
     lazy = duckdb.from_arrow(table)
     frames = polars.read_ipc_stream(io.BytesIO(body))
-    if not len(frame) == len(frames) == table.num_rows == lazy.count("*").fetchone()[0]:
+    if not len(frame) == len(frames) == table.num_rows == lazy.count("*").fetchall()[0][0]:
         raise SystemExit(f"rows: pandas {len(frame)}, Polars {len(frames)}, pyarrow {table.num_rows}")
     for name in table.column_names:
         nulls = table.column(name).null_count
         quoted = '"' + name.replace('"', '""') + '"'
-        counted = table.num_rows - lazy.aggregate(f"count({quoted})").fetchone()[0]
+        counted = table.num_rows - lazy.aggregate(f"count({quoted})").fetchall()[0][0]
         if (frames[name].null_count(), counted) != (nulls, nulls):
             raise SystemExit(f"{name!r}: {nulls} nulls, Polars {frames[name].null_count()}, DuckDB {counted}")
         column = table.column(name)
