@@ -130,25 +130,7 @@ impl World {
                 self.tell(place, disputed(&dispute.to_string(), amount), is_news);
             }
             Step::Close { which, dispute, thousandths, is_won } => {
-                let Some(place) = self.place(which) else { return };
-                let amount = self.bought[place].cents(thousandths);
-                let disputes = &mut self.bought[place].disputes;
-                // Open, lost, won: never backwards.
-                let rank = |won: Option<bool>| won.map_or(0, |won| 1 + u8::from(won));
-                let is_news = match disputes.iter_mut().find(|(known, ..)| *known == dispute) {
-                    Some((.., outcome)) => {
-                        let is_news = rank(Some(is_won)) > rank(*outcome);
-                        if is_news {
-                            *outcome = Some(is_won);
-                        }
-                        is_news
-                    }
-                    None => {
-                        disputes.push((dispute, amount, Some(is_won)));
-                        true
-                    }
-                };
-                self.tell(place, closed(&dispute.to_string(), amount, is_won), is_news);
+                self.close(which, dispute, thousandths, is_won);
             }
             Step::Spend { account, credits } => {
                 let handle = self.ledger().account(AccountId::from_number(account)).unwrap();
@@ -168,6 +150,29 @@ impl World {
                 self.ledger = Some(self.desk.open());
             }
         }
+    }
+
+    /// Ends a dispute in both.
+    fn close(&mut self, which: usize, dispute: u8, thousandths: u64, is_won: bool) {
+        let Some(place) = self.place(which) else { return };
+        let amount = self.bought[place].cents(thousandths);
+        let disputes = &mut self.bought[place].disputes;
+        // Open, lost, won: never backwards.
+        let rank = |won: Option<bool>| won.map_or(0, |won| 1 + u8::from(won));
+        let is_news = match disputes.iter_mut().find(|(known, ..)| *known == dispute) {
+            Some((.., outcome)) => {
+                let is_news = rank(Some(is_won)) > rank(*outcome);
+                if is_news {
+                    *outcome = Some(is_won);
+                }
+                is_news
+            }
+            None => {
+                disputes.push((dispute, amount, Some(is_won)));
+                true
+            }
+        };
+        self.tell(place, closed(&dispute.to_string(), amount, is_won), is_news);
     }
 
     /// Tells the books, and settles in the model what they should have settled.

@@ -3,7 +3,12 @@
 //! After each kill, the books are opened and compared with the responses that clients received: each is charged exactly
 //! once, no reservation is open, and every balance is the sum of its entries. `MERCATO_KILLS` sets the number of kills
 //! (default 8). The crash test of the books alone, in `tests/books/failures/crash.rs`, kills more often.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod client;
 mod downloads;

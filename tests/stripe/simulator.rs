@@ -136,14 +136,14 @@ impl Stripe {
         let mut world = self.world();
         world.sessions[session].is_paid = true;
         let object = world.sessions[session].object(session);
-        world.event("checkout.session.completed", object)
+        world.event("checkout.session.completed", &object)
     }
 
     /// An event about a session as it now is.
     pub fn session_event(&self, kind: &str, session: usize) -> String {
         let mut world = self.world();
         let object = world.sessions[session].object(session);
-        world.event(kind, object)
+        world.event(kind, &object)
     }
 
     /// So much more of a payment goes back; the event that tells it.
@@ -152,7 +152,7 @@ impl Stripe {
         world.sessions[session].refunded += amount;
         world.refunds.push((payment(session), amount));
         let charge = world.sessions[session].charge(session);
-        world.event("charge.refunded", charge)
+        world.event("charge.refunded", &charge)
     }
 
     /// The bank asks a payment back; the event that tells it.
@@ -161,7 +161,7 @@ impl Stripe {
         let amount = world.sessions[session].amount();
         world.disputes.push(Dispute { payment: payment(session), amount, status: "needs_response" });
         let object = world.dispute(world.disputes.len() - 1);
-        world.event("charge.dispute.created", object)
+        world.event("charge.dispute.created", &object)
     }
 
     /// A dispute ends; the event that tells it.
@@ -169,7 +169,7 @@ impl Stripe {
         let mut world = self.world();
         world.disputes[dispute].status = if is_won { "won" } else { "lost" };
         let object = world.dispute(dispute);
-        world.event("charge.dispute.closed", object)
+        world.event("charge.dispute.closed", &object)
     }
 
     /// Cents of a session that were not refunded.
@@ -266,7 +266,7 @@ impl World {
         number
     }
 
-    fn event(&mut self, kind: &str, object: Value) -> String {
+    fn event(&mut self, kind: &str, object: &Value) -> String {
         self.events += 1;
         let id = format!("evt_{}", self.events);
         json!({"id": id, "object": "event", "type": kind, "livemode": false, "data": {"object": object}})

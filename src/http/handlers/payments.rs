@@ -36,7 +36,8 @@ fn stripe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         return Err(ApiError::new(ErrorKind::PayloadTooLarge, message).with_reason("BODY_TOO_LARGE", REMEDY));
     }
     let signature = request.header("Stripe-Signature");
-    let news = provider.read_notification(signature, &body, request.now()).map_err(refusal)?;
+    let news =
+        provider.read_notification(signature, &body, request.now()).map_err(|error| refusal(&error))?;
     if let Some(news) = news
         && let Applied::Refused(contradiction) = news.apply(&app.ledger)?
     {
@@ -46,7 +47,7 @@ fn stripe(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     Response::data(&Received { received: true })
 }
 
-fn refusal(error: NotificationError) -> ApiError {
+fn refusal(error: &NotificationError) -> ApiError {
     let reason = match error {
         NotificationError::NoneSent | NotificationError::Malformed => "SIGNATURE_MALFORMED",
         NotificationError::Forged => "SIGNATURE_WRONG",

@@ -174,7 +174,7 @@ fn explore_file(app: &App, request: &mut Incoming) -> Result<Response, ApiError>
 /// A visit to a form as one to the view that it is about.
 fn view_of(visit: Visit, dataset: &Dataset) -> Visit {
     let page = visit.link(&Tab::Explore.path(dataset.slug()));
-    visit.as_of(&page)
+    visit.on_page(&page)
 }
 
 /// An answer that may have been paid for.

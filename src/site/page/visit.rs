@@ -116,7 +116,7 @@ impl Visit {
 
     /// The same visit as one to another page, with the same query: a form may lead to an address of its own.
     #[must_use]
-    pub fn as_of(mut self, page: &Url) -> Self {
+    pub fn on_page(mut self, page: &Url) -> Self {
         let pairs = self.here.pairs().iter();
         self.here = pairs.fold(page.bare(), |url, (name, value)| url.and(name, value));
         self

@@ -25,23 +25,7 @@ fn sells_credits_from_form_to_receipt() {
         ]
     );
 
-    let begun = buy(&browser, "10000");
-    assert_eq!(begun.status, 303, "{}", begun.text());
-    assert_eq!(begun.header("Location"), Some(format!("{}/c/pay/cs_test_0", stripe.url()).as_str()));
-    let field = |name: &str| stripe.field(0, name).unwrap();
-    assert_eq!(field("line_items[0][price_data][unit_amount]"), "6100");
-    assert_eq!(field("line_items[0][price_data][currency]"), "eur");
-    assert_eq!(field("line_items[0][price_data][product_data][name]"), "Valdoro: 10,000 credits");
-    assert_eq!(
-        (field("mode"), field("customer_email"), field("locale")),
-        ("payment".into(), EMAIL.into(), "en".into())
-    );
-    let reference = field("client_reference_id");
-    assert_eq!(
-        field("success_url"),
-        format!("http://mercato.test/account/purchases/{reference}?done=paying")
-    );
-    assert_eq!(field("cancel_url"), "http://mercato.test/account/credits?done=cancelled");
+    let reference = check_checkout(&stripe, &browser);
     assert_eq!(credits(&site), 0);
 
     let own = format!("/account/purchases/{reference}");
@@ -84,6 +68,28 @@ fn sells_credits_from_form_to_receipt() {
     for target in ["/account/credits", own.as_str(), &format!("{own}/receipt"), "/pricing"] {
         check_usable(target, &browser.open(target));
     }
+}
+
+/// Begins a purchase, checks what the provider is asked for, and gives its reference.
+fn check_checkout(stripe: &Stripe, browser: &Browser) -> String {
+    let begun = buy(browser, "10000");
+    assert_eq!(begun.status, 303, "{}", begun.text());
+    assert_eq!(begun.header("Location"), Some(format!("{}/c/pay/cs_test_0", stripe.url()).as_str()));
+    let field = |name: &str| stripe.field(0, name).unwrap();
+    assert_eq!(field("line_items[0][price_data][unit_amount]"), "6100");
+    assert_eq!(field("line_items[0][price_data][currency]"), "eur");
+    assert_eq!(field("line_items[0][price_data][product_data][name]"), "Valdoro: 10,000 credits");
+    assert_eq!(
+        (field("mode"), field("customer_email"), field("locale")),
+        ("payment".into(), EMAIL.into(), "en".into())
+    );
+    let reference = field("client_reference_id");
+    assert_eq!(
+        field("success_url"),
+        format!("http://mercato.test/account/purchases/{reference}?done=paying")
+    );
+    assert_eq!(field("cancel_url"), "http://mercato.test/account/credits?done=cancelled");
+    reference
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod simulator;
 
 use std::path::Path;
 
+use mercato::ledger::AccountHandle;
 use simulator::{Stripe, WEBHOOK_SECRET, signature, unix_now};
 
 use crate::harness::{Answer, Ask, Site, wait_until};
@@ -54,7 +55,7 @@ fn buy(browser: &Browser<'_>, credits: &str) -> Answer {
 fn credits(site: &Site) -> u64 {
     let ledger = &site.running().app().ledger;
     assert!(ledger.verify().unwrap().is_balanced());
-    ledger.accounts().last().map_or(0, |account| account.credits())
+    ledger.accounts().last().map_or(0, AccountHandle::credits)
 }
 
 /// An order of the operator.

@@ -115,7 +115,7 @@ impl State {
             return self.checkouts_of(account, before, limit);
         }
         let prefix = key_space::CHECKOUT;
-        let from = before.map_or_else(|| prefix.to_vec(), |before| behind(key_space::checkout(before)));
+        let from = before.map_or_else(|| prefix.to_vec(), |before| behind(&key_space::checkout(before)));
         let records = self.scan(prefix, &from, limit)?;
         self.decoded(records.iter().map(|(_, value)| Checkout::decode(value)).collect())
     }
@@ -128,7 +128,7 @@ impl State {
     ) -> Result<Vec<Checkout>, ChargeError> {
         let prefix = key_space::checkouts_of(account);
         let from =
-            before.map_or_else(|| prefix.clone(), |before| behind(key_space::checkout_of(account, before)));
+            before.map_or_else(|| prefix.clone(), |before| behind(&key_space::checkout_of(account, before)));
         let mut found = Vec::new();
         for (key, _) in self.scan(&prefix, &from, limit)? {
             let record = key_space::checkout_number(&key).map(key_space::checkout);
@@ -150,6 +150,6 @@ impl State {
 }
 
 /// The least key behind this one.
-fn behind(key: Vec<u8>) -> Vec<u8> {
-    [key.as_slice(), &[0]].concat()
+fn behind(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }

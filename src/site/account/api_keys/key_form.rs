@@ -110,10 +110,10 @@ impl TypedKey {
     ) -> Result<LimitsChange, KeyFaults> {
         let after = self.limits(app, area, before, now)?;
         Ok(LimitsChange {
-            credits_per_day: change(before.credits_per_day, after.credits_per_day),
-            credits_per_month: change(before.credits_per_month, after.credits_per_month),
-            expires_at: change(before.expires_at, after.expires_at),
-            datasets: change(listed(before), listed(&after)),
+            credits_per_day: change(before.credits_per_day.as_ref(), after.credits_per_day),
+            credits_per_month: change(before.credits_per_month.as_ref(), after.credits_per_month),
+            expires_at: change(before.expires_at.as_ref(), after.expires_at),
+            datasets: change(listed(before).as_ref(), listed(&after)),
         })
     }
 
@@ -190,9 +190,9 @@ fn listed(limits: &KeyLimits) -> Option<Arc<[String]>> {
 }
 
 /// What becomes of a limit.
-fn change<T: PartialEq>(before: Option<T>, after: Option<T>) -> Change<T> {
+fn change<T: PartialEq>(before: Option<&T>, after: Option<T>) -> Change<T> {
     match after {
-        after if after == before => Change::Keep,
+        after if after.as_ref() == before => Change::Keep,
         Some(after) => Change::Set(after),
         None => Change::Lift,
     }

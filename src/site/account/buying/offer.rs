@@ -14,7 +14,7 @@ use crate::http::{App, random_bytes, unknown_path};
 use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesAsked};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::site::PURCHASES_PER_PAGE;
-use crate::payments::{CheckoutPage, ProviderError};
+use crate::payments::{CheckoutPage, Provider, ProviderError};
 use crate::site::account::area::{self, Area};
 use crate::site::account::credits;
 use crate::site::account::done::Done;
@@ -65,7 +65,7 @@ impl Offer {
         let asked = PurchasesAsked { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
         let page = app.ledger.purchases(&asked)?;
         let provider = app.payments.provider();
-        let is_click = provider.is_some_and(|provider| provider.is_paid_by_click());
+        let is_click = provider.is_some_and(Provider::is_paid_by_click);
         let sale = &visit.branding.sale;
         Ok(Self {
             words,
