@@ -135,10 +135,14 @@ fn serve_with(data: &Path, durability: &str, flags: &[String]) -> (Child, Socket
         .spawn()
         .unwrap();
     let mut log = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    log.read_line(&mut line).unwrap();
-    let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let address = listening.get("address").and_then(serde_json::Value::as_str).unwrap().parse().unwrap();
+    let address = loop {
+        let mut line = String::new();
+        assert!(log.read_line(&mut line).unwrap() > 0, "the server ended before it listened");
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if let Some(address) = event.get("address").and_then(serde_json::Value::as_str) {
+            break address.parse().unwrap();
+        }
+    };
     // Somebody has to read the log, or the server would wait for room in the pipe.
     std::thread::spawn(move || drop(std::io::copy(&mut log, &mut std::io::sink())));
     (child, address)

@@ -61,7 +61,7 @@ fn keeps_acknowledged_operations_once_across_kills() {
 /// The time runs from its start, or from the first thing that it told.
 fn run_and_kill(desk: &Desk, round: u64, from_the_start: bool, after: Duration) -> HashMap<String, u64> {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["crash::sells_as_child_until_killed", "--exact", "--nocapture"])
+        .args(["failures::crash::sells_as_child_until_killed", "--exact", "--nocapture"])
         .env(CHILD_FOLDER, desk.path())
         .env(CHILD_ROUND, round.to_string())
         .stdout(Stdio::piped())

@@ -11,7 +11,7 @@ type Flags = BTreeMap<String, Option<String>>;
 
 /// First words of other programs' commands.
 const OTHER_PROGRAMS: [&str; 9] =
-    ["cargo", "python", "python3", "pip", "curl", "huggingface-cli", "npm", "promtool", "wrk"];
+    ["cargo", "claude", "python", "python3", "pip", "curl", "huggingface-cli", "npm", "promtool", "wrk"];
 /// Flags of other programs that documents mention alone.
 const OTHER_FLAGS: [&str; 4] = ["reconnect", "large", "d3", "now"];
 

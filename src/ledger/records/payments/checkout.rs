@@ -180,7 +180,7 @@ mod tests {
     fn owes_credits_in_proportion_and_never_more_than_bought() {
         for (refunded, disputed, owed) in [
             (0, 0, 0),
-            (1, 0, 0),
+            (1, 0, 1),
             (500, 0, 500),
             (333, 0, 333),
             (500, 1_000, 1_001),
