@@ -56,7 +56,7 @@ class Marketplace:
         """The same datasets, accounts and keys for a second server. To be called before this one serves."""
         folder.mkdir()
         twin = copy.copy(self)
-        twin.data, twin.log = folder / "demo", folder / "server.log"
+        twin.data, twin.log, twin.admin = folder / "demo", folder / "server.log", f"unix:{folder / 'admin.sock'}"
         twin.requests_per_minute = requests_per_minute
         shutil.copytree(self.data, twin.data)
         return twin
