@@ -92,7 +92,7 @@ def rows_of(command: str, answer: str) -> int:
 
 def sign_in_and_buy(printed: str) -> None:
     """Signs in at the printed address with the printed password, and buys credits by a click."""
-    found = re.search(r"Sign in at (\S+) as (\S+) with the password (\S+)\\.\n", printed)
+    found = re.search(r"Sign in at (\S+) as (\S+) with the password (\S+)\.\n", printed)
     if found is None or "no money moves" not in printed:
         raise SystemExit("the demo does not say how to sign in")
     address, email, password = found.groups()

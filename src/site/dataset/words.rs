@@ -67,7 +67,7 @@ words! {
         format: "Format", "Formato";
         size: "Size", "Dimensione";
         formats_caption: "Formats of the download", "Formati da scaricare";
-        size_unknown: "known at the download", "nota al momento dello scaricamento";
+        size_unknown: "on download", "al download";
         how_to_read: "How to read it", "Come leggerlo";
         versions: "Versions", "Versioni";
         versions_caption: "Versions that can be read", "Versioni leggibili";
