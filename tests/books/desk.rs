@@ -7,7 +7,6 @@ use mercato::ledger::{
     AccountHandle, AccountId, ChargeDurability, ChargeError, ChargeRequest, DownloadRequest,
     IdempotencyClaim, Ledger, LedgerOptions, OpenError, Pending, Receipt,
 };
-use proptest::prelude::ProptestConfig;
 use tempfile::TempDir;
 
 /// Opens books of one kind in a folder.
@@ -102,10 +101,4 @@ pub fn claimed_download(
 ) -> DownloadRequest {
     let plain = download(account, rows, at);
     DownloadRequest { charge: ChargeRequest { claim, ..plain.charge }, ..plain }
-}
-
-/// `PROPTEST_CASES` asks for more histories than the default.
-pub fn histories() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
-    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::desk::{self, charge, handle};
+use crate::desk::{charge, handle};
 use crate::model::DAY;
 use crate::world::{ACCOUNTS, CLAIM_KEYS, ClaimNumbers, REQUESTS, Step, World};
 
@@ -36,8 +36,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+/// `PROPTEST_CASES` asks for more histories than the default.
+pub fn histories() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").map_or(40, |cases| cases.parse().unwrap());
+    ProptestConfig { cases, max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(desk::histories())]
+    #![proptest_config(histories())]
 
     #[test]
     fn agrees_with_plain_model(steps in prop::collection::vec(step(), 1..120)) {

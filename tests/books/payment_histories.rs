@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use mercato::ledger::{AccountId, Checkout, EntryKind, Ledger, ReversalEvent};
 use proptest::prelude::*;
 
-use crate::desk::{self, Desk, noon};
+use crate::desk::{Desk, noon};
 use crate::payment_world::{ACCOUNTS, DISPUTES, Step, World};
 use crate::payments::{ask, closed, disputed, payment_of, refunded, tell};
 
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(desk::histories())]
+    #![proptest_config(crate::histories::histories())]
 
     #[test]
     fn agrees_with_plain_model_of_payments(steps in prop::collection::vec(step(), 1..80)) {

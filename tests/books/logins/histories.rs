@@ -2,7 +2,6 @@
 
 use proptest::prelude::*;
 
-use crate::desk;
 use crate::logins::world::{EMAILS, Step, World};
 
 const DAY: i64 = 86_400;
@@ -30,7 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(desk::histories())]
+    #![proptest_config(crate::histories::histories())]
 
     #[test]
     fn agrees_with_plain_model_of_logins(steps in prop::collection::vec(step(), 1..120)) {
