@@ -100,13 +100,13 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-def get(connection: http.client.HTTPConnection, path: str, accept: str = "*/*", request_id: str = "x") -> tuple[int, bytes, float]:
-    """Status, body, and the seconds that it took."""
+def get(connection: http.client.HTTPConnection, path: str, accept: str = "*/*") -> tuple[int, bytes, float, str]:
+    """Status, body, seconds at the client, and the number that the server gave the request."""
     began = time.perf_counter()
-    connection.request("GET", path, headers={"Accept": accept, "X-Request-Id": request_id})
+    connection.request("GET", path, headers={"Accept": accept})
     answer = connection.getresponse()
     body = answer.read()
-    return answer.status, body, time.perf_counter() - began
+    return answer.status, body, time.perf_counter() - began, answer.headers["X-Request-Id"]
 
 
 def wait_until_ready(port: int, began: float) -> float:
@@ -181,16 +181,16 @@ def run(binaries: Path, data: Path, count: int, name: str) -> list[dict[str, Any
 def times(connection: http.client.HTTPConnection, log: Path) -> list[dict[str, Any]]:
     """Asks for every target and prints what it took, at the client and at the server."""
     targets = [(path, "*/*") for path in LISTS] + [(path, "text/html") for path in PAGES]
-    figures = []
-    for place, (path, accept) in enumerate(targets):
-        answers = [get(connection, path, accept, f"measured-{place}-{number}") for number in range(LIST_REQUESTS)]
-        status, body, _ = answers[0]
+    figures, numbers = [], []
+    for path, accept in targets:
+        answers = [get(connection, path, accept) for _ in range(LIST_REQUESTS)]
+        status, body, *_ = answers[0]
+        numbers.append([number for *_, number in answers])
         figures.append({"path": path, "page": accept == "text/html", "status": status, "bytes": len(body),
-                        "client": percentiles([seconds * 1e3 for _, _, seconds in answers])})
-    at_server = server_times(log, f"measured-{len(targets) - 1}-{LIST_REQUESTS - 1}")
-    for place, figure in enumerate(figures):
-        numbers = [f"measured-{place}-{number}" for number in range(LIST_REQUESTS)]
-        figure["server"] = percentiles([at_server[number] for number in numbers if number in at_server])
+                        "client": percentiles([seconds * 1e3 for _, _, seconds, _ in answers])})
+    at_server = server_times(log, numbers[-1][-1])
+    for figure, asked in zip(figures, numbers, strict=True):
+        figure["server"] = percentiles([at_server[number] for number in asked if number in at_server])
         client, server = figure["client"], figure["server"]
         print(f"  {figure['path']}: {figure['status']}, {figure['bytes'] / 1024:.0f} KiB, at the server p50 {server['p50']:.2f} ms, "
               f"p99 {server['p99']:.2f} ms; at the client p50 {client['p50']:.2f} ms, p99 {client['p99']:.2f} ms")

@@ -10,7 +10,7 @@ use clap::CommandFactory;
 type Flags = BTreeMap<String, Option<String>>;
 
 /// First words of other programs' commands.
-const OTHER_PROGRAMS: [&str; 9] =
+const OTHER_PROGRAMS: [&str; 10] =
     ["cargo", "claude", "python", "python3", "pip", "curl", "huggingface-cli", "npm", "promtool", "wrk"];
 /// Flags of other programs that documents mention alone.
 const OTHER_FLAGS: [&str; 4] = ["reconnect", "large", "d3", "now"];
