@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where the figures of the last start go")
     arguments = parser.parse_args()
     figures: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(dir=".") as name:
+    with tempfile.TemporaryDirectory(dir=arguments.binaries) as name:
         data = Path(name) / "data"
         make(arguments.binaries, data, arguments.datasets)
         before = files(data)

@@ -198,7 +198,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.datasets < 2:
         parser.error("--datasets: at least 2")
-    with tempfile.TemporaryDirectory(dir=".") as name:
+    with tempfile.TemporaryDirectory(dir=arguments.binaries) as name:
         market = Market(arguments, Path(name).resolve())
         with market.serving():
             result = measure(market, arguments.rounds)
