@@ -1,9 +1,9 @@
-//! Memory that all connections share: a number of bytes that is taken and given back.
+//! A bounded quantity that all connections share, such as bytes of memory: parts of it are taken and given back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A number of bytes.
+/// A quantity.
 #[derive(Debug)]
 pub struct Budget {
     free: AtomicUsize,
@@ -11,15 +11,15 @@ pub struct Budget {
 
 impl Budget {
     /// An unused budget.
-    pub fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self { free: AtomicUsize::new(bytes) })
+    pub fn new(quantity: usize) -> Arc<Self> {
+        Arc::new(Self { free: AtomicUsize::new(quantity) })
     }
 
-    /// Takes `bytes`; `None` when fewer are left.
-    pub fn take(self: &Arc<Self>, bytes: usize) -> Option<Taken> {
+    /// Takes `quantity`; `None` when less is left.
+    pub fn take(self: &Arc<Self>, quantity: usize) -> Option<Taken> {
         let taken =
-            self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(bytes));
-        taken.is_ok().then(|| Taken { budget: Arc::clone(self), bytes })
+            self.free.fetch_update(Ordering::AcqRel, Ordering::Acquire, |free| free.checked_sub(quantity));
+        taken.is_ok().then(|| Taken { budget: Arc::clone(self), quantity })
     }
 }
 
@@ -27,11 +27,11 @@ impl Budget {
 #[derive(Debug)]
 pub struct Taken {
     budget: Arc<Budget>,
-    bytes: usize,
+    quantity: usize,
 }
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.budget.free.fetch_add(self.bytes, Ordering::AcqRel);
+        self.budget.free.fetch_add(self.quantity, Ordering::AcqRel);
     }
 }

@@ -92,7 +92,7 @@ impl ResponseSocket {
     /// at once.
     ///
     /// # Errors
-    /// When the client has left, or does not read while the event loops hold too much already.
+    /// When the client has left, or does not read while the event loop holds too much already.
     pub fn send_page(mut self, bytes: Vec<u8>, start: usize) -> io::Result<()> {
         let mut sent = start;
         while sent < bytes.len() {
@@ -111,6 +111,11 @@ impl ResponseSocket {
         if let Some(held) = held {
             self.leave(Outcome::Remaining(Remaining { bytes, sent, held }));
             return Ok(());
+        }
+        let place = self.slots.hurried.take(1);
+        if place.is_none() && left <= REMAINING_BYTES_MAX {
+            // Other workers wait for slow readers already; this one stays free for clients that read.
+            return Err(self.fail(AbortReason::Stalled));
         }
         self.send_all(bytes.get(sent..).unwrap_or_default(), false, HURRIED_WRITE_TIME)?;
         self.leave(Outcome::Sent);

@@ -119,6 +119,23 @@ fn aborts_unread_page_without_memory_for_its_rest() {
 }
 
 #[test]
+fn aborts_unread_page_at_once_while_other_workers_wait() {
+    let (desk, mut client) = Desk::tcp_with(0, Duration::from_secs(20));
+    let places: Vec<_> = std::iter::from_fn(|| desk.slots.hurried.take(1)).collect();
+    assert!(!places.is_empty());
+    assert!(desk.claim().send_page(vec![7; REMAINING_BYTES_MAX], 0).is_err(), "it is not waited for");
+    assert!(matches!(desk.outcome(), Outcome::Aborted(AbortReason::Stalled)));
+    let reader = thread::spawn(move || client.read_to_end(&mut Vec::new()));
+    assert!(desk.claim().send_page(vec![7; REMAINING_BYTES_MAX + MUCH], 0).is_ok(), "no loop could hold it");
+    assert!(matches!(desk.outcome(), Outcome::Sent));
+    drop(places);
+    assert!(desk.claim().send_page(vec![7; REMAINING_BYTES_MAX], 0).is_ok(), "a client that reads");
+    assert!(matches!(desk.outcome(), Outcome::Sent));
+    drop(desk);
+    reader.join().unwrap().unwrap();
+}
+
+#[test]
 fn reports_cause_of_unfinished_stream() {
     let (desk, _client) = Desk::tcp_with(REMAINING_BYTES_HELD_MAX, Duration::from_millis(50));
     let mut part = desk.claim().into_writer(false);

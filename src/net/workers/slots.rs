@@ -19,6 +19,9 @@ use crate::net::counters::Counters;
 use crate::net::parse::request_parser::RequestBody;
 use crate::net::workers::response_socket::ResponseSocket;
 
+/// Workers that wait for slow readers of pages at one time, once the memory for remaining bytes is used up.
+const HURRIED_WORKERS_MAX: usize = 2;
+
 /// Facts about a request that its head does not carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestFacts {
@@ -120,6 +123,8 @@ pub struct Slots {
     /// Whether requests wait for any slot to become free.
     crowded: AtomicBool,
     pub(in crate::net) budget: Arc<Budget>,
+    /// Workers that may wait for slow readers of pages when the budget is used up.
+    pub(in crate::net) hurried: Arc<Budget>,
     pub(in crate::net) counters: Arc<Counters>,
     pub(in crate::net) write_time: Duration,
 }
@@ -136,8 +141,9 @@ impl Slots {
         // Each slot has at most two completions under way, and one more whose slot was withdrawn.
         let (completions, received) = bounded(count.saturating_mul(3).max(1));
         let slots = (0..count).map(|_| Slot::default()).collect();
-        let crowded = AtomicBool::new(false);
-        (Arc::new(Self { slots, completions, waker, crowded, budget, counters, write_time }), received)
+        let (crowded, hurried) = (AtomicBool::new(false), Budget::new(HURRIED_WORKERS_MAX));
+        let slots = Self { slots, completions, waker, crowded, budget, hurried, counters, write_time };
+        (Arc::new(slots), received)
     }
 
     /// Fills a slot and appends slot and generation to `name`. Gives the generation.
