@@ -3,18 +3,18 @@
 use serde::Serialize;
 
 use crate::access::Caller;
-use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
-use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, no_parameters, verified};
+use crate::http::handlers::catalog::dataset_answer::{find_for_key, no_parameters, verified};
 use crate::http::handlers::catalog::dataset_version;
-use crate::http::handlers::query::query_input::{Asked, not_planned};
+use crate::http::handlers::query::checked_query::CheckedQuery;
+use crate::http::handlers::query::query_input::Asked;
 use crate::http::handlers::query::uncharged;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Spending;
-use crate::query::{self, Purpose};
+use crate::query::Purpose;
 
 /// Paths of this file.
 pub(in crate::http) const ROUTES: &[Route] =
@@ -41,16 +41,16 @@ fn estimated(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let dataset = find_for_key(app, request)?;
     let asked = asked.or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
-    verified(dataset.slug(), &version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
     let (rows, spending) = match asked.purpose() {
-        Purpose::Download => (version.table.row_count().into(), Spending::Download),
+        Purpose::Download => {
+            verified(dataset.slug(), &version)?;
+            (version.table.row_count().into(), Spending::Download)
+        }
         purpose => {
-            let plan = query::plan(&asked, &version.table, dataset.slug())
-                .map_err(|error| not_planned(error, broken))?;
-            let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+            let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
+            let rows = query.row_count()?;
             match purpose {
-                Purpose::Stream => (rows, Spending::Stream { limit: plan.limit() }),
+                Purpose::Stream => (rows, Spending::Stream { limit: query.plan().limit() }),
                 _ => (rows, Spending::Query),
             }
         }

@@ -1,5 +1,6 @@
 //! Queries: pages of rows, their estimates and their charges.
 
+pub(super) mod checked_query;
 pub(super) mod credits_warning;
 pub(in crate::http) mod estimate;
 pub(in crate::http) mod page_answer;

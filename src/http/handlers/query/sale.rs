@@ -7,14 +7,14 @@ use crate::catalog::{Dataset, DatasetVersion, FormatError};
 use crate::clock::Moment;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
-use crate::http::handlers::catalog::dataset_answer::{damaged, verified};
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::pending_charge::PendingCharge;
-use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim, not_planned};
+use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim};
 use crate::http::incoming::Incoming;
 use crate::ledger::{AccountHandle, ChargeRequest, Durable, KeyHandle, Pending, Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::query::{self, Page, Plan, QueryRequest};
+use crate::query::{Page, QueryRequest};
 
 /// Who pays for rows, and under which idempotency key.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ pub(in crate::http) struct Offer<'o> {
     buyer: Buyer<'o>,
     slug: &'o str,
     claimed: &'o Claimed,
-    plan: Plan<'o>,
+    query: CheckedQuery<'o>,
 }
 
 /// A page that was sold.
@@ -88,13 +88,10 @@ impl<'o> Offer<'o> {
         claimed: &'o Claimed,
         asked: &QueryRequest,
     ) -> Result<Self, ApiError> {
-        let version = &claimed.version;
-        verified(slug, version)?;
-        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
-        let plan = query::plan(asked, &version.table, slug).map_err(|error| not_planned(error, broken))?;
+        let query = CheckedQuery::new(app, slug, &claimed.version, asked)?;
         let Buyer { account, key, at, .. } = buyer;
         app.ledger.can_afford_anything(account, key, Spending::Query, claimed.claim.as_ref(), at)?;
-        Ok(Self { app, buyer, slug, claimed, plan })
+        Ok(Self { app, buyer, slug, claimed, query })
     }
 
     /// Finds the rows, charges them and prints them. The charge becomes durable while they are printed, or afterwards.
@@ -102,15 +99,23 @@ impl<'o> Offer<'o> {
         &self,
         print: impl FnOnce(&DatasetVersion, &[usize], &Page) -> Result<T, FormatError>,
     ) -> Result<Sold<T>, ApiError> {
-        let version = &self.claimed.version;
-        let broken = |error: FormatError| damaged(self.app, self.slug, version, &error.to_string());
-        let page = query::execute(&self.plan, self.app.selections.as_ref()).map_err(broken)?;
+        let page = self.query.page()?;
         let rows = page.rows.len().try_into().unwrap_or(u64::MAX);
-        let charge = self.buyer.charge(rows, self.slug, self.claimed);
-        let pending = PendingCharge::submit(&self.app.ledger, &charge)?;
-        let printed = print(version, self.plan.columns(), &page).map_err(broken)?;
+        let pending = self.charge(rows)?;
+        let printed = print(&self.claimed.version, self.query.plan().columns(), &page)
+            .map_err(|error| self.query.damaged(&error))?;
         let (receipt, durable) = pending.complete()?;
         Ok(Sold { printed, rows, receipt, durable })
+    }
+
+    /// The query that the page answers.
+    pub(in crate::http) fn query(&self) -> &CheckedQuery<'o> {
+        &self.query
+    }
+
+    /// Charges so many rows.
+    pub(in crate::http) fn charge(&self, rows: u64) -> Result<PendingCharge, ApiError> {
+        PendingCharge::submit(&self.app.ledger, &self.buyer.charge(rows, self.slug, self.claimed))
     }
 }
 

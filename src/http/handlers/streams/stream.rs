@@ -1,18 +1,17 @@
 //! Streams of up to a million rows as Server-Sent Events, NDJSON, CSV or Arrow.
 
-use crate::catalog::{Dataset, FormatError};
+use crate::catalog::Dataset;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind, ValidationErrorBody};
 use crate::http::framing::coding::{self, Coding};
 use crate::http::framing::conditional::refuse_tags;
 use crate::http::framing::negotiation::choose;
-use crate::http::handlers::catalog::dataset_answer::{damaged, find_for_key, verified};
+use crate::http::handlers::catalog::dataset_answer::find_for_key;
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::credits_warning::with_credits_warning;
 use crate::http::handlers::query::page_answer::{ARROW_MEDIA_TYPE, content_type};
-use crate::http::handlers::query::query_input::{
-    Asked, Claimed, Wanted, claim, none_acceptable, not_planned, refuse,
-};
+use crate::http::handlers::query::query_input::{Asked, Claimed, Wanted, claim, none_acceptable, refuse};
 use crate::http::handlers::query::sale::Buyer;
 use crate::http::handlers::query::uncharged;
 use crate::http::handlers::streams::row_stream::RowEvents;
@@ -22,7 +21,7 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::{Reservation, Spending};
 use crate::limits::http::STREAM_LIMIT_MAX;
-use crate::query::{self, QueryRequest};
+use crate::query::QueryRequest;
 use crate::render::{Format, Output};
 use crate::words::placed;
 
@@ -117,22 +116,19 @@ impl SetAside {
         claimed: &Claimed,
         asked: &QueryRequest,
     ) -> Result<Self, ApiError> {
-        let version = &claimed.version;
-        verified(slug, version)?;
-        let broken = |error: FormatError| damaged(app, slug, version, &error.to_string());
-        let plan = query::plan(asked, &version.table, slug).map_err(|error| not_planned(error, broken))?;
+        let query = CheckedQuery::new(app, slug, &claimed.version, asked)?;
         let Buyer { account, key, at, .. } = buyer;
-        let spending = Spending::Stream { limit: plan.limit() };
+        let spending = Spending::Stream { limit: query.plan().limit() };
         if !claimed.is_paid {
             app.ledger.can_afford_anything(account, key, spending, None, at)?;
         }
-        let total = query::total_rows(&plan, app.selections.as_ref()).map_err(broken)?;
-        let most = plan.limit().min(total.unwrap_or(u64::MAX));
+        let total = query.total_rows()?;
+        let most = query.plan().limit().min(total.unwrap_or(u64::MAX));
         // An account that can pay for the largest possible result does not wait for a count.
         let rows = if app.ledger.estimate(account, key, most, spending, at)?.affordable {
             most
         } else {
-            query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?
+            query.row_count()?
         };
         let reservation = app.ledger.reserve(&buyer.charge(rows, slug, claimed))?;
         Ok(Self { reservation, total })

@@ -7,18 +7,18 @@ use serde::Serialize;
 use super::query::QUERY;
 use super::{Arguments, Output};
 use crate::access::Caller;
-use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::handlers::catalog::dataset_answer::{damaged, may_read, verified};
+use crate::http::handlers::catalog::dataset_answer::may_read;
 use crate::http::handlers::catalog::dataset_version;
+use crate::http::handlers::query::checked_query::CheckedQuery;
 use crate::http::handlers::query::price::Price;
-use crate::http::handlers::query::query_input::{Asked, not_planned};
+use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
 use crate::ledger::Spending;
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
-use crate::query::{self, QueryRequest};
+use crate::query::QueryRequest;
 use crate::words::counted;
 
 #[derive(Serialize)]
@@ -46,15 +46,11 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     }
     let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
     let version = dataset_version::of_query(&dataset, &asked, request.now())?;
-    verified(dataset.slug(), &version)?;
     if caller.is_none() && is_costly(&asked, version.table.row_count()) {
         return Err(too_costly(app, request));
     }
-    let broken = |error: FormatError| damaged(app, dataset.slug(), &version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    let matching_rows = query::count_matches(&plan, app.selections.as_ref()).map_err(broken)?;
-    let rows = query::count_rows(&plan, app.selections.as_ref()).map_err(broken)?;
+    let query = CheckedQuery::new(app, dataset.slug(), &version, &asked)?;
+    let (matching_rows, rows) = (query.match_count()?, query.row_count()?);
     let spent = match &caller {
         None => None,
         Some(Caller { account, key }) => {

@@ -5,21 +5,18 @@ use serde::Serialize;
 use super::rows::Rows;
 use super::{Arguments, Output};
 use crate::access::Caller;
-use crate::catalog::FormatError;
 use crate::http::app::App;
 use crate::http::errors::{ApiError, ErrorKind};
-use crate::http::handlers::catalog::dataset_answer::{damaged, may_read, verified};
+use crate::http::handlers::catalog::dataset_answer::may_read;
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::query::credits_warning::credits_warnings;
-use crate::http::handlers::query::pending_charge::PendingCharge;
 use crate::http::handlers::query::price::Price;
-use crate::http::handlers::query::query_input::{Asked, Wanted, claim, not_planned};
-use crate::http::handlers::query::sale::Buyer;
+use crate::http::handlers::query::query_input::{Asked, Wanted, claim};
+use crate::http::handlers::query::sale::{Buyer, Offer};
 use crate::http::incoming::Incoming;
 use crate::ledger::{Receipt, Spending};
 use crate::limits::http::QUERY_LIMIT_MAX;
 use crate::limits::mcp::{CREDITS_DEFAULT, QUERY_ROWS_DEFAULT, ROWS_BYTES_MAX};
-use crate::query;
 use crate::words::{counted, grouped};
 
 /// The arguments that are fields of a query.
@@ -65,32 +62,26 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let claimed = claim(app, buyer, &dataset, version, Wanted::Page, body.as_bytes())
         .map_err(|error| error.pointing("Idempotency-Key", "idempotencyKey"))?;
     let version = &claimed.version;
-    verified(dataset.slug(), version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
-    app.ledger.can_afford_anything(
-        &account,
-        Some(&key),
-        Spending::Query,
-        claimed.claim.as_ref(),
-        buyer.at,
-    )?;
-    let page = query::execute(&plan, app.selections.as_ref()).map_err(broken)?;
+    let offer = Offer::new(app, buyer, dataset.slug(), &claimed, &asked)?;
+    let (query, plan) = (offer.query(), offer.query().plan());
+    let page = query.page()?;
     let found = page.rows.len();
     if !claimed.is_paid {
         let rows = found.try_into().unwrap_or(u64::MAX);
         let cost = app.ledger.estimate(&account, Some(&key), rows, Spending::Query, request.now())?;
         refuse_above(ceiling, cost.credits_required)?;
     }
-    let rows = Rows::encode(&version.table, plan.columns(), &page.rows).map_err(broken)?;
+    let rows =
+        Rows::encode(&version.table, plan.columns(), &page.rows).map_err(|error| query.damaged(&error))?;
     let next_cursor = match page.rows.get(..rows.count).and_then(<[u32]>::last) {
-        Some(last) if rows.count < found => Some(plan.cursor_after(*last).map_err(broken)?),
+        Some(last) if rows.count < found => {
+            Some(plan.cursor_after(*last).map_err(|error| query.damaged(&error))?)
+        }
         _ => page.next_cursor,
     };
-    let charge = buyer.charge(rows.count.try_into().unwrap_or(u64::MAX), dataset.slug(), &claimed);
-    let (receipt, durable) = PendingCharge::submit(&app.ledger, &charge)?.complete()?;
-    request.log.rows = Some(charge.rows);
+    let charged_rows = rows.count.try_into().unwrap_or(u64::MAX);
+    let (receipt, durable) = offer.charge(charged_rows)?.complete()?;
+    request.log.rows = Some(charged_rows);
     request.log.credits = Some(receipt.charged);
     let mut warnings = rows.warnings();
     warnings.extend(credits_warnings(app, &account, &receipt.caps, receipt.remaining));

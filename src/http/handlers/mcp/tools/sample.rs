@@ -4,17 +4,16 @@ use serde::Serialize;
 
 use super::rows::Rows;
 use super::{Arguments, Output};
-use crate::catalog::{DatasetVersion, FormatError};
+use crate::catalog::DatasetVersion;
 use crate::http::app::App;
 use crate::http::errors::ApiError;
-use crate::http::handlers::catalog::dataset_answer::{damaged, verified};
 use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::catalog::sample::spaced_rows;
-use crate::http::handlers::query::query_input::{Asked, not_planned};
+use crate::http::handlers::query::checked_query::CheckedQuery;
+use crate::http::handlers::query::query_input::Asked;
 use crate::http::incoming::Incoming;
 use crate::limits::http::{QUERY_LIMIT_MAX, SAMPLE_ROW_COUNT_MAX};
 use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SAMPLE_ROWS_DEFAULT};
-use crate::query;
 use crate::words::counted;
 
 #[derive(Serialize)]
@@ -37,12 +36,10 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let dataset = super::dataset(app, request, &slug)?;
     let asked = Asked::json(body.as_bytes(), QUERY_LIMIT_MAX).or_all_faults(&dataset)?;
     let version = dataset_version::of_parameter(&dataset, named.as_deref())?;
-    verified(dataset.slug(), version)?;
-    let broken = |error: FormatError| damaged(app, dataset.slug(), version, &error.to_string());
-    let plan =
-        query::plan(&asked, &version.table, dataset.slug()).map_err(|error| not_planned(error, broken))?;
+    let query = CheckedQuery::new(app, dataset.slug(), version, &asked)?;
     let numbers = chosen(version, limit);
-    let rows = Rows::encode(&version.table, plan.columns(), &numbers).map_err(broken)?;
+    let rows = Rows::encode(&version.table, query.plan().columns(), &numbers)
+        .map_err(|error| query.damaged(&error))?;
     request.log.rows = u64::try_from(rows.count).ok();
     let tail = Tail {
         slug: dataset.slug(),
