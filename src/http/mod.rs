@@ -29,13 +29,14 @@ pub use admin_token::AdminToken;
 pub use app::App;
 pub use content::documents::Documents;
 pub use content::exports::Exports;
-pub use content::graph_cache::GraphCache;
+pub use content::graph_cache::{GraphCache, GraphEdge, GraphEdges};
 pub use content::percent::percent_encode;
 pub use content::prepared::Prepared;
 pub use content::public_url::{PublicUrl, PublicUrlError};
 pub use handlers::catalog::dataset_answer::{
     damaged as withdraw_damaged, find as find_dataset, verified as refuse_unverified,
 };
+pub use handlers::catalog::graph::edges::RelationGraph;
 pub use handlers::catalog::related::listed_datasets;
 pub use handlers::catalog::sample::spaced_rows;
 pub use handlers::catalog::schema::examples;

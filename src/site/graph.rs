@@ -2,8 +2,6 @@
 //!
 //! The script asks the API for the same relations. Does not depend on how relations are stored.
 
-use std::collections::HashSet;
-
 use askama::Template;
 
 use super::assets;
@@ -12,13 +10,12 @@ use super::frame::{Frame, Section};
 use super::url::Url;
 use super::visit::Visit;
 use super::words::{fill, words};
-use crate::catalog::{Dataset, Entry, Language, Snapshot};
-use crate::http::App;
+use crate::catalog::{Dataset, Language};
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Relations;
+use crate::http::{App, GraphEdge, RelationGraph};
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::Public, graph)];
@@ -84,20 +81,12 @@ struct EdgeRow {
     description: String,
 }
 
-/// A relation between two datasets that are served.
-struct Edge<'a> {
-    from: &'a Dataset,
-    to: &'a Dataset,
-    /// The type that the operator gave it; nothing for one that a manifest lists.
-    kind: Option<&'a str>,
-    description: &'a str,
-}
-
 fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let visit = Visit::of(app, request, &KNOWN)?;
     let words = GraphWords::of(visit.language);
-    let (snapshot, relations) = (app.catalog.snapshot(), app.ledger.relations());
-    let edges = edges(&snapshot, &relations);
+    let graph = RelationGraph::now(app);
+    let edges = graph.edges(app);
+    let edges = edges.by_name.as_slice();
     let pages = edges.len().div_ceil(RELATIONS_PER_PAGE).max(1);
     let asked = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
     let current = asked.clamp(1, pages);
@@ -107,7 +96,7 @@ fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let said = if edges.is_empty() {
         words.none.to_owned()
     } else {
-        fill(&counts, numbers.integer(snapshot.datasets().len() as u64))
+        fill(&counts, numbers.integer(graph.snapshot.datasets().len() as u64))
     };
     let mut frame = visit.frame(Section::Graph, words.title, words.description);
     for script in ["d3.js", "graph.js"] {
@@ -122,61 +111,26 @@ fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             .iter()
             .skip(first)
             .take(RELATIONS_PER_PAGE)
-            .map(|edge| row(&visit, words, edge))
+            .filter_map(|edge| row(&visit, words, &graph, edge))
             .collect(),
         pages: page_links(&visit, current, pages),
         data_url: format!("{}{GRAPH_PATH}?lang={}", app.documents.path_prefix(), visit.code()),
         dataset_prefix: format!("{}/datasets/", app.documents.path_prefix()),
     };
-    let changed_at = relations.changed_at().map_or(snapshot.changed_at(), |at| at.max(snapshot.changed_at()));
-    visit.answer(request, &page, Cache::Revalidate(changed_at))
+    visit.answer(request, &page, Cache::Revalidate(graph.changed_at()))
 }
 
-/// The edges that the API draws: curated relations, and for datasets without any those of their manifests, each pair once.
-/// In the order of the names of the datasets at which they begin.
-fn edges<'a>(snapshot: &'a Snapshot, relations: &'a Relations) -> Vec<Edge<'a>> {
-    let served = |slug: &str| match snapshot.get(slug) {
-        Some(Entry::Serving(dataset)) => Some(dataset.as_ref()),
-        _ => None,
-    };
-    let curated = relations.all().iter().filter_map(|relation| {
-        Some(Edge {
-            from: served(&relation.key.from)?,
-            to: served(&relation.key.to)?,
-            kind: Some(&relation.key.relation_type),
-            description: &relation.description,
-        })
-    });
-    let mut edges: Vec<Edge<'a>> = curated.collect();
-    let known: HashSet<&str> = edges.iter().flat_map(|edge| [edge.from.slug(), edge.to.slug()]).collect();
-    let mut pairs: HashSet<(&str, &str)> = HashSet::new();
-    let lists = |dataset: &&Dataset| !dataset.manifest.related.is_empty() && !known.contains(dataset.slug());
-    let mut datasets: Vec<&'a Dataset> =
-        snapshot.datasets().iter().map(AsRef::as_ref).filter(lists).collect();
-    // By name, so that of two that list each other it is always the same one at which the edge begins.
-    datasets.sort_unstable_by_key(|dataset| dataset.slug());
-    for from in datasets {
-        for to in crate::http::listed_datasets(from, snapshot) {
-            let (one, other) = (from.slug().min(to.slug()), from.slug().max(to.slug()));
-            if pairs.insert((one, other)) {
-                edges.push(Edge { from, to, kind: None, description: "" });
-            }
-        }
-    }
-    edges.sort_by(|a, b| (a.from.slug(), a.to.slug()).cmp(&(b.from.slug(), b.to.slug())));
-    edges
-}
-
-fn row(visit: &Visit, words: &GraphWords, edge: &Edge<'_>) -> EdgeRow {
+fn row(visit: &Visit, words: &GraphWords, graph: &RelationGraph, edge: &GraphEdge) -> Option<EdgeRow> {
     let url = |dataset: &Dataset| visit.link(&format!("/datasets/{}", dataset.slug()));
-    EdgeRow {
-        from: title(edge.from, visit.language).to_owned(),
-        from_url: url(edge.from),
-        kind: edge.kind.unwrap_or(words.related).to_owned(),
-        to: title(edge.to, visit.language).to_owned(),
-        to_url: url(edge.to),
-        description: edge.description.to_owned(),
-    }
+    let (from, to, relation) = graph.resolve(edge)?;
+    Some(EdgeRow {
+        from: title(from, visit.language).to_owned(),
+        from_url: url(from),
+        kind: relation.map_or(words.related, |relation| &relation.key.relation_type).to_owned(),
+        to: title(to, visit.language).to_owned(),
+        to_url: url(to),
+        description: relation.map_or("", |relation| &relation.description).to_owned(),
+    })
 }
 
 fn title(dataset: &Dataset, language: Language) -> &str {

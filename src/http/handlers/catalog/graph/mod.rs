@@ -2,20 +2,21 @@
 //!
 //! Drawn on request and cached until a relation or a dataset changes. Does not depend on the storage of relations.
 
-use std::collections::HashSet;
+pub(in crate::http) mod edges;
 
 use serde::Serialize;
 
-use crate::catalog::{Entry, Language, Snapshot};
+use crate::catalog::Language;
 use crate::http::app::App;
-use crate::http::content::graph_cache::{Drawn, Edition};
+use crate::http::content::graph_cache::{Drawn, GraphEdges};
 use crate::http::errors::ApiError;
 use crate::http::handlers::catalog::dataset_answer::language;
-use crate::http::handlers::catalog::related::{LISTED_TYPE, listed_datasets};
+use crate::http::handlers::catalog::graph::edges::RelationGraph;
+use crate::http::handlers::catalog::related::LISTED_TYPE;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::ledger::Relations;
+use crate::ledger::Relation;
 use crate::limits::ledger::RELATION_WEIGHT_DEFAULT;
 
 /// Paths of this file.
@@ -55,22 +56,21 @@ fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let mut query = request.query();
     let language = language(&mut query);
     query.finish()?;
-    let (snapshot, relations) = (app.catalog.snapshot(), app.ledger.relations());
-    let edition = Edition { snapshot: snapshot.generation(), relations: relations.revision() };
-    let drawn = app.graph.get(edition, language, || {
-        let data = serde_json::to_vec(&draw(&snapshot, &relations, language));
-        let changed_at =
-            relations.changed_at().map_or(snapshot.changed_at(), |at| at.max(snapshot.changed_at()));
+    let graph = RelationGraph::now(app);
+    let draw = |edges: &GraphEdges| {
+        let data = serde_json::to_vec(&draw(&graph, edges, language));
+        let changed_at = graph.changed_at();
         data.map(|data| Drawn { data, changed_at }).map_err(|error| ApiError::internal(error.to_string()))
-    })?;
+    };
+    let drawn = app.graph.drawn(graph.edition(), language, || graph.find(), draw)?;
     let mut buffer = Response::begin_envelope(drawn.data.len());
     buffer.sink().extend_from_slice(&drawn.data);
     Ok(Response::enveloped(buffer).public(request, drawn.changed_at, ONE_HOUR))
 }
 
-/// Every dataset that is served is a node; an edge needs both of its ends.
-fn draw<'a>(snapshot: &'a Snapshot, relations: &'a Relations, language: Option<Language>) -> GraphData<'a> {
-    let nodes = snapshot.datasets().iter().map(|dataset| Node {
+/// Every dataset that is served is a node.
+fn draw<'a>(graph: &'a RelationGraph, edges: &GraphEdges, language: Option<Language>) -> GraphData<'a> {
+    let nodes = graph.snapshot.datasets().iter().map(|dataset| Node {
         id: dataset.slug(),
         slug: dataset.slug(),
         title: dataset.manifest.title.choose(language).unwrap_or(dataset.slug()),
@@ -78,48 +78,21 @@ fn draw<'a>(snapshot: &'a Snapshot, relations: &'a Relations, language: Option<L
         size: dataset.current.table.row_count(),
         featured: dataset.manifest.featured,
     });
-    let mut edges = curated_edges(snapshot, relations);
-    listed_edges(snapshot, &mut edges);
-    GraphData { nodes: nodes.collect(), edges }
+    let edges = edges.drawn.iter().filter_map(|edge| {
+        let (from, to, relation) = graph.resolve(edge)?;
+        Some(Edge::new(from.slug(), to.slug(), relation))
+    });
+    GraphData { nodes: nodes.collect(), edges: edges.collect() }
 }
 
-fn curated_edges<'a>(snapshot: &'a Snapshot, relations: &'a Relations) -> Vec<Edge<'a>> {
-    let is_served = |slug: &str| matches!(snapshot.get(slug), Some(Entry::Serving(_)));
-    let shown = relations.all().iter().filter(|one| is_served(&one.key.from) && is_served(&one.key.to));
-    let edge = |one: &'a crate::ledger::Relation| Edge {
-        source: &one.key.from,
-        target: &one.key.to,
-        r#type: &one.key.relation_type,
-        label: if one.description.is_empty() { &one.key.relation_type } else { &one.description },
-        weight: one.weight,
-    };
-    shown.map(edge).collect()
-}
-
-/// Datasets without a curated relation are joined to those that their manifests list, once for each pair.
-fn listed_edges<'a>(snapshot: &'a Snapshot, edges: &mut Vec<Edge<'a>>) {
-    let curated: HashSet<&str> = edges.iter().flat_map(|edge| [edge.source, edge.target]).collect();
-    let mut pairs: HashSet<(&str, &str)> = HashSet::new();
-    // By name, so that of two that list each other it is always the same one at which the edge begins.
-    let mut datasets: Vec<_> = snapshot.datasets().iter().collect();
-    datasets.sort_unstable_by_key(|dataset| dataset.slug());
-    for dataset in datasets {
-        let source = dataset.slug();
-        if curated.contains(source) {
-            continue;
-        }
-        for other in listed_datasets(dataset, snapshot) {
-            let target = other.slug();
-            let pair = if source < target { (source, target) } else { (target, source) };
-            if pairs.insert(pair) {
-                edges.push(Edge {
-                    source,
-                    target,
-                    r#type: LISTED_TYPE,
-                    label: LISTED_TYPE,
-                    weight: RELATION_WEIGHT_DEFAULT,
-                });
-            }
-        }
+impl<'a> Edge<'a> {
+    fn new(source: &'a str, target: &'a str, relation: Option<&'a Relation>) -> Self {
+        let Some(one) = relation else {
+            let weight = RELATION_WEIGHT_DEFAULT;
+            return Self { source, target, r#type: LISTED_TYPE, label: LISTED_TYPE, weight };
+        };
+        let r#type: &str = &one.key.relation_type;
+        let label = if one.description.is_empty() { r#type } else { &one.description };
+        Self { source, target, r#type, label, weight: one.weight }
     }
 }
