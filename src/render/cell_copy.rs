@@ -11,37 +11,44 @@ const STEP: usize = 32;
 const STEPPED_MAX: usize = 4 * STEP;
 const HALF: usize = 16;
 
-/// A separator around cells, padded to whole steps.
+/// A separator around cells, padded to a whole step.
 pub(crate) struct Piece {
-    first: [u8; STEP],
-    bytes: Vec<u8>,
+    step: [u8; STEP],
+    len: usize,
+    /// All bytes of a piece that is longer than a step; short pieces need no memory of their own.
+    long: Vec<u8>,
 }
 
 impl Piece {
     /// A piece with these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Piece {
-        let mut first = [0; STEP];
-        for (target, byte) in first.iter_mut().zip(bytes) {
+        let mut step = [0; STEP];
+        for (target, byte) in step.iter_mut().zip(bytes) {
             *target = *byte;
         }
-        Piece { first, bytes: bytes.to_vec() }
+        let long = if bytes.len() > STEP { bytes.to_vec() } else { Vec::new() };
+        Piece { step, len: bytes.len(), long }
     }
 
     /// Its length in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
+        self.len
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.step.get(..self.len).unwrap_or(&self.long)
     }
 
     /// Writes the piece and returns the offset after it.
     #[inline]
     pub(crate) fn put(&self, target: &mut [u8], at: usize) -> usize {
-        let length = self.bytes.len();
         let to = target.get_mut(at..).unwrap_or_default();
         match to.first_chunk_mut::<STEP>() {
-            Some(to) if length <= STEP => *to = self.first,
-            _ => copy(&self.bytes, to),
+            Some(to) if self.len <= STEP => *to = self.step,
+            _ => copy(self.bytes(), to),
         }
-        at + length
+        at + self.len
     }
 }
 
@@ -68,12 +75,12 @@ impl<'c> CellColumn<'c> {
     #[inline]
     pub(crate) fn put(&self, number: usize, target: &mut [u8], at: usize) -> usize {
         let (start, end) = self.spans.get(number).copied().unwrap_or_default();
-        let (before, cell) = (self.before.bytes.len(), end.saturating_sub(start));
+        let (before, cell) = (self.before.len, end.saturating_sub(start));
         let from = self.bytes.get(start..).unwrap_or_default();
         let to = target.get_mut(at..).unwrap_or_default();
         if !self.put_in_steps(from, cell, to) {
             let (to_before, to_cell) = to.split_at_mut_checked(before).unwrap_or_default();
-            copy(&self.before.bytes, to_before);
+            copy(self.before.bytes(), to_before);
             copy(from.get(..cell).unwrap_or_default(), to_cell);
         }
         at + before + cell
@@ -82,10 +89,10 @@ impl<'c> CellColumn<'c> {
     /// Writes both in steps and returns true if they fit.
     #[inline]
     fn put_in_steps(&self, from: &[u8], cell: usize, to: &mut [u8]) -> bool {
-        let before = self.before.bytes.len();
+        let before = self.before.len;
         let Some(to) = to.first_chunk_mut::<PADDING_BYTES>().filter(|_| before <= STEP) else { return false };
         if let Some(head) = to.first_chunk_mut::<STEP>() {
-            *head = self.before.first;
+            *head = self.before.step;
         }
         let Some(to) = to.get_mut(before..) else { return false };
         match cell {

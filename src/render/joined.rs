@@ -96,7 +96,7 @@ impl JoinedColumns {
                 stride = stride.checked_div(*size)?;
                 let code = combination / stride % size;
                 if number > 0 {
-                    padded.extend_from_slice(layout.before_cell.get(first + number)?);
+                    padded.extend_from_slice(layout.before_cell.get(first + number)?.bytes());
                 }
                 let (from, to) = entry_span(dictionary, *kind, text, code)?;
                 let table = dictionary.csv.filter(|_| text == CellText::Csv).unwrap_or(dictionary.json);

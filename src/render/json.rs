@@ -2,10 +2,11 @@
 
 use mercato_format::text::push_json_string;
 
+use crate::render::cell_copy::Piece;
 use crate::render::row_writer::{CellText, Layout};
 
-/// Bytes of a key beside its name, if the name needs no escapes.
-const KEY_MARKS: usize = 3;
+/// Room for a key of usual length.
+const KEY_BYTES: usize = 64;
 
 pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
     Layout {
@@ -19,17 +20,15 @@ pub(crate) fn layout<'n>(names: impl Iterator<Item = &'n str>) -> Layout {
 }
 
 /// `{"first":`, `,"second":` and so on; the first includes the opening of a row.
-pub(crate) fn keys<'n>(open: &[u8], names: impl Iterator<Item = &'n str>) -> Vec<Vec<u8>> {
-    names
-        .enumerate()
-        .map(|(number, name)| {
-            let before: &[u8] = if number == 0 { open } else { b"," };
-            // Allocated in one piece: short responses consist mostly of keys.
-            let mut key = Vec::with_capacity(before.len() + name.len() + KEY_MARKS);
-            key.extend_from_slice(before);
-            push_json_string(&mut key, name.as_bytes());
-            key.push(b':');
-            key
-        })
-        .collect()
+pub(crate) fn keys<'n>(open: &[u8], names: impl Iterator<Item = &'n str>) -> Vec<Piece> {
+    let (mut keys, mut key) =
+        (Vec::with_capacity(names.size_hint().1.unwrap_or_default()), Vec::with_capacity(KEY_BYTES));
+    for (number, name) in names.enumerate() {
+        key.clear();
+        key.extend_from_slice(if number == 0 { open } else { b"," });
+        push_json_string(&mut key, name.as_bytes());
+        key.push(b':');
+        keys.push(Piece::of(&key));
+    }
+    keys
 }

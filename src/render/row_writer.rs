@@ -25,7 +25,7 @@ pub(crate) struct Layout {
     /// Header of the document.
     pub(crate) begin: Vec<u8>,
     /// Before each cell of a row, one for each column.
-    pub(crate) before_cell: Vec<Vec<u8>>,
+    pub(crate) before_cell: Vec<Piece>,
     /// After the last cell of a row.
     pub(crate) row_end: &'static [u8],
     /// Between two rows.
@@ -94,19 +94,22 @@ impl<'t> RowWriter<'t> {
     fn from_parts(
         table: &'t Table,
         columns: &[usize],
-        layout: Layout,
+        mut layout: Layout,
         joined: &'t [JoinedColumns],
     ) -> Result<RowWriter<'t>, FormatError> {
-        let (mut sources, mut before_cell) = (Vec::new(), Vec::new());
+        let (mut sources, mut before_cell) =
+            (Vec::with_capacity(columns.len()), Vec::with_capacity(columns.len()));
+        let mut separators = std::mem::take(&mut layout.before_cell).into_iter();
         let mut joined = joined.iter().peekable();
         let mut place = 0;
         while let Some(column) = columns.get(place) {
-            before_cell.push(Piece::of(layout.before_cell.get(place).map_or(&[], Vec::as_slice)));
+            before_cell.extend(separators.next());
             let (source, width) = match joined.next_if(|joined| joined.first == place) {
                 Some(joined) => (Source::Joined(joined.encoder(table)?), joined.columns.len()),
                 None => (Source::Column(CellEncoder::new(table, *column, layout.text)?), 1),
             };
             sources.push(source);
+            separators.by_ref().take(width.saturating_sub(1)).for_each(drop);
             place += width;
         }
         let cells = sources.iter().map(Source::empty_cells).collect();

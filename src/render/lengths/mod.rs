@@ -8,6 +8,7 @@ use mercato_format::{ColumnMeta, FormatError, Table, TableWriter};
 use rayon::prelude::*;
 
 use crate::render::Format;
+use crate::render::cell_copy::Piece;
 use crate::render::row_writer::{CellText, Layout};
 use columns::ColumnLengths;
 
@@ -109,7 +110,7 @@ fn count_task(
 fn assemble(table: &Table, format: Format, cells: &[u64]) -> Result<RenderedLengths<'static>, FormatError> {
     let layout = Layout::of(format, table.columns().iter().map(|meta| meta.name.as_str()));
     let rows = table.row_count();
-    let around: usize = layout.before_cell.iter().map(Vec::len).sum::<usize>() + layout.row_end.len();
+    let around: usize = layout.before_cell.iter().map(Piece::len).sum::<usize>() + layout.row_end.len();
     let between = layout.between_rows.len() as u64;
     let mut offsets = Vec::with_capacity(cells.len() + 1);
     let mut offset = layout.begin.len() as u64;
