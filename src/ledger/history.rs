@@ -1,4 +1,4 @@
-//! The newest entries: of one account for its owner, of all for the operator.
+//! The newest entries of an account.
 //!
 //! The log has no index of accounts, so a search reads it backwards. One search reads a bounded number of segments, and
 //! searches run one at a time. Does not depend on pages.
@@ -13,9 +13,9 @@ use crate::limits::ledger::HISTORY_WAIT;
 /// A clock that was set back dates an entry before its account by so much at most.
 const CLOCK_SECONDS_MAX: i64 = 86_400;
 
-/// A look at the newest entries.
+/// A query for the newest entries of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct HistoryAsked {
+pub struct HistoryQuery {
     /// The account; nothing for all.
     pub account: Option<AccountId>,
     /// When it was created: the search stops there.
@@ -38,9 +38,9 @@ pub struct History {
     pub before: Option<u64>,
 }
 
-impl HistoryAsked {
-    /// Whether an entry is asked for, wherever it stands.
-    pub(super) fn wants<Text>(&self, entry: &Entry<Text>) -> bool {
+impl HistoryQuery {
+    /// Whether an entry belongs to the answer, wherever it stands.
+    pub(super) fn matches<Text>(&self, entry: &Entry<Text>) -> bool {
         let is_credited = matches!(
             entry.kind,
             EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
@@ -57,8 +57,8 @@ impl HistoryAsked {
 impl Ledger {
     /// The newest entries of an account or of all. Entries of segments that were moved away are not there. While another look is made
     /// this waits, and is refused after `HISTORY_WAIT`.
-    pub fn history(&self, asked: &HistoryAsked) -> Result<History, ChargeError> {
+    pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
         let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;
-        self.books.history(asked)
+        self.books.history(query)
     }
 }

@@ -5,7 +5,7 @@
 use crate::clock::Moment;
 use crate::ledger::{
     ChargeError, Checkout, CheckoutPayment, Contradiction, Ledger, PaidCheckout, PaymentId, Reversed,
-    ToldReversal,
+    ReportedReversal,
 };
 
 /// Something that concerns credits.
@@ -14,7 +14,7 @@ pub enum News {
     /// A checkout was paid.
     Paid(CheckoutPayment),
     /// A payment was refunded or disputed.
-    Reversed(ToldReversal),
+    Reversed(ReportedReversal),
 }
 
 /// What the books made of it. It is durable.

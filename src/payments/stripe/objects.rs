@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::clock::Moment;
-use crate::ledger::{CheckoutId, CheckoutPayment, PaymentId, ReversalEvent, ToldReversal};
+use crate::ledger::{CheckoutId, CheckoutPayment, PaymentId, ReversalEvent, ReportedReversal};
 use crate::payments::news::News;
 use crate::payments::provider::{Listing, NewsPage};
 
@@ -167,7 +167,7 @@ impl Charge {
     fn news(self, at: Moment) -> Option<News> {
         let payment = self.payment_intent?.into_payment();
         let event = ReversalEvent::Refunded { total: self.amount_refunded };
-        Some(News::Reversed(ToldReversal { payment, event, at }))
+        Some(News::Reversed(ReportedReversal { payment, event, at }))
     }
 }
 
@@ -188,7 +188,7 @@ impl Dispute {
             Some(is_won) => ReversalEvent::DisputeClosed { dispute, amount, is_won },
             None => ReversalEvent::Disputed { dispute, amount },
         };
-        Some(News::Reversed(ToldReversal { payment: self.payment_intent?.into_payment(), event, at }))
+        Some(News::Reversed(ReportedReversal { payment: self.payment_intent?.into_payment(), event, at }))
     }
 }
 
@@ -217,7 +217,7 @@ mod tests {
 
     fn reversed(event: ReversalEvent) -> Result<Option<News>, String> {
         let payment = PaymentId { provider: "stripe".to_owned(), id: "pi_1".to_owned() };
-        Ok(Some(News::Reversed(ToldReversal { payment, event, at: NOW })))
+        Ok(Some(News::Reversed(ReportedReversal { payment, event, at: NOW })))
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::area::Area;
 use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
-use crate::ledger::{Entry, EntryKind, History, HistoryAsked};
+use crate::ledger::{Entry, EntryKind, History, HistoryQuery};
 
 /// One entry.
 pub struct EntryLine {
@@ -47,7 +47,7 @@ pub fn newest(
     limit: usize,
 ) -> Result<History, ApiError> {
     let (account, created_at) = (Some(area.account.id()), area.account.created_at());
-    Ok(app.ledger.history(&HistoryAsked { account, created_at, only_credited, before, limit })?)
+    Ok(app.ledger.history(&HistoryQuery { account, created_at, only_credited, before, limit })?)
 }
 
 /// The kind of an entry in words.

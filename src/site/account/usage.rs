@@ -12,7 +12,7 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyId, UsageAsked, UsageLine};
+use crate::ledger::{ChargeError, KeyId, UsageQuery, UsageLine};
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, NavLink};
@@ -80,8 +80,8 @@ pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<Usa
     let typed = area.visit.value(DAYS).unwrap_or_default();
     let chosen = CHOICES.iter().find(|(text, _)| *text == typed);
     let days = chosen.map_or(DAYS_DEFAULT, |(_, days)| *days);
-    let asked = UsageAsked { account: area.account.id(), days, key: None, by_key: true };
-    match app.ledger.usage(&asked, request.now()) {
+    let query = UsageQuery { account: area.account.id(), days, key: None, by_key: true };
+    match app.ledger.usage(&query, request.now()) {
         Ok(lines) => Ok((days, lines)),
         Err(ChargeError::Invalid { rule, .. }) => {
             Err(validation_error("OUT_OF_RANGE", DAYS, rule, "choose fewer days"))

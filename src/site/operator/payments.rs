@@ -9,7 +9,7 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{Entry, EntryKind, History, HistoryAsked};
+use crate::ledger::{Entry, EntryKind, History, HistoryQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::entries::kind;
 use crate::site::cache::Cache;
@@ -98,14 +98,14 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 /// Purchases before an entry, newest first, out of the entries that brought credits: a page has fewer than `limit` where
 /// grants stand between them.
 fn purchases(app: &App, before: Option<u64>, limit: usize) -> Result<History, ApiError> {
-    let asked = HistoryAsked {
+    let query = HistoryQuery {
         account: None,
         created_at: Moment::from_unix_millis(0),
         only_credited: true,
         before,
         limit,
     };
-    let mut found = app.ledger.history(&asked)?;
+    let mut found = app.ledger.history(&query)?;
     found.entries.retain(|entry| entry.kind == EntryKind::Purchase);
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! What the server asks of the provider by itself: pages for customers, and what no notification told.
 
-use mercato::ledger::PurchasesAsked;
+use mercato::ledger::PurchasesQuery;
 
 use super::simulator::{KEY, Stripe, WEBHOOK_SECRET};
 use super::{buy, credits, order, selling, webhook};
@@ -27,7 +27,7 @@ fn finds_at_start_what_no_notification_told() {
     assert!(site.stop());
     let site = selling(&stripe, folder.path());
     wait_until("the comparison at the start", || credits(&site) == 3 * 3_000);
-    let purchases = PurchasesAsked { account: None, before: None, limit: 10 };
+    let purchases = PurchasesQuery { account: None, before: None, limit: 10 };
     let found = site.running().app().ledger.purchases(&purchases).unwrap().purchases;
     let states: Vec<_> =
         found.iter().map(|checkout| checkout.state(crate::harness::now()).as_str()).collect();

@@ -11,7 +11,7 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::{App, random_bytes, unknown_path};
-use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesAsked};
+use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
 use crate::limits::site::PURCHASES_PER_PAGE;
 use crate::payments::{CheckoutPage, Provider, ProviderError};
@@ -62,8 +62,8 @@ impl Offer {
     pub fn of(app: &App, area: &Area, problem: Option<&'static str>) -> Result<Self, ApiError> {
         let (words, visit) = (BuyingWords::of(area.visit.language), &area.visit);
         let before = visit.value(BOUGHT).and_then(|text| text.parse().ok());
-        let asked = PurchasesAsked { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
-        let page = app.ledger.purchases(&asked)?;
+        let query = PurchasesQuery { account: Some(area.account.id()), before, limit: PURCHASES_PER_PAGE };
+        let page = app.ledger.purchases(&query)?;
         let provider = app.payments.provider();
         let is_click = provider.is_some_and(Provider::is_paid_by_click);
         let sale = &visit.branding.sale;

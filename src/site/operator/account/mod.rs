@@ -16,7 +16,7 @@ use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountView, HistoryAsked, Plan, UsageAsked, UsageLine};
+use crate::ledger::{AccountHandle, AccountView, HistoryQuery, Plan, UsageQuery, UsageLine};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
@@ -120,9 +120,9 @@ pub fn page(
     let sessions = app.ledger.sessions(view.id, now);
     let more = view.keys.len().saturating_sub(OPERATOR_LINES_PER_PAGE);
     let usage =
-        app.ledger.usage(&UsageAsked { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
+        app.ledger.usage(&UsageQuery { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
     let usage = usage.unwrap_or_default();
-    let asked = HistoryAsked {
+    let query = HistoryQuery {
         account: Some(view.id),
         created_at: view.created_at,
         only_credited: false,
@@ -130,7 +130,7 @@ pub fn page(
         limit: NEWEST_ENTRIES,
     };
     // While the books are down, the rest of the page is still of use.
-    let entries = app.ledger.history(&asked).unwrap_or_default().entries;
+    let entries = app.ledger.history(&query).unwrap_or_default().entries;
     let has_login = app.ledger.login(view.id).is_some();
     let open =
         view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
