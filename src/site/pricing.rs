@@ -127,7 +127,7 @@ fn packs(visit: &Visit) -> Vec<PackLine> {
 /// The limits that are in force.
 fn limits(app: &App, visit: &Visit) -> Vec<String> {
     let (words, limits) = (visit.words, app.access.limits());
-    let told = [(words.limits_minute, limits.per_minute), (words.limits_day, limits.per_day)];
-    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    let named = [(words.limits_minute, limits.per_minute), (words.limits_day, limits.per_day)];
+    let in_force = named.into_iter().filter(|(_, limit)| *limit > 0);
     in_force.map(|(text, limit)| fill(text, visit.numbers.integer(limit.into()))).collect()
 }

@@ -116,7 +116,7 @@ impl Area {
             sign_out: self.visit.link("/account/sign-out").to_string(),
             tabs: self.visit.nav_links(named, tab),
             confirm: self.must_confirm.then(|| self.visit.link("/account/confirm/send").to_string()),
-            notice: Done::told(&self.visit, words, notices),
+            notice: Done::notice(&self.visit, words, notices),
             words,
         }
     }

@@ -17,7 +17,7 @@
 //!
 //! Takes no money: a payment provider does, and its page leads back here.
 
-mod api_keys;
+pub(in crate::site) mod api_keys;
 mod area;
 mod buying;
 mod credits;

@@ -2,10 +2,10 @@
 
 use askama::Template;
 
+use super::api_keys::key_view::is_valid;
 use super::area::{self, Area, Head, Tab};
 use super::done::{DONE, Done};
 use super::entries::{self, EntryLine};
-use super::keys::is_valid;
 use super::words::AccountWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
@@ -66,9 +66,9 @@ fn facts(app: &App, area: &Area, view: &AccountView, valid: usize) -> Vec<(&'sta
     }
     facts.push((words.valid_keys, numbers.integer(u64::try_from(valid).unwrap_or(u64::MAX))));
     let limits = app.access.limits();
-    let told =
+    let named =
         [(area.visit.words.limits_minute, limits.per_minute), (area.visit.words.limits_day, limits.per_day)];
-    let in_force = told.into_iter().filter(|(_, limit)| *limit > 0);
+    let in_force = named.into_iter().filter(|(_, limit)| *limit > 0);
     facts.extend(in_force.map(|(text, limit)| (words.per_key, fill(text, numbers.integer(limit.into())))));
     facts
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::desk::{self, Desk, Head, Page};
+use super::operator_visit::{self, OperatorVisit, Head, Page};
 use super::words::OperatorWords;
 use crate::clock::Moment;
 use crate::http::App;
@@ -57,15 +57,15 @@ pub struct EntryLine {
 }
 
 /// An entry as text.
-pub fn entry_line(desk: &Desk, entry: &Entry) -> EntryLine {
-    let numbers = desk.visit.numbers;
+pub fn entry_line(operator: &OperatorVisit, entry: &Entry) -> EntryLine {
+    let numbers = operator.visit.numbers;
     let is_purchase = entry.kind == EntryKind::Purchase;
     EntryLine {
         sequence: entry.sequence.to_string(),
         at: numbers.minute(entry.at),
         account: entry.account.to_string(),
-        account_url: desk.visit.link(&format!("/operator/accounts/{}", entry.account)).to_string(),
-        kind: kind(desk.common, entry.kind),
+        account_url: operator.visit.link(&format!("/operator/accounts/{}", entry.account)).to_string(),
+        kind: kind(operator.common, entry.kind),
         dataset: entry.dataset.clone(),
         change: numbers.change(entry.amount),
         balance: numbers.integer(entry.balance),
@@ -77,21 +77,21 @@ pub fn entry_line(desk: &Desk, entry: &Entry) -> EntryLine {
 
 /// The list.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[BEFORE], |app, request, desk| {
-        let words = desk.words;
-        let before = desk.visit.value(BEFORE).and_then(|text| text.parse().ok());
+    operator_visit::read(app, request, &[BEFORE], |app, request, operator| {
+        let words = operator.words;
+        let before = operator.visit.value(BEFORE).and_then(|text| text.parse().ok());
         let History { entries, before: older } = purchases(app, before, OPERATOR_LINES_PER_PAGE)?;
-        let all = desk.visit.link("/operator/payments");
+        let all = operator.visit.link("/operator/payments");
         let page = PaymentsPage {
-            frame: desk.frame(Page::Payments, words.payments),
-            head: desk.head(words.payments),
+            frame: operator.frame(Page::Payments, words.payments),
+            head: operator.head(words.payments),
             words,
-            entries: entries.iter().map(|entry| entry_line(&desk, entry)).collect(),
-            nothing: if older.is_some() { desk.common.no_entries_yet } else { words.no_payments },
+            entries: entries.iter().map(|entry| entry_line(&operator, entry)).collect(),
+            nothing: if older.is_some() { operator.common.no_entries_yet } else { words.no_payments },
             newest: before.map(|_| all.to_string()),
             older: older.map(|before| all.with(BEFORE, before).to_string()),
         };
-        desk.visit.answer(request, &page, Cache::NoStore)
+        operator.visit.answer(request, &page, Cache::NoStore)
     })
 }
 

@@ -137,7 +137,7 @@ fn page(
     let page = SignInPage {
         frame: visit.frame(Section::Account, words.sign_in, words.sign_in_said).no_index(),
         words,
-        notice: Done::told(visit, words, &NOTICES),
+        notice: Done::notice(visit, words, &NOTICES),
         form: if short { form.hidden(NEXT, next) } else { form },
         sign_up: SignUpWay::of(app, visit, words),
         lost: LostWay::of(app, visit, words),

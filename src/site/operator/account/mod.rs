@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 
-use super::desk::{self, Desk, Head, Page};
+use super::operator_visit::{self, OperatorVisit, Head, Page};
 use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
 use super::payments::{EntryLine, entry_line};
@@ -98,9 +98,9 @@ pub fn of_path(app: &App, request: &Incoming) -> Result<AccountHandle, ApiError>
 
 /// The account.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    desk::read(app, request, &[], |app, request, desk| {
+    operator_visit::read(app, request, &[], |app, request, operator| {
         let account = of_path(app, request)?;
-        page(app, request, &desk, &account, None)
+        page(app, request, &operator, &account, None)
     })
 }
 
@@ -108,15 +108,15 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 pub fn page(
     app: &App,
     request: &Incoming,
-    desk: &Desk,
+    operator: &OperatorVisit,
     account: &AccountHandle,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let (words, now) = (desk.words, request.now());
+    let (words, now) = (operator.words, request.now());
     let view = app.ledger.account_view(account, now);
     let title = title(app, &view);
-    let here = desk.visit.link(&format!("/operator/accounts/{}", view.id));
-    let forms = Forms::new(desk, here, refused);
+    let here = operator.visit.link(&format!("/operator/accounts/{}", view.id));
+    let forms = Forms::new(operator, here, refused);
     let sessions = app.ledger.sessions(view.id, now);
     let more = view.keys.len().saturating_sub(OPERATOR_LINES_PER_PAGE);
     let usage =
@@ -134,36 +134,36 @@ pub fn page(
     let has_login = app.ledger.login(view.id).is_some();
     let open =
         view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
-    let head = desk.head_below(&title, words.accounts, &desk.visit.link("/operator/accounts"));
+    let head = operator.head_below(&title, words.accounts, &operator.visit.link("/operator/accounts"));
     let page = AccountPage {
-        frame: desk.frame(Page::Accounts, &title),
-        head: Head { problem: forms.untold(), ..head },
+        frame: operator.frame(Page::Accounts, &title),
+        head: Head { problem: forms.unplaced_problem(), ..head },
         words,
-        balance: desk.credits(view.credits),
-        facts: facts(app, desk, &view),
+        balance: operator.credits(view.credits),
+        facts: facts(app, operator, &view),
         keys: view
             .keys
             .iter()
             .rev()
             .take(OPERATOR_LINES_PER_PAGE)
-            .map(|key| KeyLine::of(app, desk, key, now))
+            .map(|key| KeyLine::of(app, operator, key, now))
             .collect(),
-        more_keys: (more > 0).then(|| fill(desk.common.and_more, more)),
-        entries: entries.iter().map(|entry| entry_line(desk, entry)).collect(),
-        plot: (!usage.is_empty()).then(|| plot(desk, now.day(), &usage)),
-        usage: used(desk, &usage),
+        more_keys: (more > 0).then(|| fill(operator.common.and_more, more)),
+        entries: entries.iter().map(|entry| entry_line(operator, entry)).collect(),
+        plot: (!usage.is_empty()).then(|| plot(operator, now.day(), &usage)),
+        usage: used(operator, &usage),
         open,
         sessions: sessions
             .iter()
             .rev()
             .map(|session| Session {
-                opened: desk.visit.numbers.minute(session.created_at),
-                last_seen: desk.visit.numbers.minute(session.last_seen_at),
-                ends: desk.visit.numbers.minute(session.ends_at),
+                opened: operator.visit.numbers.minute(session.created_at),
+                last_seen: operator.visit.numbers.minute(session.last_seen_at),
+                ends: operator.visit.numbers.minute(session.ends_at),
             })
             .collect(),
     };
-    Ok(desk.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
+    Ok(operator.visit.answer(request, &page, Cache::NoStore)?.with_status(forms.status()))
 }
 
 /// The name of an account, or else its address, or its id.
@@ -174,8 +174,8 @@ fn title(app: &App, view: &AccountView) -> String {
     app.ledger.login(view.id).map_or_else(|| view.id.to_string(), |login| login.email.as_str().to_owned())
 }
 
-fn facts(app: &App, desk: &Desk, view: &AccountView) -> Vec<(&'static str, String)> {
-    let (words, common, numbers) = (desk.words, desk.common, desk.visit.numbers);
+fn facts(app: &App, operator: &OperatorVisit, view: &AccountView) -> Vec<(&'static str, String)> {
+    let (words, common, numbers) = (operator.words, operator.common, operator.visit.numbers);
     let plan = if view.plan == Plan::Free { common.plan_free } else { common.plan_prepaid };
     let mut facts = vec![
         (words.id, view.id.to_string()),
@@ -187,7 +187,7 @@ fn facts(app: &App, desk: &Desk, view: &AccountView) -> Vec<(&'static str, Strin
         facts.push((common.free_left, fill(&left, numbers.day(until.plus_millis(-1)))));
     }
     if view.reserved > 0 {
-        facts.push((common.reserved, desk.credits(view.reserved)));
+        facts.push((common.reserved, operator.credits(view.reserved)));
     }
     if let Some(login) = app.ledger.login(view.id) {
         facts.push((common.email, login.email.as_str().to_owned()));
@@ -229,8 +229,8 @@ impl OpenForms {
     }
 }
 
-fn plot(desk: &Desk, today: UtcDay, lines: &[UsageLine]) -> Histogram {
-    let (common, numbers) = (desk.common, desk.visit.numbers);
+fn plot(operator: &OperatorVisit, today: UtcDay, lines: &[UsageLine]) -> Histogram {
+    let (common, numbers) = (operator.common, operator.visit.numbers);
     let ago = |days: u32| today.plus_days(0_i32.saturating_sub_unsigned(days));
     let mut rows: BTreeMap<UtcDay, u64> = (0..USAGE_DAYS).map(|days| (ago(days), 0)).collect();
     for line in lines {
@@ -249,8 +249,8 @@ fn plot(desk: &Desk, today: UtcDay, lines: &[UsageLine]) -> Histogram {
 }
 
 /// By dataset, most rows first.
-fn used(desk: &Desk, lines: &[UsageLine]) -> Vec<Used> {
-    let numbers = desk.visit.numbers;
+fn used(operator: &OperatorVisit, lines: &[UsageLine]) -> Vec<Used> {
+    let numbers = operator.visit.numbers;
     let mut sums: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
     for line in lines {
         let sum = sums.entry(&line.dataset).or_default();
