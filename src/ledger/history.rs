@@ -16,8 +16,8 @@ const CLOCK_SECONDS_MAX: i64 = 86_400;
 /// A query for the newest entries of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryQuery {
-    /// The account; nothing for all.
-    pub account: Option<AccountId>,
+    /// The account.
+    pub account: AccountId,
     /// When it was created: the search stops there.
     pub created_at: Moment,
     /// Only purchases and grants, and what of purchases was taken back.
@@ -45,7 +45,7 @@ impl HistoryQuery {
             entry.kind,
             EntryKind::Purchase | EntryKind::Grant | EntryKind::TakeBack | EntryKind::GiveBack
         );
-        self.account.is_none_or(|account| entry.account == account) && (is_credited || !self.only_credited)
+        entry.account == self.account && (is_credited || !self.only_credited)
     }
 
     /// Whether an entry of this moment was written before the account was there.
@@ -55,8 +55,8 @@ impl HistoryQuery {
 }
 
 impl Ledger {
-    /// The newest entries of an account or of all. Entries of segments that were moved away are not there. While another look is made
-    /// this waits, and is refused after `HISTORY_WAIT`.
+    /// The newest entries of an account. Entries of segments that were moved away are not there. Waits while another search
+    /// runs, and is refused after `HISTORY_WAIT`.
     pub fn history(&self, query: &HistoryQuery) -> Result<History, ChargeError> {
         let _alone = self.looking.try_lock_for(HISTORY_WAIT).ok_or(Unavailable::Busy)?;
         self.books.history(query)

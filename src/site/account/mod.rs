@@ -19,7 +19,7 @@
 
 pub(in crate::site) mod api_keys;
 mod area;
-mod buying;
+pub(in crate::site) mod buying;
 mod credits;
 mod csv;
 mod done;

@@ -35,7 +35,7 @@ struct OverviewPage {
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::read(app, request, &[DONE], |app, request, area| {
         let view = app.ledger.account_view(&area.account, request.now());
-        let newest = entries::newest(app, &area, false, None, NEWEST_ENTRIES_MAX)?;
+        let newest = entries::newest(app, &area, NEWEST_ENTRIES_MAX)?;
         let words = area.words;
         let valid = view.keys.iter().filter(|key| is_valid(key, request.now())).count();
         let page = OverviewPage {
@@ -46,7 +46,7 @@ pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
             facts: facts(app, &area, &view, valid),
             lacks_key: valid == 0 && !area.must_confirm,
             keys: area.visit.link("/account/keys").to_string(),
-            entries: newest.entries.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
+            entries: newest.iter().map(|entry| EntryLine::of(&area, entry)).collect(),
             credits: area.visit.link("/account/credits").to_string(),
         };
         area.visit.answer(request, &page, Cache::NoStore)

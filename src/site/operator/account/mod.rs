@@ -1,24 +1,27 @@
 //! `/operator/accounts/{account}`: one account with its keys, login, newest entries and usage, and the forms that change it.
 
 pub(super) mod changes;
+mod entries;
 
 use std::collections::BTreeMap;
 
 use askama::Template;
+use entries::EntryLine;
 
 use super::operator_visit::{self, OperatorVisit, Head, Page};
 use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
-use super::payments::{EntryLine, entry_line};
 use super::words::OperatorWords;
 use crate::clock::UtcDay;
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountView, HistoryQuery, Plan, UsageQuery, UsageLine};
+use crate::ledger::{AccountHandle, AccountView, Plan, UsageQuery, UsageLine};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
+use crate::site::account::entries::{BEFORE, EntryPage, KIND};
 use crate::site::account::form_view::FormView;
+use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
@@ -27,8 +30,8 @@ use crate::site::words::fill;
 
 /// Days of the usage that the page shows.
 const USAGE_DAYS: u32 = 30;
-/// Entries that the page shows.
-const NEWEST_ENTRIES: usize = 20;
+/// Entries of one page.
+const ENTRIES_PER_PAGE: usize = 20;
 /// Datasets of the usage that the page shows.
 const USAGE_LINES_MAX: usize = 20;
 
@@ -46,11 +49,13 @@ struct AccountPage {
     frame: Frame,
     head: Head,
     words: &'static OperatorWords,
+    common: &'static AccountWords,
     balance: String,
     facts: Vec<(&'static str, String)>,
     keys: Vec<KeyLine>,
     more_keys: Option<String>,
     entries: Vec<EntryLine>,
+    pages: EntryPage,
     plot: Option<Histogram>,
     usage: Vec<Used>,
     sessions: Vec<Session>,
@@ -98,7 +103,7 @@ pub fn of_path(app: &App, request: &Incoming) -> Result<AccountHandle, ApiError>
 
 /// The account.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    operator_visit::read(app, request, &[], |app, request, operator| {
+    operator_visit::read(app, request, &[KIND, BEFORE], |app, request, operator| {
         let account = of_path(app, request)?;
         page(app, request, &operator, &account, None)
     })
@@ -116,21 +121,16 @@ pub fn page(
     let view = app.ledger.account_view(account, now);
     let title = title(app, &view);
     let here = operator.visit.link(&format!("/operator/accounts/{}", view.id));
+    let query = EntryPage::query(&operator.visit, view.id, view.created_at, ENTRIES_PER_PAGE);
+    // While the books are down, the rest of the page is still of use.
+    let history = app.ledger.history(&query).unwrap_or_default();
+    let pages = EntryPage::of(&operator.visit, operator.common, &here, history);
     let forms = Forms::new(operator, here, refused);
     let sessions = app.ledger.sessions(view.id, now);
     let more = view.keys.len().saturating_sub(OPERATOR_LINES_PER_PAGE);
     let usage =
         app.ledger.usage(&UsageQuery { account: view.id, days: USAGE_DAYS, key: None, by_key: false }, now);
     let usage = usage.unwrap_or_default();
-    let query = HistoryQuery {
-        account: Some(view.id),
-        created_at: view.created_at,
-        only_credited: false,
-        before: None,
-        limit: NEWEST_ENTRIES,
-    };
-    // While the books are down, the rest of the page is still of use.
-    let entries = app.ledger.history(&query).unwrap_or_default().entries;
     let has_login = app.ledger.login(view.id).is_some();
     let open =
         view.closed_at.is_none().then(|| OpenForms::new(&forms, words, has_login, !sessions.is_empty()));
@@ -139,6 +139,7 @@ pub fn page(
         frame: operator.frame(Page::Accounts, &title),
         head: Head { problem: forms.unplaced_problem(), ..head },
         words,
+        common: operator.common,
         balance: operator.credits(view.credits),
         facts: facts(app, operator, &view),
         keys: view
@@ -149,7 +150,8 @@ pub fn page(
             .map(|key| KeyLine::of(app, operator, key, now))
             .collect(),
         more_keys: (more > 0).then(|| fill(operator.common.and_more, more)),
-        entries: entries.iter().map(|entry| entry_line(operator, entry)).collect(),
+        entries: pages.entries.iter().map(|entry| EntryLine::of(operator, entry)).collect(),
+        pages,
         plot: (!usage.is_empty()).then(|| plot(operator, now.day(), &usage)),
         usage: used(operator, &usage),
         open,
