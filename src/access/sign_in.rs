@@ -11,11 +11,22 @@ use super::passwords::{PasswordError, Passwords};
 use super::throttle::{Throttle, Throttled};
 use crate::clock::Moment;
 use crate::ledger::{Email, Ledger, Login};
-use crate::limits::access::{
-    MAILS_PER_ADDRESS_MAX, MAILS_PER_EMAIL_MAX, SIGN_IN_WINDOW_SECONDS, SIGN_INS_PER_ADDRESS_MAX,
-    SIGN_INS_PER_EMAIL_MAX, SIGN_UPS_PER_ADDRESS_MAX, TRACKED_ADDRESSES_MAX, TRACKED_EMAILS_MAX,
-};
+use crate::limits::access::TRACKED_ADDRESSES_MAX;
 
+/// E-mail addresses whose sign-ins are counted at one time; the longest silent one makes room.
+const TRACKED_EMAILS_MAX: usize = 65_536;
+/// The time over which failed sign-ins count.
+const SIGN_IN_WINDOW_SECONDS: i64 = 15 * 60;
+/// Failed sign-ins of one client address in `SIGN_IN_WINDOW_SECONDS`.
+const SIGN_INS_PER_ADDRESS_MAX: usize = 50;
+/// Failed sign-ins with one e-mail address in `SIGN_IN_WINDOW_SECONDS`, from all client addresses together.
+const SIGN_INS_PER_EMAIL_MAX: usize = 10;
+/// Sign-ups of one client address in any 24 hours.
+const SIGN_UPS_PER_ADDRESS_MAX: usize = 5;
+/// Mails that one client address may have sent in any 24 hours.
+const MAILS_PER_ADDRESS_MAX: usize = 20;
+/// Mails to one e-mail address in any 24 hours.
+const MAILS_PER_EMAIL_MAX: usize = 5;
 const DAY_SECONDS: i64 = 86_400;
 
 /// Why a sign-in is refused.

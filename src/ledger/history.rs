@@ -8,8 +8,9 @@ use super::entry::{Entry, EntryKind};
 use super::error::{ChargeError, Unavailable};
 use super::id::AccountId;
 use crate::clock::Moment;
-use crate::limits::ledger::HISTORY_WAIT;
 
+/// How long a look for the entries of an account waits for another one.
+const HISTORY_WAIT: std::time::Duration = std::time::Duration::from_millis(1_000);
 /// A clock that was set back dates an entry before its account by so much at most.
 const CLOCK_SECONDS_MAX: i64 = 86_400;
 

@@ -12,8 +12,17 @@ use lettre::{Message, SmtpTransport, Transport};
 
 use super::letter::{Letter, Sender};
 use super::server::SmtpServer;
-use crate::limits::mail::{END_WAIT, MAILS_QUEUED_MAX, MAILS_RETRIED_MAX, RETRY_PAUSES};
 use crate::sample::Sample;
+
+/// Mails that may wait to be written and sent; one more is dropped and counted.
+const MAILS_QUEUED_MAX: usize = 256;
+/// Mails that wait for another attempt; one more is given up.
+const MAILS_RETRIED_MAX: usize = 256;
+/// Pauses before a mail is tried again. After the last attempt it is given up.
+const RETRY_PAUSES: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(15), Duration::from_secs(120), Duration::from_secs(600)];
+/// Longest wait for unsent mails when the server stops.
+const END_WAIT: Duration = Duration::from_secs(5);
 
 /// Writes a letter, or finds that there is none to send.
 type Writing = Box<dyn FnOnce() -> Option<Letter> + Send>;

@@ -16,9 +16,10 @@ use crate::ledger::{
     UsageQuery,
 };
 use crate::limits::ledger::USAGE_DAYS_MAX;
-use crate::limits::operator::ENTRIES_PER_PAGE_MAX;
 use crate::payments::{Payments, ReconcileError};
 
+/// Entries of one page.
+const ENTRIES_PER_PAGE_MAX: usize = 1_000;
 /// The payment provider of purchases that the operator enters.
 const OPERATOR: &str = "operator";
 

@@ -15,20 +15,28 @@ use super::news::{Applied, News};
 use super::provider::{Listing, Provider, ProviderError};
 use crate::clock::{Clock, Moment};
 use crate::ledger::{ChargeError, Ledger};
-use crate::limits::payments::{
-    RECONCILE_EVERY, RECONCILE_PAGES_MAX, RECONCILE_RETRY, RECONCILE_SECONDS, RECONCILE_TOLD_MAX,
-};
+
+/// How far back a comparison with the provider looks.
+const RECONCILE_SECONDS: i64 = 30 * 86_400;
+/// Pages of one list that a comparison reads, of 100 objects each.
+const RECONCILE_PAGES_MAX: usize = 100;
+/// Findings of a comparison that are named; the others are counted.
+const RECONCILE_NAMED_MAX: usize = 100;
+/// Time from one comparison to the next.
+const RECONCILE_EVERY: Duration = Duration::from_secs(3_600);
+/// Time from a failed comparison to the next.
+const RECONCILE_RETRY: Duration = Duration::from_secs(300);
 
 /// What a pass found.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Reconciliation {
     /// Payments, refunds and disputes that the provider listed.
     pub listed: u64,
-    /// What no notification had told, the first `RECONCILE_TOLD_MAX`.
+    /// What no notification had told, the first `RECONCILE_NAMED_MAX`.
     pub found: Vec<Found>,
     /// How many there were.
     pub found_count: u64,
-    /// What contradicts the books or cannot be read, the first `RECONCILE_TOLD_MAX`.
+    /// What contradicts the books or cannot be read, the first `RECONCILE_NAMED_MAX`.
     pub unexplained: Vec<Unexplained>,
     /// How many there were.
     pub unexplained_count: u64,
@@ -119,7 +127,7 @@ impl Reconciliation {
         match applied {
             Applied::Granted | Applied::Settled => {
                 self.found_count = self.found_count.saturating_add(1);
-                if self.found.len() < RECONCILE_TOLD_MAX {
+                if self.found.len() < RECONCILE_NAMED_MAX {
                     self.found.push(Found { payment, is_grant: applied == Applied::Granted });
                 }
             }
@@ -130,7 +138,7 @@ impl Reconciliation {
 
     fn wonder(&mut self, id: String, reason: String) {
         self.unexplained_count = self.unexplained_count.saturating_add(1);
-        if self.unexplained.len() < RECONCILE_TOLD_MAX {
+        if self.unexplained.len() < RECONCILE_NAMED_MAX {
             self.unexplained.push(Unexplained { id, reason });
         }
     }

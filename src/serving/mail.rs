@@ -8,8 +8,10 @@ use std::path::Path;
 
 use super::{StartError, part};
 use crate::config::{MailSettings, Settings};
-use crate::limits::mail::PASSWORD_FILE_BYTES_MAX;
 use crate::mail::{MailThread, Mailer, Sender, SmtpServer};
+
+/// Size of the file with the password of the server of mail.
+const PASSWORD_FILE_BYTES_MAX: u64 = 4 * 1024;
 
 /// Starts the thread that sends; nothing where no mail is asked for.
 pub(super) fn start(settings: &Settings) -> Result<(Option<Mailer>, Option<MailThread>), StartError> {

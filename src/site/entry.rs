@@ -6,8 +6,9 @@ use super::frame::Link;
 use super::visit::Visit;
 use super::words::fill;
 use crate::catalog::Dataset;
-use crate::limits::site::SUMMARY_CHARS_MAX;
 
+/// Characters of a description in a list.
+const SUMMARY_CHARS_MAX: usize = 240;
 /// Tags of one entry.
 const TAGS_MAX: usize = 6;
 

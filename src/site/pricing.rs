@@ -17,7 +17,9 @@ use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::ledger::Price;
 use crate::limits::ledger::{DOWNLOAD_GRANT_HOURS, FREE_QUERIES_PER_MONTH, FREE_ROWS_PER_QUERY_MAX};
-use crate::limits::site::PRICED_MAX;
+
+/// Datasets in the table of prices.
+const PRICED_MAX: usize = 10;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/pricing", Guard::Public, pricing)];

@@ -11,8 +11,10 @@ use crate::http::handlers::discovery::unknown_path;
 use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
-use crate::limits::payments::NOTIFICATION_BYTES_MAX;
 use crate::payments::{Applied, NotificationError};
+
+/// Largest notification of a provider; those of Stripe have a few KiB.
+const NOTIFICATION_BYTES_MAX: usize = 256 * 1024;
 
 /// Paths of this file. Stripe alone uses them, so they stand in no document.
 pub(in crate::http) const ROUTES: &[Route] =

@@ -14,10 +14,11 @@ pub use secret::{Secret, SecretError};
 use super::news::News;
 use super::provider::{CheckoutPage, Listing, NewsPage, NotificationError, Provider, ProviderError};
 use crate::clock::Moment;
-use crate::limits::payments::CALLS_MAX;
 use client::Client;
 use objects::{Opened, Page};
 
+/// Calls to a provider at one time for which customers wait.
+const CALLS_MAX: usize = 4;
 /// Name of the provider in the books.
 const NAME: &str = "stripe";
 /// Where the interface of Stripe is.

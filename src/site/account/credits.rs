@@ -12,10 +12,12 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::limits::site::ENTRIES_PER_PAGE;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+
+/// Entries of one page of an account.
+const ENTRIES_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "account/credits.html")]

@@ -12,10 +12,12 @@ use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::ledger::{AccountView, Plan};
-use crate::limits::site::NEWEST_ENTRIES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
+
+/// Newest entries on the first page of an account.
+const NEWEST_ENTRIES_MAX: usize = 5;
 
 #[derive(Template)]
 #[template(path = "account/overview.html")]

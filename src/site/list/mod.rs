@@ -20,12 +20,15 @@ use crate::http::incoming::{Incoming, Method};
 use crate::http::response::Response;
 use crate::http::routing::router::{Guard, Route};
 use crate::limits::search::{QUESTION_CHARS_MAX, QUESTION_CHARS_MIN, RESULTS_REACH_MAX};
-use crate::limits::site::{DATASETS_PER_PAGE, RESULTS_COUNTED_MAX};
+use crate::limits::site::DATASETS_PER_PAGE;
 use crate::search::question::{Question, QuestionError};
 use crate::search::{Found, Hit, Page as SearchPage, RankedBy};
 use choice::Choice;
 use facets::Facets;
 use view::{ListPage, Paging};
+
+/// Results of a search over which facets are counted, where there are no more.
+const RESULTS_COUNTED_MAX: usize = 60;
 
 /// Paths of this file.
 pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/datasets", Guard::Public, list)];

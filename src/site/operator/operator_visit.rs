@@ -9,7 +9,7 @@ use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
 use crate::http::{App, random_bytes};
 use crate::ledger::{PlainToken, TokenHash};
-use crate::limits::operator::{FORM_NUMBER_BYTES_MAX, SIGN_IN_SECONDS};
+use crate::limits::operator::SIGN_IN_SECONDS;
 use crate::operator::{CommandOutput, Context, OperatorCommand};
 use crate::site::account::form::Form;
 use crate::site::account::signing::same_origin;
@@ -20,6 +20,8 @@ use crate::site::url::Url;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 
+/// Length of the number of a form.
+const FORM_NUMBER_BYTES_MAX: usize = 64;
 /// Name of the cookie.
 const COOKIE: &str = "operator";
 /// Name of the parameter with the page behind a sign-in.

@@ -14,13 +14,15 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::limits::site::{ACCOUNT_LINES_MAX, FOLDERS_LOOKED_AT_MAX, NEWEST_MAX};
+use crate::limits::site::{ACCOUNT_LINES_MAX, NEWEST_MAX};
 use crate::site::account::form_view::FormView;
 use crate::site::cache::Cache;
 use crate::site::entry::whole;
 use crate::site::frame::Frame;
 use crate::site::words::fill;
 
+/// Folders of datasets that the page scans.
+const FOLDERS_LOOKED_AT_MAX: usize = 20_000;
 const LOOK: &str = "look";
 /// A file that nothing was written to for so long was probably left by an interrupted publication.
 const IDLE_SECONDS: u64 = 600;

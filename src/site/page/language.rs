@@ -5,7 +5,9 @@
 use super::cookies;
 use crate::catalog::Language;
 use crate::http::incoming::Incoming;
-use crate::limits::site::LANGUAGE_RANGE_COUNT_MAX;
+
+/// Ranges of one `Accept-Language` that are read.
+const LANGUAGE_RANGE_COUNT_MAX: usize = 32;
 
 /// Name of the parameter and of the cookie.
 pub const LANGUAGE_NAME: &str = "lang";

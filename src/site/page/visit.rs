@@ -21,8 +21,10 @@ use crate::http::incoming::Incoming;
 use crate::http::response::Response;
 use crate::http::routing::target::Target;
 use crate::http::{App, PublicUrl};
-use crate::limits::site::QUERY_BYTES_MAX;
 use crate::site::assets;
+
+/// Bytes of the query of a page that its links repeat.
+const QUERY_BYTES_MAX: usize = 4 * 1024;
 
 /// Media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";

@@ -6,8 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::rpc::Failure;
-use crate::limits::mcp::{DEPTH_MAX, ID_BYTES_MAX};
 
+/// Brackets inside brackets of a body.
+const DEPTH_MAX: usize = 64;
+/// Length of the id of a request, as written.
+const ID_BYTES_MAX: usize = 256;
 /// The member of `_meta` with the revision of a request.
 const CLAIMED_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 

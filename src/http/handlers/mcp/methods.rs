@@ -10,8 +10,10 @@ use super::rpc::{Failure, Reply};
 use super::tools;
 use crate::http::app::App;
 use crate::http::incoming::Incoming;
-use crate::limits::mcp::TOOLS_TTL_MILLIS;
 use crate::words::quoted;
+
+/// How long a client may keep the list of tools.
+const TOOLS_TTL_MILLIS: u64 = 3_600_000;
 
 /// Answers a request of that revision.
 pub(super) fn answer(app: &App, request: &mut Incoming, revision: Revision, call: &Call<'_>) -> Reply {

@@ -13,7 +13,6 @@ use crate::http::response::Response;
 use crate::http::{App, random_bytes, unknown_path};
 use crate::ledger::{ChargeError, Checkout, CheckoutState, NewCheckout, Price, PurchasesQuery};
 use crate::limits::http::RETRY_AFTER_BUSY_SECONDS;
-use crate::limits::site::PURCHASES_PER_PAGE;
 use crate::payments::{CheckoutPage, Provider, ProviderError};
 use crate::site::account::area::{self, Area};
 use crate::site::account::credits;
@@ -22,6 +21,8 @@ use crate::site::account::form::Form;
 use crate::site::visit::Visit;
 use crate::site::words::fill;
 
+/// Purchases of one page of an account.
+const PURCHASES_PER_PAGE: usize = 20;
 /// The field that names a pack by its credits.
 const CREDITS: &str = "credits";
 /// Name of the parameter that says where the list of purchases begins.

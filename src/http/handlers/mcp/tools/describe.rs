@@ -11,9 +11,15 @@ use crate::http::handlers::catalog::dataset_version;
 use crate::http::handlers::catalog::schema::{self, ColumnLine};
 use crate::http::handlers::query::price::Price;
 use crate::http::incoming::Incoming;
-use crate::limits::mcp::{COLUMNS_TOLD_MAX, DESCRIPTION_BYTES_MAX, OFFSET_MAX, VERSIONS_TOLD_MAX};
+use crate::limits::mcp::OFFSET_MAX;
 use crate::words::{counted, shortened};
 
+/// Bytes of the description of a dataset.
+const DESCRIPTION_BYTES_MAX: usize = 4_000;
+/// Columns of one description; `columnOffset` leads on.
+const COLUMNS_SHOWN_MAX: usize = 100;
+/// Versions of one description, newest first.
+const VERSIONS_SHOWN_MAX: usize = 10;
 /// Columns that the text names.
 const COLUMNS_IN_TEXT_MAX: usize = 30;
 
@@ -69,11 +75,11 @@ fn describe<'a>(
     let (description, rest) =
         shortened(manifest.description.choose(language).unwrap_or_default(), DESCRIPTION_BYTES_MAX);
     let count = columns.len();
-    let columns: Vec<ColumnLine> = columns.into_iter().skip(offset).take(COLUMNS_TOLD_MAX).collect();
+    let columns: Vec<ColumnLine> = columns.into_iter().skip(offset).take(COLUMNS_SHOWN_MAX).collect();
     let end = offset.saturating_add(columns.len());
     let slug = dataset.slug();
     let rows = version.table.row_count();
-    let versions = dataset.versions.iter().take(VERSIONS_TOLD_MAX);
+    let versions = dataset.versions.iter().take(VERSIONS_SHOWN_MAX);
     Description {
         slug,
         title: manifest.title.choose(language).unwrap_or(slug),

@@ -17,7 +17,8 @@ use crate::http::handlers::query::query_input::{Asked, not_planned};
 use crate::http::incoming::Incoming;
 use crate::ledger::Spending;
 use crate::limits::http::QUERY_LIMIT_MAX;
-use crate::limits::mcp::{QUERY_ROWS_DEFAULT, SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::http::{SEARCHED_TEXTS_MAX, TESTED_VALUES_MAX};
+use crate::limits::mcp::QUERY_ROWS_DEFAULT;
 use crate::query::{self, QueryRequest};
 use crate::words::counted;
 

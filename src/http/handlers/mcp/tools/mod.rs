@@ -27,9 +27,12 @@ use crate::http::handlers::catalog::dataset_answer::find_named;
 use crate::http::incoming::Incoming;
 use crate::http::openapi::compact;
 use crate::ledger::Durable;
-use crate::limits::mcp::{FAULTS_TOLD_MAX, NAMES_TOLD_MAX};
 pub(super) use arguments::Arguments;
 
+/// Faults of one call that its result names.
+const FAULTS_SHOWN_MAX: usize = 10;
+/// Names that one fault lists.
+const NAMES_SHOWN_MAX: usize = 50;
 /// The list of tools, as clients get it.
 const LIST: &str = include_str!("tools.json");
 
@@ -156,8 +159,8 @@ fn told(error: &ApiError, request_id: &str) -> String {
     }
     let Some(details) = error.details() else { return error.message().to_owned() };
     if details.faults().len() > 1 {
-        let shown = details.faults().iter().take(FAULTS_TOLD_MAX).map(fault);
-        let rest = details.faults().len().saturating_sub(FAULTS_TOLD_MAX);
+        let shown = details.faults().iter().take(FAULTS_SHOWN_MAX).map(fault);
+        let rest = details.faults().len().saturating_sub(FAULTS_SHOWN_MAX);
         let more = (rest > 0).then(|| format!("(and {rest} more)"));
         return shown.chain(more).collect::<Vec<_>>().join("\n");
     }
@@ -169,8 +172,8 @@ fn fault(fault: &ValidationErrorBody) -> String {
 }
 
 fn sentence(message: &str, hint: &str, allowed: &[String], reason: &str) -> String {
-    let names = allowed.iter().take(NAMES_TOLD_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let rest = if allowed.len() > NAMES_TOLD_MAX { ", …" } else { "" };
+    let names = allowed.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let rest = if allowed.len() > NAMES_SHOWN_MAX { ", …" } else { "" };
     let allowed = if names.is_empty() { String::new() } else { format!(" Allowed: {names}{rest}.") };
     let hint = if hint.is_empty() { String::new() } else { format!(" To correct it: {hint}.") };
     format!("{message}.{hint}{allowed} ({reason})")
