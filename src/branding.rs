@@ -57,7 +57,7 @@ pub struct Branding {
 pub struct Contact {
     /// The text of the link.
     pub text: String,
-    /// Where a click leads.
+    /// The target of a click.
     pub address: String,
 }
 
@@ -66,7 +66,7 @@ pub struct Contact {
 pub struct FooterLink {
     /// The text of the link.
     pub title: LocalizedText,
-    /// Where it leads.
+    /// The target of the link.
     pub url: String,
 }
 

@@ -44,7 +44,7 @@ pub enum SignInRefusal {
 }
 
 /// Checks and counts sign-ins, shared by all threads.
-pub struct SignInDesk {
+pub struct SignInControl {
     ledger: Arc<Ledger>,
     passwords: Passwords,
     sign_ins: Counted,
@@ -58,12 +58,12 @@ struct Counted {
     by_email: Throttle<[u8; 16]>,
 }
 
-impl SignInDesk {
+impl SignInControl {
     /// A desk without attempts.
-    pub fn new(ledger: Arc<Ledger>) -> SignInDesk {
+    pub fn new(ledger: Arc<Ledger>) -> SignInControl {
         let addresses = |limit, seconds| Throttle::new(TRACKED_ADDRESSES_MAX, limit, seconds);
         let emails = |limit, seconds| Throttle::new(TRACKED_EMAILS_MAX, limit, seconds);
-        SignInDesk {
+        SignInControl {
             ledger,
             passwords: Passwords::default(),
             sign_ins: Counted {
@@ -110,7 +110,7 @@ impl SignInDesk {
     }
 
     /// Counts an attempt of a client to set a password with a token from the operator, like a sign-in, or refuses it. One
-    /// that succeeds is taken back with [`SignInDesk::forgive_reset`].
+    /// that succeeds is taken back with [`SignInControl::forgive_reset`].
     pub fn admit_reset(&self, address: IpAddr, now: Moment) -> Result<(), Throttled> {
         self.sign_ins.by_address.admit(client_key(address), now)
     }
@@ -120,7 +120,7 @@ impl SignInDesk {
         self.sign_ins.by_address.forgive(client_key(address), at);
     }
 
-    /// Counts a mail that a client asks to have sent to an address, or refuses it.
+    /// Counts a mail to an address that a client requests, or refuses it.
     pub fn admit_mail(&self, email: &Email, address: IpAddr, now: Moment) -> Result<(), Throttled> {
         self.mails.admit(Some(email), address, now)
     }

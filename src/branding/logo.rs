@@ -11,7 +11,6 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Size of the picture.
 const LOGO_BYTES_MAX: u64 = 256 * 1024;
 
-
 /// A picture with its media type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logo {

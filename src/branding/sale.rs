@@ -1,4 +1,4 @@
-//! What customers buy and from whom: packs of credits, the rate of the value added tax, and the seller on receipts.
+//! The terms of sale: packs of credits, the rate of the value added tax, and the seller on receipts.
 //!
 //! Amounts are whole cents of a euro. Does not depend on providers or pages.
 

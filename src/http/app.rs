@@ -9,7 +9,7 @@ use super::content::documents::Documents;
 use super::content::exports::Exports;
 use super::content::graph_cache::GraphCache;
 use super::metrics::Metrics;
-use crate::access::{AccessControl, InFlight, SignInDesk, TrustedProxies};
+use crate::access::{AccessControl, InFlight, SignInControl, TrustedProxies};
 use crate::branding::Branding;
 use crate::catalog::Catalog;
 use crate::clock::Clock;
@@ -30,8 +30,8 @@ pub struct App {
     pub ledger: Arc<Ledger>,
     /// Keys and request limits.
     pub access: Arc<AccessControl>,
-    /// Where people sign in.
-    pub sign_ins: SignInDesk,
+    /// Checks and counts sign-ins, sign-ups and mails.
+    pub sign_ins: SignInControl,
     /// Sends mail to people, if the operator named a server of mail.
     pub mailer: Option<Mailer>,
     /// Whether people open accounts themselves.

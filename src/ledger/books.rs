@@ -22,7 +22,9 @@ use super::key_limits::{CapStanding, LimitsChange};
 use super::login::Login;
 use super::one_time_token::TokenPurpose;
 use super::password_hash::PasswordHash;
-use super::payments::{CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, Reversed, ReportedReversal};
+use super::payments::{
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
+};
 use super::pending::Pending;
 use super::progress::Progress;
 use super::relation::Relation;

@@ -60,8 +60,8 @@ pub use one_time_token::TokenPurpose;
 pub use operator::CreatedKey;
 pub use password_hash::{NotAPasswordHash, PasswordHash};
 pub use payments::{
-    CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesQuery, Reversed,
-    ReportedReversal,
+    CheckoutPayment, Contradiction, NewCheckout, PaidCheckout, Purchases, PurchasesQuery, ReportedReversal,
+    Reversed,
 };
 #[cfg(test)]
 pub(crate) use pending::testing::durable_after;
@@ -77,7 +77,7 @@ pub use reservation::Reservation;
 pub use reversal::ReversalEvent;
 pub use sign_in::IssuedToken;
 pub use token::{PlainToken, TOKEN_RANDOM_BYTES, TokenHash};
-pub use usage::{Usage, UsageQuery, UsageLine};
+pub use usage::{Usage, UsageLine, UsageQuery};
 
 use crate::clock::Moment;
 use crate::histogram::Counted;

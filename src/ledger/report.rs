@@ -16,7 +16,7 @@ use super::id::AccountId;
 use super::id::KeyId;
 use super::key_limits::{CapStanding, KeyLimits};
 
-use super::usage::{Usage, UsageQuery, UsageLine};
+use super::usage::{Usage, UsageLine, UsageQuery};
 use crate::clock::{Moment, UtcDay};
 use crate::limits::ledger::{ENTRIES_PER_PAGE_MAX, USAGE_DAYS_MAX};
 

@@ -13,7 +13,6 @@ use url::{Host, Url};
 /// Longest wait for the server of mail to connect or to answer.
 const SMTP_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
 
-
 /// How the connection is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Security {

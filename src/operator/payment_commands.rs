@@ -1,4 +1,4 @@
-//! Commands on payments: list what customers bought, and compare the books with the payment provider.
+//! Commands on payments: list checkouts, and compare the books with the payment provider.
 
 use super::execute::{CommandError, Context, check_range, find};
 use super::output::CommandOutput;

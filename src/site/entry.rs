@@ -15,13 +15,13 @@ const TAGS_MAX: usize = 6;
 /// One entry.
 #[derive(Debug)]
 pub struct Entry {
-    /// Where the dataset has its page.
+    /// The address of the dataset's page.
     pub url: String,
     /// Its title.
     pub title: String,
     /// The beginning of its description, or the piece of it that answers a question.
     pub summary: String,
-    /// Where a question was found.
+    /// The fields in which a question was found.
     pub found_in: Option<String>,
     /// Rows, price of the whole, licence, version, day.
     pub facts: Vec<String>,

@@ -27,7 +27,7 @@ pub(super) const ROUTES: &[Route] = &[Route::new(Method::Get, "/graph", Guard::P
 const KNOWN: [&str; 1] = ["page"];
 /// Relations of one page of the list.
 const RELATIONS_PER_PAGE: usize = 100;
-/// Where the script finds the relations.
+/// Path of the relations, for the script.
 const GRAPH_PATH: &str = "/api/v1/datasets/relations/graph";
 
 words! {
@@ -67,7 +67,7 @@ struct GraphPage {
     said: String,
     edges: Vec<EdgeRow>,
     pages: Vec<(String, Url, bool)>,
-    /// Where the script finds nodes and edges.
+    /// Address of nodes and edges, for the script.
     data_url: String,
     /// The path in front of the slug of a dataset.
     dataset_prefix: String,

@@ -35,7 +35,7 @@ struct PricingPage {
     amounts: Vec<Amount>,
     packs: Vec<PackLine>,
     packs_text: Option<String>,
-    /// Where credits are bought, if they can be bought here.
+    /// The page that sells credits, if they can be bought here.
     buy: Option<String>,
     datasets: Vec<Amount>,
     credits: Vec<String>,

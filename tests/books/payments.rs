@@ -3,7 +3,7 @@
 use mercato::clock::Moment;
 use mercato::ledger::{
     AccountId, ChargeError, Checkout, CheckoutPayment, CheckoutState, Contradiction, EntryKind, Ledger,
-    NewCheckout, PaidCheckout, PaymentId, Price, PurchasesQuery, ReversalEvent, Reversed, ReportedReversal,
+    NewCheckout, PaidCheckout, PaymentId, Price, PurchasesQuery, ReportedReversal, ReversalEvent, Reversed,
 };
 use mercato::limits::ledger::{CHECKOUT_SECONDS, UNPAID_CHECKOUTS_MAX};
 
@@ -178,7 +178,7 @@ fn takes_refunded_credits_back_in_proportion_and_never_below_zero() {
     assert_eq!(tell(&ledger, "pi_1", refunded(1_220)), Reversed::Settled { account: buyer, change: -100 });
     let kept = ledger.checkout(checkout.id).unwrap().unwrap();
     assert_eq!((kept.taken, kept.forgone, kept.state(noon())), (600, 400, CheckoutState::Refunded));
-    // What comes later belongs to another payment.
+    // Later credits belong to another payment.
     ledger.grant(buyer, 50, "", "", noon()).unwrap();
     assert_eq!(tell(&ledger, "pi_1", refunded(1_220)), Reversed::Unchanged);
     assert_eq!(

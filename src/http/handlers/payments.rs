@@ -1,7 +1,7 @@
-//! `POST /payments/stripe/webhook`: Stripe tells what was paid, refunded or disputed.
+//! `POST /payments/stripe/webhook`: Stripe reports payments, refunds and disputes.
 //!
-//! The raw bytes are verified before anything of them is parsed. The response is a success only when what the notification
-//! told is durable, so Stripe repeats what was lost. Does not depend on the form of notifications.
+//! The raw bytes are verified before anything of them is parsed. The response is a success only when the effect of the
+//! notification is durable, so Stripe repeats a lost one. Does not depend on the form of notifications.
 
 use serde::Serialize;
 

@@ -12,7 +12,6 @@ const HISTORY_INTERVAL: Duration = Duration::from_secs(10);
 /// Samples that are kept: those of an hour and its first moment.
 const HISTORY_SAMPLES_MAX: usize = 361;
 
-
 /// Sums since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {

@@ -188,7 +188,10 @@ impl Shared {
     }
 
     /// Reads the books, or notes facts that may be lost, so there is nothing to wait for.
-    fn with_state<T>(&self, read: impl FnOnce(&mut State) -> Result<T, ChargeError>) -> Result<T, ChargeError> {
+    fn with_state<T>(
+        &self,
+        read: impl FnOnce(&mut State) -> Result<T, ChargeError>,
+    ) -> Result<T, ChargeError> {
         self.change(read).map(Pending::into_outcome)
     }
 

@@ -21,7 +21,7 @@ use super::super::login::Login;
 use super::super::one_time_token::TokenPurpose;
 use super::super::password_hash::PasswordHash;
 use super::super::payments::{
-    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, Reversed, ReportedReversal,
+    CheckoutPayment, NewCheckout, PaidCheckout, PurchasesQuery, ReportedReversal, Reversed,
 };
 use super::super::progress::Progress;
 use super::super::relation::Relation;

@@ -20,7 +20,7 @@ pub trait Folder: Send + Sync {
     fn remove(&self, name: &str) -> io::Result<()>;
     /// Forces creations and removals onto the disk.
     fn sync(&self) -> io::Result<()>;
-    /// Where a file lies, for an error.
+    /// The path of a file, for an error.
     fn describe(&self, name: &str) -> PathBuf;
 }
 

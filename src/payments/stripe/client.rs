@@ -115,8 +115,8 @@ impl Client {
 
     fn reason(&self, body: &[u8]) -> String {
         let Ok(Refusal { error }) = serde_json::from_slice(body) else { return "no reason".to_owned() };
-        let told = [error.code, error.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
-        self.without_key(&told).chars().take(REASON_CHARS_MAX).collect()
+        let message = [error.code, error.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        self.without_key(&message).chars().take(REASON_CHARS_MAX).collect()
     }
 
     /// A text that goes into the log.

@@ -44,10 +44,7 @@ impl EntryPage {
         let here = if is_credited { &credited } else { all };
         let kind = |text, url: &Url, is_current| NavLink { text, url: url.to_string(), is_current };
         Self {
-            kinds: [
-                kind(words.everything, all, !is_credited),
-                kind(words.purchases, &credited, is_credited),
-            ],
+            kinds: [kind(words.everything, all, !is_credited), kind(words.purchases, &credited, is_credited)],
             nothing: if history.before.is_some() { words.no_entries_yet } else { words.no_entries },
             newest: before(visit).map(|_| here.to_string()),
             older: history.before.map(|before| here.with(BEFORE, before).to_string()),

@@ -12,7 +12,7 @@ use crate::http::App;
 use crate::http::errors::ApiError;
 use crate::http::incoming::{Incoming, validation_error};
 use crate::http::response::Response;
-use crate::ledger::{ChargeError, KeyId, UsageQuery, UsageLine};
+use crate::ledger::{ChargeError, KeyId, UsageLine, UsageQuery};
 use crate::limits::site::ACCOUNT_LINES_MAX;
 use crate::site::cache::Cache;
 use crate::site::frame::{Frame, NavLink};

@@ -52,7 +52,7 @@ fn list(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let found = match &choice.question {
         None => None,
         Some(Err(fault)) => {
-            problem = Some(told(&visit, *fault));
+            problem = Some(fault_text(&visit, *fault));
             None
         }
         Some(Ok(question)) => {
@@ -149,7 +149,7 @@ fn page_of<T>(found: impl Iterator<Item = T>, page: usize) -> impl Iterator<Item
     found.skip(page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE)).take(DATASETS_PER_PAGE)
 }
 
-fn told(visit: &Visit, fault: QuestionError) -> String {
+fn fault_text(visit: &Visit, fault: QuestionError) -> String {
     match fault {
         QuestionError::TooShort => fill(visit.words.question_short, QUESTION_CHARS_MIN),
         QuestionError::TooLong => fill(visit.words.question_long, QUESTION_CHARS_MAX),

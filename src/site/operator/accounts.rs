@@ -3,9 +3,9 @@
 
 use askama::Template;
 
-use super::operator_visit::{self, ACTION, OperatorVisit, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::http::App;
 use crate::http::errors::ApiError;
@@ -56,7 +56,9 @@ struct Line {
 
 /// The list.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
-    operator_visit::read(app, request, &[QUESTION, AFTER], |app, request, operator| page(app, request, &operator, None))
+    operator_visit::read(app, request, &[QUESTION, AFTER], |app, request, operator| {
+        page(app, request, &operator, None)
+    })
 }
 
 /// Creates an account.

@@ -3,9 +3,9 @@
 
 use askama::Template;
 
-use super::operator_visit::{self, ACTION, OperatorVisit, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused, confirmed};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
 use crate::catalog::publish::{rollback, unpublish};

@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use super::operator_visit::{self, OperatorVisit, Head, Page};
 use super::done::DONE;
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::state::State;
 use super::words::OperatorWords;
 use crate::catalog::{Dataset, Language, Snapshot};

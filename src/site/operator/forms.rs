@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use super::operator_visit::{ACTION, CONFIRM, OperatorVisit, ONCE};
+use super::operator_visit::{ACTION, CONFIRM, ONCE, OperatorVisit};
 use crate::site::account::form::Form;
 use crate::site::account::form_view::{FormView, Input};
 use crate::site::url::Url;

@@ -3,9 +3,9 @@
 use askama::Template;
 
 use super::account::changes::{Secret, secret};
-use super::operator_visit::{self, ACTION, OperatorVisit, Head, Page};
 use super::done::Done;
 use super::forms::{Forms, Refused, confirmed, names, number, optional_number};
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::clock::Moment;
 use crate::http::App;
@@ -185,7 +185,8 @@ fn page(
     key: &KeyView,
     refused: Option<Refused<'_>>,
 ) -> Result<Response, ApiError> {
-    let (words, common, numbers, now) = (operator.words, operator.common, operator.visit.numbers, request.now());
+    let (words, common, numbers, now) =
+        (operator.words, operator.common, operator.visit.numbers, request.now());
     let title = fill(common.key_of, name(key));
     let account = operator.visit.link(&format!("/operator/accounts/{}", key.account));
     let forms = Forms::new(operator, operator.visit.link(&format!("/operator/keys/{}", key.id)), refused);

@@ -26,7 +26,7 @@ const FORM_NUMBER_BYTES_MAX: usize = 64;
 const COOKIE: &str = "operator";
 /// Name of the parameter with the page behind a sign-in.
 pub const NEXT: &str = "next";
-/// Name of the field that tells forms of a page apart.
+/// Name of the field that distinguishes the forms of a page.
 pub const ACTION: &str = "action";
 /// Name of the field that confirms an irreversible form.
 pub const CONFIRM: &str = "confirm";

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::operator_visit::{self, OperatorVisit, Head, Page};
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::catalog::Snapshot;
 use crate::http::errors::ApiError;

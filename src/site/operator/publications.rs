@@ -5,9 +5,9 @@
 
 use askama::Template;
 
-use super::operator_visit::{self, ACTION, OperatorVisit, Head, Page};
 use super::done::Done;
 use super::forms::Forms;
+use super::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::catalog::{Incoming as IncomingFiles, IncomingFile, Unpublished};
 use crate::http::App;

@@ -1,11 +1,11 @@
-//! `/operator/sign-in` and `/operator/sign-out`, and what a browser sees that asks for something else.
+//! `/operator/sign-in` and `/operator/sign-out`, and the page of a refusal.
 //!
 //! The token stands in the form alone: it is compared and not kept. Every sign-in makes a new cookie.
 
 use askama::Template;
 
-use super::operator_visit::{self, NEXT};
 use super::done::{DONE, Done};
+use super::operator_visit::{self, NEXT};
 use super::words::OperatorWords;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;

@@ -35,7 +35,7 @@ struct RelatedData<'a> {
     results: Vec<RelatedItem<'a>>,
 }
 
-/// Where the related datasets come from.
+/// The origin of the related datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Source {

@@ -21,7 +21,7 @@ pub(super) struct RowUnit<'p, 't> {
     pub(super) is_last: bool,
 }
 
-/// What encodes the rows of a stream.
+/// The encoder of the rows of a stream.
 #[derive(Clone)]
 pub(super) enum Printer<'t> {
     /// Text in a format.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ledger::{
     AccountId, Checkout, CheckoutPayment, Entry, EntryKind, NewCheckout, PaidCheckout, PaymentId, Price,
-    ReversalEvent, Reversed, ReportedReversal,
+    ReportedReversal, ReversalEvent, Reversed,
 };
 
 /// An acknowledged payment.
@@ -46,7 +46,11 @@ impl Bought {
     }
 
     fn refund(&self) -> ReportedReversal {
-        ReportedReversal { payment: self.payment_id(), event: ReversalEvent::Refunded { total: 50 }, at: noon() }
+        ReportedReversal {
+            payment: self.payment_id(),
+            event: ReversalEvent::Refunded { total: 50 },
+            at: noon(),
+        }
     }
 
     /// It gave once, and telling it again changes nothing.

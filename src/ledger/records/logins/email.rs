@@ -11,7 +11,6 @@ const EMAIL_BYTES_MAX: usize = 254;
 /// Length of the part of an e-mail address before its `@`.
 const EMAIL_LOCAL_BYTES_MAX: usize = 64;
 
-
 const LABEL_BYTES_MAX: usize = 63;
 /// Characters that the local part may have beside letters and digits.
 const LOCAL_SIGNS: &[u8] = b"!#$%&'*+-/=?^_`{|}~.";

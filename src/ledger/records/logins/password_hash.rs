@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Length of a password hash, as a PHC string.
 const PASSWORD_HASH_BYTES_MAX: usize = 128;
 
-
 /// `$`, algorithm, version; parameters, salt and hash follow.
 const BEGINNING: &str = "$argon2id$v=19$";
 const PARTS_BEHIND: usize = 3;

@@ -16,7 +16,7 @@ use crate::ledger::codec::Record;
 use crate::ledger::entry::{Entry, EntryKind};
 use crate::ledger::error::ChargeError;
 use crate::ledger::key_space;
-use crate::ledger::payments::{Reversed, ReportedReversal};
+use crate::ledger::payments::{ReportedReversal, Reversed};
 use crate::ledger::reversal::{Reversal, ReversalEvent};
 use crate::ledger::state::State;
 use crate::ledger::state::charging::signed;
@@ -50,7 +50,9 @@ impl State {
             None => Reversed::Kept,
             Some(number) => {
                 let Some(mut checkout) = self.read::<Checkout>(&key_space::checkout(number))? else {
-                    return Err(self.fail_damaged(format!("the checkout of {} is missing", reported.payment.id)));
+                    return Err(
+                        self.fail_damaged(format!("the checkout of {} is missing", reported.payment.id))
+                    );
                 };
                 let change = self.settle_reversal(&mut checkout, &reversal, reported.at)?;
                 self.put_checkout(&checkout);

@@ -59,7 +59,7 @@ struct PurchaseLine {
 }
 
 impl Offer {
-    /// What the page of credits says about buying. A server without payments shows earlier purchases only.
+    /// The part of the page of credits about buying. A server without payments shows earlier purchases only.
     pub fn of(app: &App, area: &Area, problem: Option<&'static str>) -> Result<Self, ApiError> {
         let (words, visit) = (BuyingWords::of(area.visit.language), &area.visit);
         let before = visit.value(BOUGHT).and_then(|text| text.parse().ok());

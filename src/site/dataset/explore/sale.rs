@@ -150,7 +150,7 @@ impl RowsPage {
     }
 }
 
-/// What the rows cost, in words.
+/// The charge of the rows, in words.
 fn paid(opened: &Opened<'_>, receipt: &Receipt) -> String {
     let (words, numbers) = (opened.words, opened.visit.numbers);
     let (charged, remaining) = (receipt.charged, numbers.integer(receipt.remaining));
@@ -249,7 +249,7 @@ fn idempotency_key(what: &str, body: &str) -> String {
     hash.iter().fold(format!("site {what} "), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// A refusal as the page of the view that says why; others are told as everywhere.
+/// A refusal as the page of the view with the reason; other refusals get the ordinary page.
 fn refused(opened: &Opened<'_>, error: ApiError) -> Result<Outcome, ApiError> {
     match error.kind() {
         ErrorKind::NoCredits => problem(opened, Problem::Credits),

@@ -12,10 +12,10 @@ use crate::site::account::form::Form;
 use crate::site::account::words::AccountWords;
 use crate::site::cache::Cache;
 use crate::site::frame::Frame;
-use crate::site::operator::operator_visit::{self, ACTION, OperatorVisit, Head, Page};
 use crate::site::operator::done::Done;
 use crate::site::operator::forms::{Refused, confirmed, number, optional_number};
 use crate::site::operator::key::typed_limits;
+use crate::site::operator::operator_visit::{self, ACTION, Head, OperatorVisit, Page};
 use crate::site::operator::words::OperatorWords;
 use crate::site::url::Url;
 
@@ -45,7 +45,8 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
         let Some(form) = operator.form(app, request, &FIELDS)? else {
             return Ok(operator.repeated(request, &here));
         };
-        let refuse = |text: String| page(app, request, &operator, &account, Some(Refused { form: &form, text }));
+        let refuse =
+            |text: String| page(app, request, &operator, &account, Some(Refused { form: &form, text }));
         let command = match command(&operator, &form, account.id().to_string())? {
             Ok(command) => command,
             Err(text) => return refuse(text),
@@ -58,7 +59,11 @@ pub fn change(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
 }
 
 /// The command of a form, or the fault of the form.
-fn command(operator: &OperatorVisit, form: &Form, account: String) -> Result<Result<OperatorCommand, String>, ApiError> {
+fn command(
+    operator: &OperatorVisit,
+    form: &Form,
+    account: String,
+) -> Result<Result<OperatorCommand, String>, ApiError> {
     Ok(match form.raw(ACTION) {
         GRANT => number(operator, form.text("credits")).map(|credits| OperatorCommand::GrantCredits {
             account,
@@ -150,7 +155,11 @@ pub fn secret(
 ) -> Result<Response, ApiError> {
     let page = SecretPage {
         frame: operator.frame(Page::Accounts, operator.words.secret),
-        head: operator.head_below(operator.words.secret, operator.words.accounts, &operator.visit.link("/operator/accounts")),
+        head: operator.head_below(
+            operator.words.secret,
+            operator.words.accounts,
+            &operator.visit.link("/operator/accounts"),
+        ),
         words: operator.words,
         common: operator.common,
         said: secret.said,

@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use askama::Template;
 use entries::EntryLine;
 
-use super::operator_visit::{self, OperatorVisit, Head, Page};
 use super::forms::{Forms, Refused};
 use super::key::{KeyLine, key_fields};
+use super::operator_visit::{self, Head, OperatorVisit, Page};
 use super::words::OperatorWords;
 use crate::clock::UtcDay;
 use crate::http::App;
 use crate::http::errors::{ApiError, ErrorKind};
 use crate::http::incoming::Incoming;
 use crate::http::response::Response;
-use crate::ledger::{AccountHandle, AccountView, Plan, UsageQuery, UsageLine};
+use crate::ledger::{AccountHandle, AccountView, Plan, UsageLine, UsageQuery};
 use crate::limits::site::OPERATOR_LINES_PER_PAGE;
 use crate::site::account::entries::{BEFORE, EntryPage, KIND};
 use crate::site::account::form_view::FormView;

@@ -1,4 +1,4 @@
-//! What the operator's pages show.
+//! The content of the operator's pages.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

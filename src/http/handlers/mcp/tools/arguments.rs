@@ -166,7 +166,7 @@ impl Arguments {
     }
 }
 
-/// What a value is, for messages.
+/// The JSON type of a value, for messages.
 fn kind_of(raw: &RawValue) -> &'static str {
     match raw.get().as_bytes().first() {
         Some(b'"') => "a string",

@@ -1,4 +1,4 @@
-//! `describe_dataset`: what is in a dataset and what it costs, with a bounded number of columns.
+//! `describe_dataset`: content and price of a dataset, with a bounded number of columns.
 
 use serde::Serialize;
 
@@ -58,9 +58,9 @@ pub(super) fn run(app: &App, request: &mut Incoming, mut arguments: Arguments) -
     let document = schema::document(&dataset, version)
         .map_err(|error| damaged(app, dataset.slug(), version, &error.to_string()))?;
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-    let told = describe(app, &dataset, version, language, document.into_columns(), offset);
-    let text = in_words(&told, version);
-    Output::free(&told, text)
+    let description = describe(app, &dataset, version, language, document.into_columns(), offset);
+    let text = in_words(&description, version);
+    Output::free(&description, text)
 }
 
 fn describe<'a>(
@@ -102,19 +102,19 @@ fn describe<'a>(
     }
 }
 
-fn in_words(told: &Description<'_>, version: &DatasetVersion) -> String {
-    let names = told.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(ColumnLine::brief);
+fn in_words(description: &Description<'_>, version: &DatasetVersion) -> String {
+    let names = description.columns.iter().take(COLUMNS_IN_TEXT_MAX).map(ColumnLine::brief);
     let names = names.collect::<Vec<_>>().join(", ");
-    let rest = if told.columns.len() > COLUMNS_IN_TEXT_MAX { ", …" } else { "" };
-    let more = told.next_column_offset.map(|next| format!(" More columns: columnOffset {next}."));
+    let rest = if description.columns.len() > COLUMNS_IN_TEXT_MAX { ", …" } else { "" };
+    let more = description.next_column_offset.map(|next| format!(" More columns: columnOffset {next}."));
     format!(
         "{} (`{}` {}): {}, {}: {names}{rest}.{} All rows cost {} EUR without VAT.",
-        told.title,
-        told.slug,
+        description.title,
+        description.slug,
         version.version,
-        counted(told.row_count.into(), "row"),
-        counted(told.column_count.try_into().unwrap_or(u64::MAX), "column"),
+        counted(description.row_count.into(), "row"),
+        counted(description.column_count.try_into().unwrap_or(u64::MAX), "column"),
         more.unwrap_or_default(),
-        told.price_of_all_rows.eur(),
+        description.price_of_all_rows.eur(),
     )
 }

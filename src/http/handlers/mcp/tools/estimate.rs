@@ -1,6 +1,6 @@
-//! `estimate_cost`: what `query_rows` with the same arguments would cost.
+//! `estimate_cost`: the cost of `query_rows` with the same arguments.
 //!
-//! Charges nothing and shows no row. Without a key the work is bounded, because anybody may ask.
+//! Charges nothing and shows no row. Without a key the work is bounded, because the tool is open to everybody.
 
 use serde::Serialize;
 

@@ -51,7 +51,7 @@ const TOOLS: [Tool; 5] = [
     Tool { name: "query_rows", run: query::run },
 ];
 
-/// What a tool gives.
+/// The result of a tool.
 struct Output {
     /// The structured part, a JSON object.
     structured: Vec<u8>,
@@ -97,9 +97,9 @@ pub(super) fn run(
             (result(common, revision, &structured, text), durable, credits, None)
         }
         Err(error) => {
-            let told = told(&error, request.request_id());
+            let text = in_words(&error, request.request_id());
             let cause = error.cause().map(ToOwned::to_owned);
-            (written(&CallResult::of(common, vec![told], true)), None, None, cause)
+            (written(&CallResult::of(common, vec![text], true)), None, None, cause)
         }
     };
     let outcome = outcome.map_err(|error| Failure::internal(error.to_string()));
@@ -152,8 +152,8 @@ fn result(
     Ok(out)
 }
 
-/// A refusal of the API as a text for a model: what is wrong, and what to do.
-fn told(error: &ApiError, request_id: &str) -> String {
+/// A refusal of the API as a text for a model: the fault and its correction.
+fn in_words(error: &ApiError, request_id: &str) -> String {
     if error.kind() == ErrorKind::Internal {
         return format!("The server failed to answer. Quote the request {request_id} to support.");
     }
@@ -192,7 +192,7 @@ fn dataset(app: &App, request: &mut Incoming, slug: &str) -> Result<Arc<Dataset>
     })
 }
 
-/// Who pays, or why nobody does.
+/// The caller that pays, or the refusal of a call without an accepted key.
 fn caller(app: &App, request: &Incoming) -> Result<Caller, ApiError> {
     if let Ok(caller) = request.caller() {
         return Ok(caller.clone());
@@ -264,13 +264,13 @@ mod tests {
             ValidationErrorBody::parameter("UNKNOWN", name, format!("{name}: unknown"), "drop it")
         };
         let one = ApiError::bad_request(vec![fault("a")]);
-        assert_eq!(told(&one, "r"), "a: unknown. To correct it: drop it. (UNKNOWN)");
+        assert_eq!(in_words(&one, "r"), "a: unknown. To correct it: drop it. (UNKNOWN)");
         let many = ApiError::bad_request((0..20).map(|_| fault("a")).collect());
-        let told_many = told(&many, "r");
-        assert_eq!((told_many.lines().count(), told_many.ends_with("(and 10 more)")), (11, true));
+        let text_of_many = in_words(&many, "r");
+        assert_eq!((text_of_many.lines().count(), text_of_many.ends_with("(and 10 more)")), (11, true));
         let internal = ApiError::internal("/data/secret is broken");
-        assert!(told(&internal, "r-1").contains("r-1") && !told(&internal, "r-1").contains("secret"));
+        assert!(in_words(&internal, "r-1").contains("r-1") && !in_words(&internal, "r-1").contains("secret"));
         let names = ApiError::bad_request(vec![fault("a")]).with_allowed(vec!["b".to_owned(); 60]);
-        assert!(told(&names, "r").contains("b, b") && told(&names, "r").contains("…"));
+        assert!(in_words(&names, "r").contains("b, b") && in_words(&names, "r").contains("…"));
     }
 }
