@@ -52,7 +52,7 @@ pub struct App {
     pub documents: Documents,
     /// The operator's token.
     pub admin_token: AdminToken,
-    /// The drawn relations of the last state that was asked for.
+    /// The drawn relations of the last requested state.
     pub graph: GraphCache,
     /// Prints rows ahead of connections.
     pub encoder: Arc<ParallelEncoder>,

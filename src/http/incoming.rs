@@ -87,7 +87,7 @@ impl Method {
 pub struct LogFields {
     /// Name of the route, once known.
     pub route: &'static str,
-    /// The dataset asked for.
+    /// The requested dataset.
     pub dataset: Option<String>,
     /// Rows returned.
     pub rows: Option<u64>,

@@ -99,8 +99,8 @@ fn graph(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     let (snapshot, relations) = (app.catalog.snapshot(), app.ledger.relations());
     let edges = edges(&snapshot, &relations);
     let pages = edges.len().div_ceil(RELATIONS_PER_PAGE).max(1);
-    let asked = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
-    let current = asked.clamp(1, pages);
+    let number = visit.value("page").and_then(|page| page.parse().ok()).unwrap_or(1_usize);
+    let current = number.clamp(1, pages);
     let first = current.saturating_sub(1).saturating_mul(RELATIONS_PER_PAGE);
     let numbers = visit.numbers;
     let counts = fill(words.counts, numbers.integer(edges.len() as u64));

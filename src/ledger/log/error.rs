@@ -66,7 +66,7 @@ pub enum LogError {
     /// A sync of a record that was never appended.
     #[error("record {asked} cannot be synced, because the log ends at {appended}")]
     NotAppended {
-        /// The record that was asked for.
+        /// The requested record.
         asked: u64,
         /// The newest record.
         appended: u64,

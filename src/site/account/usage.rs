@@ -76,7 +76,7 @@ impl Sum {
 }
 
 /// The days of a page, and their usage, key by key.
-pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<UsageLine>), ApiError> {
+pub fn selected(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<UsageLine>), ApiError> {
     let typed = area.visit.value(DAYS).unwrap_or_default();
     let chosen = CHOICES.iter().find(|(text, _)| *text == typed);
     let days = chosen.map_or(DAYS_DEFAULT, |(_, days)| *days);
@@ -93,7 +93,7 @@ pub fn asked(app: &App, area: &Area, request: &Incoming) -> Result<(u32, Vec<Usa
 /// The page.
 pub fn show(app: &App, request: &mut Incoming) -> Result<Response, ApiError> {
     area::read(app, request, &[DAYS], |app, request, area| {
-        let (days, lines) = asked(app, &area, request)?;
+        let (days, lines) = selected(app, &area, request)?;
         let words = area.words;
         let by_day = of_days(request.now().day(), days, &lines);
         let page = UsagePage {

@@ -96,7 +96,7 @@ fn listed(visit: &Visit, snapshot: &Snapshot, choice: &Choice<'_>) -> Shown {
 fn search(app: &App, visit: &Visit, choice: &Choice<'_>, question: &Question, page: usize) -> Option<Shown> {
     let reach = usize::try_from(RESULTS_REACH_MAX).unwrap_or(usize::MAX);
     let before = page.saturating_sub(1).saturating_mul(DATASETS_PER_PAGE).min(reach);
-    // The first results are asked for together: where there are no others, facets are counted over them.
+    // The first results are requested together: where there are no others, facets are counted over them.
     let is_early = before.saturating_add(DATASETS_PER_PAGE) <= RESULTS_COUNTED_MAX;
     let (offset, limit) = if is_early {
         (0, RESULTS_COUNTED_MAX)

@@ -42,7 +42,7 @@ pub(super) struct Call<'b> {
     pub(super) method: String,
     /// Its parameters as far as any method knows them.
     pub(super) params: Params<'b>,
-    /// Why its parameters cannot be read.
+    /// The fault of its parameters.
     pub(super) fault: Option<String>,
 }
 
