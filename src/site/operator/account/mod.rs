@@ -1,4 +1,4 @@
-//! `/operator/accounts/{account}`: one account with its keys, login, newest entries and usage, and the forms that change it.
+//! `/operator/accounts/{account}`: one account with its keys, login, entries and usage, and the forms that change it.
 
 pub(super) mod changes;
 mod entries;
